@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocation. td_x* abort when memory is out: they are for sizes of our own making. A size that
+ * comes from input is first checked against what is left of that input and then goes through
+ * td_try_alloc.
+ */
+#ifndef TD_BASE_MEM_H
+#define TD_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TD_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+void *td_xalloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));
+void *td_xcalloc(size_t count, size_t size)
+    __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
+/* As reallocarray; aborts on overflow too. */
+void *td_xrealloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+char *td_xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *td_xstrndup(const char *s, size_t len) __attribute__((malloc, returns_nonnull));
+char *td_xasprintf(const char *format, ...)
+    __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+
+/* Zeroed; NULL when count * size overflows or memory is out. */
+void *td_try_alloc(size_t count, size_t size);
+
+/* Makes room for `need` elements in a growable array: doubles *cap, moves `array`, and returns the
+ * new place. Use: a = td_grow(a, &cap, len + 1, sizeof(*a)). */
+void *td_grow(void *array, size_t *cap, size_t need, size_t size) __attribute__((returns_nonnull));
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* A file, of whatever kind we read, into the model. The only place that knows all importers. */
+#ifndef TD_FORMATS_LOAD_H
+#define TD_FORMATS_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "formats/model.h"
+
+struct td_load_opts {
+    bool keep_samples; /* samples with their times, beside the tallies */
+    uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
+    uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
+};
+
+/* What was found wrong but did not stop the reading; filled beside a TD_OK. */
+struct td_load_status {
+    bool damaged;         /* a part was skipped or cut off; */
+    struct td_err damage; /* the first such, with its offset */
+};
+
+/* Fills a new model, owned by the caller. Returns TD_OK also when only a part could be read
+ * (status->damaged, and td_model_complete is false); *ret is set only then. TD_EFORMAT when it is
+ * no profile at all or nothing could be read, TD_EVERSION when it is newer than this reader,
+ * TD_ENOENT, TD_EIO. `opts` may be NULL. */
+int td_load_file(struct td_model **ret, const char *path, const struct td_load_opts *opts,
+                 struct td_load_status *status, struct td_err *err);
+/* The same from memory; `name` is for messages. */
+int td_load_bytes(struct td_model **ret, const void *data, size_t size, const char *name,
+                  const struct td_load_opts *opts, struct td_load_status *status,
+                  struct td_err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *td_metric_id(enum td_metric metric)
+{
+    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples", "time", "slots"};
+
+    if (metric < TD_METRIC_FIRST_NODE)
+        return own[metric];
+    return td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE))->id;
+}
+
+enum td_metric td_metric_by_id(const char *id)
+{
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (strcmp(td_metric_id((enum td_metric)m), id) == 0)
+            return (enum td_metric)m;
+    }
+    return TD_METRIC_COUNT;
+}
+
+void td_measure_free(struct td_measure *measure)
+{
+    if (!measure)
+        return;
+    free(measure->rows);
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
+        free(measure->values[m]);
+    free(measure);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile after attribution: for each (thread, stack) what it took, in time and in slots a node.
+ * report/query makes it from a model; tables, annotate and every exporter read it. Integers, so
+ * that every view and every export adds up to the same totals, to the unit.
+ */
+#ifndef TD_FORMATS_MEASURE_H
+#define TD_FORMATS_MEASURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/model.h"
+
+/* The columns of a measure: three of their own, then one a node of the tree. */
+enum td_metric {
+    TD_METRIC_SAMPLES,
+    TD_METRIC_TIME_NS, /* measured (clock, pmu), or modelled: cycles over the core's nominal clock
+                        */
+    TD_METRIC_SLOTS,
+    TD_METRIC_FIRST_NODE,
+    TD_METRIC_COUNT = TD_METRIC_FIRST_NODE + TD_NODE_COUNT
+};
+
+/* The metric's id as in JSON and exports: "samples", "time", "slots", or the node's id. */
+const char *td_metric_id(enum td_metric metric);
+/* TD_METRIC_COUNT when there is none of this id. */
+enum td_metric td_metric_by_id(const char *id);
+
+struct td_measure_row {
+    uint32_t thread;
+    uint32_t node;
+    uint64_t time_ns; /* of the sample when rows are samples (by_sample), else 0 */
+};
+
+struct td_measure {
+    const struct td_model *model; /* borrowed */
+    enum td_attribution attribution;
+    bool by_sample; /* rows are samples in the order of time, not sums */
+    size_t row_count;
+    struct td_measure_row *rows;
+    uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
+    uint64_t totals[TD_METRIC_COUNT];  /* sums of the columns; 0 for NULL */
+};
+
+void td_measure_free(struct td_measure *measure); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/model.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+/* A growable array of `type`; `len` elements are in use. */
+#define VECTOR(type)     \
+    struct {             \
+        struct type *at; \
+        size_t len, cap; \
+    }
+
+/* The place of one more element at the end, zeroed by the caller's assignment. */
+#define VECTOR_PUSH(v) \
+    ((v).at = td_grow((v).at, &(v).cap, (v).len + 1, sizeof(*(v).at)), &(v).at[(v).len++])
+
+struct env_entry {
+    uint32_t key, value;
+};
+
+struct module_symbols {
+    struct td_symbol *at;
+    size_t len, cap;
+    bool sorted;
+};
+
+struct td_model {
+    struct td_intern *strings;
+    VECTOR(env_entry) env;
+    uint64_t counters[TD_COUNTER_COUNT];
+    bool complete;
+    VECTOR(td_module) modules;
+    VECTOR(td_location) locations;
+    VECTOR(td_node) nodes;
+    VECTOR(td_thread) threads;
+    VECTOR(td_event) events;
+    VECTOR(td_group) groups;
+    VECTOR(td_function) functions;
+    VECTOR(td_line) lines;
+    VECTOR(td_tally) tallies;
+    VECTOR(td_sample) samples;
+    VECTOR(module_symbols) symbols; /* by module, as far as any were added */
+    uint64_t *tally_values;
+    size_t tally_values_len, tally_values_cap;
+    uint64_t *sample_values;
+    size_t sample_values_len, sample_values_cap;
+    struct td_map module_ids, location_ids, node_ids, function_ids, tally_ids;
+};
+
+struct td_model *td_model_new(void)
+{
+    struct td_model *model = td_xcalloc(1, sizeof(*model));
+
+    model->strings = td_intern_new();
+    *VECTOR_PUSH(model->nodes) = (struct td_node){.parent = 0, .location = TD_NONE};
+    return model;
+}
+
+void td_model_free(struct td_model *model)
+{
+    if (!model)
+        return;
+    for (size_t i = 0; i < model->symbols.len; i++)
+        free(model->symbols.at[i].at);
+    td_intern_free(model->strings);
+    free(model->env.at);
+    free(model->modules.at);
+    free(model->locations.at);
+    free(model->nodes.at);
+    free(model->threads.at);
+    free(model->events.at);
+    free(model->groups.at);
+    free(model->functions.at);
+    free(model->lines.at);
+    free(model->tallies.at);
+    free(model->samples.at);
+    free(model->symbols.at);
+    free(model->tally_values);
+    free(model->sample_values);
+    td_map_release(&model->module_ids);
+    td_map_release(&model->location_ids);
+    td_map_release(&model->node_ids);
+    td_map_release(&model->function_ids);
+    td_map_release(&model->tally_ids);
+    free(model);
+}
+
+uint32_t td_model_intern(struct td_model *model, const char *s, size_t len)
+{
+    return td_intern_put(model->strings, s, len);
+}
+
+uint32_t td_model_intern_z(struct td_model *model, const char *s)
+{
+    return td_intern_put(model->strings, s, strlen(s));
+}
+
+const char *td_model_string(const struct td_model *model, uint32_t id)
+{
+    return td_intern_get(model->strings, id);
+}
+
+void td_model_add_env(struct td_model *model, const char *key, const char *value)
+{
+    *VECTOR_PUSH(model->env) = (struct env_entry){
+        .key = td_model_intern_z(model, key),
+        .value = td_model_intern_z(model, value),
+    };
+}
+
+const char *td_model_env_at(const struct td_model *model, enum td_env_key key, size_t i)
+{
+    const char *name = td_env_key_name(key);
+
+    for (size_t e = 0; e < model->env.len; e++) {
+        if (strcmp(td_model_string(model, model->env.at[e].key), name) == 0 && i-- == 0)
+            return td_model_string(model, model->env.at[e].value);
+    }
+    return NULL;
+}
+
+const char *td_model_env(const struct td_model *model, enum td_env_key key)
+{
+    return td_model_env_at(model, key, 0);
+}
+
+size_t td_model_env_count(const struct td_model *model)
+{
+    return model->env.len;
+}
+
+void td_model_env_entry(const struct td_model *model, size_t i, const char **key,
+                        const char **value)
+{
+    assert(i < model->env.len);
+    *key = td_model_string(model, model->env.at[i].key);
+    *value = td_model_string(model, model->env.at[i].value);
+}
+
+void td_model_set_counter(struct td_model *model, enum td_counter counter, uint64_t value)
+{
+    assert((unsigned)counter < TD_COUNTER_COUNT);
+    model->counters[counter] = value;
+}
+
+uint64_t td_model_counter(const struct td_model *model, enum td_counter counter)
+{
+    assert((unsigned)counter < TD_COUNTER_COUNT);
+    return model->counters[counter];
+}
+
+void td_model_set_complete(struct td_model *model, bool complete)
+{
+    model->complete = complete;
+}
+
+bool td_model_complete(const struct td_model *model)
+{
+    return model->complete;
+}
+
+/* The strings are interned, so that a module is the same when these few words are. */
+static uint64_t module_hash(const struct td_module *m)
+{
+    uint64_t hash = td_hash_bytes(m->build_id.bytes, m->build_id.size);
+
+    hash = td_hash_mix(hash, (uint64_t)m->kind << 32 | m->path);
+    return td_hash_mix(hash, m->base);
+}
+
+static bool module_equal(const struct td_module *a, const struct td_module *b)
+{
+    return a->kind == b->kind && a->path == b->path && a->pid == b->pid && a->base == b->base &&
+           a->build_id.size == b->build_id.size &&
+           memcmp(a->build_id.bytes, b->build_id.bytes, a->build_id.size) == 0;
+}
+
+uint32_t td_model_put_module(struct td_model *model, const struct td_module *module)
+{
+    /* The salt steps over the (never seen) case of two modules with one hash. */
+    for (uint64_t salt = 0;; salt++) {
+        bool added = false;
+        const uint32_t id =
+            *td_map_put(&model->module_ids, module_hash(module), (uint64_t)module->pid << 32 | salt,
+                        (uint32_t)model->modules.len, &added);
+
+        if (added)
+            *VECTOR_PUSH(model->modules) = *module;
+        if (added || module_equal(&model->modules.at[id], module))
+            return id;
+    }
+}
+
+uint32_t td_model_put_location(struct td_model *model, uint32_t module, uint64_t offset)
+{
+    bool added = false;
+    const uint32_t id =
+        *td_map_put(&model->location_ids, module, offset, (uint32_t)model->locations.len, &added);
+
+    assert(module < model->modules.len);
+    if (added)
+        *VECTOR_PUSH(model->locations) = (struct td_location){.module = module, .offset = offset};
+    return id;
+}
+
+uint32_t td_model_put_node(struct td_model *model, uint32_t parent, uint32_t location)
+{
+    bool added = false;
+    const uint32_t id =
+        *td_map_put(&model->node_ids, parent, location, (uint32_t)model->nodes.len, &added);
+
+    assert(parent < model->nodes.len && location < model->locations.len);
+    if (added)
+        *VECTOR_PUSH(model->nodes) = (struct td_node){.parent = parent, .location = location};
+    return id;
+}
+
+uint32_t td_model_add_thread(struct td_model *model, const struct td_thread *thread)
+{
+    *VECTOR_PUSH(model->threads) = *thread;
+    return (uint32_t)model->threads.len - 1;
+}
+
+uint32_t td_model_add_event(struct td_model *model, const struct td_event *event)
+{
+    *VECTOR_PUSH(model->events) = *event;
+    return (uint32_t)model->events.len - 1;
+}
+
+uint32_t td_model_add_group(struct td_model *model, const struct td_group *group)
+{
+    assert(group->column_count <= TD_COLUMNS_MAX);
+    *VECTOR_PUSH(model->groups) = *group;
+    return (uint32_t)model->groups.len - 1;
+}
+
+uint32_t td_model_put_function(struct td_model *model, const struct td_function *function)
+{
+    const uint64_t where = td_hash_mix((uint64_t)function->file << 32 | function->line,
+                                       (uint64_t)function->linkage_name << 32 | function->module);
+
+    for (uint64_t salt = 0;; salt++) {
+        bool added = false;
+        const uint32_t id =
+            *td_map_put(&model->function_ids, where, (uint64_t)function->name << 32 | salt,
+                        (uint32_t)model->functions.len, &added);
+        const struct td_function *f = NULL;
+
+        if (added)
+            *VECTOR_PUSH(model->functions) = *function;
+        f = &model->functions.at[id];
+        if (f->name == function->name && f->linkage_name == function->linkage_name &&
+            f->file == function->file && f->line == function->line && f->module == function->module)
+            return id;
+    }
+}
+
+void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol)
+{
+    assert(module < model->modules.len);
+    while (model->symbols.len <= module)
+        *VECTOR_PUSH(model->symbols) = (struct module_symbols){.sorted = true};
+    struct module_symbols *symbols = &model->symbols.at[module];
+    *VECTOR_PUSH(*symbols) = *symbol;
+    symbols->sorted = symbols->len < 2 ||
+                      (symbols->sorted && symbols->at[symbols->len - 2].offset <= symbol->offset);
+}
+
+void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
+                         uint64_t samples, const uint64_t *values)
+{
+    bool added = false;
+    const uint32_t columns = td_model_group(model, group)->column_count;
+    const uint32_t id = *td_map_put(&model->tally_ids, (uint64_t)thread << 32 | group, node,
+                                    (uint32_t)model->tallies.len, &added);
+
+    assert(thread < model->threads.len && node < model->nodes.len);
+    if (added) {
+        model->tally_values = td_grow(model->tally_values, &model->tally_values_cap,
+                                      model->tally_values_len + columns, sizeof(uint64_t));
+        memset(model->tally_values + model->tally_values_len, 0, columns * sizeof(uint64_t));
+        *VECTOR_PUSH(model->tallies) = (struct td_tally){
+            .thread = thread,
+            .node = node,
+            .group = group,
+            .values = model->tally_values_len,
+        };
+        model->tally_values_len += columns;
+    }
+    struct td_tally *tally = &model->tallies.at[id];
+    tally->samples += samples;
+    for (uint32_t c = 0; c < columns; c++)
+        model->tally_values[tally->values + c] += values[c];
+}
+
+void td_model_add_sample(struct td_model *model, const struct td_sample *sample,
+                         const uint64_t *values)
+{
+    const uint32_t columns = td_model_group(model, sample->group)->column_count;
+    struct td_sample *added = VECTOR_PUSH(model->samples);
+
+    *added = *sample;
+    added->values = model->sample_values_len;
+    model->sample_values = td_grow(model->sample_values, &model->sample_values_cap,
+                                   model->sample_values_len + columns, sizeof(uint64_t));
+    memcpy(model->sample_values + model->sample_values_len, values, columns * sizeof(uint64_t));
+    model->sample_values_len += columns;
+}
+
+void td_model_set_lines(struct td_model *model, uint32_t location, const struct td_line *lines,
+                        uint32_t count)
+{
+    assert(location < model->locations.len);
+    model->locations.at[location].line_first = (uint32_t)model->lines.len;
+    model->locations.at[location].line_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        *VECTOR_PUSH(model->lines) = lines[i];
+}
+
+void td_model_set_module_note(struct td_model *model, uint32_t module, uint32_t note,
+                              uint32_t debug_file)
+{
+    assert(module < model->modules.len);
+    model->modules.at[module].note = note;
+    model->modules.at[module].debug_file = debug_file;
+}
+
+#define MODEL_ARRAY(noun, type, member)                                          \
+    uint32_t td_model_##noun##_count(const struct td_model *model)               \
+    {                                                                            \
+        return (uint32_t)model->member.len;                                      \
+    }                                                                            \
+    const struct type *td_model_##noun(const struct td_model *model, uint32_t i) \
+    {                                                                            \
+        assert(i < model->member.len);                                           \
+        return &model->member.at[i];                                             \
+    }
+MODEL_ARRAY(module, td_module, modules)
+MODEL_ARRAY(location, td_location, locations)
+MODEL_ARRAY(node, td_node, nodes)
+MODEL_ARRAY(thread, td_thread, threads)
+MODEL_ARRAY(event, td_event, events)
+MODEL_ARRAY(group, td_group, groups)
+MODEL_ARRAY(function, td_function, functions)
+MODEL_ARRAY(line, td_line, lines)
+
+size_t td_model_tally_count(const struct td_model *model)
+{
+    return model->tallies.len;
+}
+
+const struct td_tally *td_model_tally(const struct td_model *model, size_t i)
+{
+    assert(i < model->tallies.len);
+    return &model->tallies.at[i];
+}
+
+const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally)
+{
+    return model->tally_values + tally->values;
+}
+
+size_t td_model_sample_count(const struct td_model *model)
+{
+    return model->samples.len;
+}
+
+const struct td_sample *td_model_sample(const struct td_model *model, size_t i)
+{
+    assert(i < model->samples.len);
+    return &model->samples.at[i];
+}
+
+const uint64_t *td_model_sample_values(const struct td_model *model, const struct td_sample *sample)
+{
+    return model->sample_values + sample->values;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct td_symbol *x = a, *y = b;
+
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+const struct td_symbol *td_model_symbols(const struct td_model *model, uint32_t module,
+                                         size_t *count)
+{
+    *count = 0;
+    if (module >= model->symbols.len || model->symbols.at[module].len == 0)
+        return NULL;
+    /* Sorting is a cache of order, not a change of the profile. */
+    struct module_symbols *symbols = &model->symbols.at[module];
+    if (!symbols->sorted)
+        qsort(symbols->at, symbols->len, sizeof(*symbols->at), by_offset);
+    symbols->sorted = true;
+    *count = symbols->len;
+    return symbols->at;
+}

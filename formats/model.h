@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hub: one profile in memory. Loaders fill it, symbolize/ completes it, report/ and the
+ * exporters read it. Everything is named by dense index; index 0 of strings is "", node 0 is the
+ * empty stack. Strings and arrays are owned by the model; what is handed out is borrowed and valid
+ * until the next addition of its kind.
+ *
+ * What was counted, in three steps:
+ *   event   one thing that is counted (cpu-clock, slots, a modelled cause)
+ *   group   a stream of samples or tallies that carry the same columns of values
+ *   tally   the values of one (thread, stack, group), summed over its samples
+ * Samples themselves are kept only when the loader was asked to (td_load_opts.keep_samples).
+ */
+#ifndef TD_FORMATS_MODEL_H
+#define TD_FORMATS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/profile_kinds.h"
+#include "formats/tma.h"
+
+#define TD_BUILD_ID_MAX 32
+#define TD_NONE         UINT32_MAX
+#define TD_COLUMNS_MAX  64
+
+struct td_model;
+
+struct td_build_id {
+    uint8_t size; /* 0: not known */
+    uint8_t bytes[TD_BUILD_ID_MAX];
+};
+
+/* A mapped file, the kernel, or anonymous code of one process. */
+struct td_module {
+    enum td_module_kind kind;
+    uint32_t path; /* string: as recorded; "[kernel]", "[vdso]", "//anon" for the others */
+    uint32_t pid;  /* ANON: whose; 0 else */
+    uint64_t base; /* KERNEL: where its text began, subtracted from addresses; 0 else */
+    struct td_build_id build_id;
+    uint32_t debug_file; /* string: the file that gave names or lines; 0 when none did */
+    uint32_t note; /* string: why names or lines are missing, one sentence; 0 when they are not */
+};
+
+/* One symbol that the profile itself brought along (kernel, vdso, JIT): offsets as locations'. */
+struct td_symbol {
+    uint64_t offset, size;
+    uint32_t name; /* string */
+};
+
+/* A function as reports show it: an inlined one is a function of its own. */
+struct td_function {
+    uint32_t name;         /* string: demangled */
+    uint32_t linkage_name; /* string: as in the symbol table; may be 0 */
+    uint32_t file;         /* string: where it is defined; 0 when not known */
+    uint32_t line;         /* of its definition; 0 when not known */
+    uint32_t module;
+};
+
+/* One source position of a location. */
+struct td_line {
+    uint32_t function; /* never TD_NONE */
+    uint32_t file;     /* string; 0 when not known */
+    uint32_t line;     /* 0 when not known */
+    uint32_t column;   /* 0 when not known */
+};
+
+/* An address in a module. For a caller's frame it is the last byte of the call instruction (the
+ * return address minus one), so that it symbolizes to the line of the call. */
+struct td_location {
+    uint32_t module;
+    uint32_t line_first; /* lines[line_first .. +line_count): innermost inlined function first */
+    uint32_t line_count; /* 0: not symbolized, or no name is known */
+    uint64_t offset;     /* its meaning is the module kind's */
+};
+
+/* A frame and what is above it: stacks share their outer frames. */
+struct td_node {
+    uint32_t parent; /* node of the caller, 0 for the outermost frame */
+    uint32_t location;
+};
+
+/* A thread between two changes of its names; tids are reused, so (pid, tid) is no key. */
+struct td_thread {
+    uint32_t pid, tid;
+    uint32_t name;    /* string: comm */
+    uint32_t process; /* string: comm of the process's main thread at the time */
+    uint64_t start_ns;
+};
+
+struct td_event {
+    uint32_t name; /* string */
+    enum td_unit unit;
+    uint32_t pmu_type;  /* perf_event_attr.type; 0 with config 0 and no PMU when modelled */
+    uint64_t config[3]; /* config, config1, config2 */
+    uint64_t period;    /* 0 when a frequency was asked for */
+    uint64_t frequency_hz;
+    uint32_t flags; /* TD_EVENT_*: see below */
+};
+
+enum td_event_flag {
+    TD_EVENT_USER = 1 << 0,   /* counted in user mode */
+    TD_EVENT_KERNEL = 1 << 1, /* counted in kernel mode */
+    TD_EVENT_PRECISE = 1 << 2,
+};
+
+struct td_column {
+    enum td_column_kind kind;
+    uint32_t event;        /* event, or TD_NONE where the kind needs none */
+    enum td_tma_node node; /* MODEL groups: whose slots these are; TD_NODE_NONE else */
+};
+
+struct td_group {
+    uint32_t name; /* string */
+    enum td_group_role role;
+    enum td_attribution attribution;
+    enum td_tma_node locates; /* LOCATOR groups: which node; TD_NODE_NONE else */
+    uint32_t sampler;         /* the event whose overflow takes the sample; TD_NONE for tallies */
+    uint32_t cpu_type;        /* string: "" or the PMU's name on hybrid machines */
+    uint32_t column_count;
+    struct td_column columns[TD_COLUMNS_MAX];
+};
+
+/* Values stand in td_model_values at [values, values + column_count of the group). */
+struct td_tally {
+    uint32_t thread;
+    uint32_t node;
+    uint32_t group;
+    uint64_t samples; /* how many samples were summed; for modelled tallies, instructions executed
+                         or 0 when not known */
+    size_t values;
+};
+
+struct td_sample {
+    uint64_t time_ns;
+    uint32_t thread;
+    uint32_t node;
+    uint32_t group;
+    uint32_t cpu; /* TD_NONE when not known */
+    size_t values;
+};
+
+struct td_model *td_model_new(void);
+void td_model_free(struct td_model *model); /* NULL is allowed */
+
+/* Strings. */
+uint32_t td_model_intern(struct td_model *model, const char *s, size_t len);
+uint32_t td_model_intern_z(struct td_model *model, const char *s); /* terminated */
+const char *td_model_string(const struct td_model *model, uint32_t id)
+    __attribute__((returns_nonnull));
+
+/* Environment and coverage. Unknown keys are kept. */
+void td_model_add_env(struct td_model *model, const char *key, const char *value);
+/* The first value of the key, or NULL. */
+const char *td_model_env(const struct td_model *model, enum td_env_key key);
+/* The i-th value of the key (argv, warning), or NULL past the last. */
+const char *td_model_env_at(const struct td_model *model, enum td_env_key key, size_t i);
+size_t td_model_env_count(const struct td_model *model);
+void td_model_env_entry(const struct td_model *model, size_t i, const char **key,
+                        const char **value);
+void td_model_set_counter(struct td_model *model, enum td_counter counter, uint64_t value);
+uint64_t td_model_counter(const struct td_model *model, enum td_counter counter);
+/* False for a recording that was cut off, or a file of which only a part could be read. */
+void td_model_set_complete(struct td_model *model, bool complete);
+bool td_model_complete(const struct td_model *model);
+
+/* Each *_add returns the new index; *_put finds an equal one first. */
+uint32_t td_model_put_module(struct td_model *model, const struct td_module *module);
+uint32_t td_model_put_location(struct td_model *model, uint32_t module, uint64_t offset);
+uint32_t td_model_put_node(struct td_model *model, uint32_t parent, uint32_t location);
+uint32_t td_model_add_thread(struct td_model *model, const struct td_thread *thread);
+uint32_t td_model_add_event(struct td_model *model, const struct td_event *event);
+uint32_t td_model_add_group(struct td_model *model, const struct td_group *group);
+uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
+void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol);
+
+/* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,
+ * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */
+void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
+                         uint64_t samples, const uint64_t *values);
+/* Appends a sample as such; does not touch the tallies. */
+void td_model_add_sample(struct td_model *model, const struct td_sample *sample,
+                         const uint64_t *values);
+
+/* What symbolize/ completes. */
+void td_model_set_lines(struct td_model *model, uint32_t location, const struct td_line *lines,
+                        uint32_t count);
+void td_model_set_module_note(struct td_model *model, uint32_t module, uint32_t note,
+                              uint32_t debug_file);
+
+/* Reading. `i` must be below the count. Module symbols are sorted by offset on first use. */
+#define TD_MODEL_ARRAY(noun, type)                                               \
+    uint32_t td_model_##noun##_count(const struct td_model *model);              \
+    const struct type *td_model_##noun(const struct td_model *model, uint32_t i) \
+        __attribute__((returns_nonnull));
+TD_MODEL_ARRAY(module, td_module)
+TD_MODEL_ARRAY(location, td_location)
+TD_MODEL_ARRAY(node, td_node)
+TD_MODEL_ARRAY(thread, td_thread)
+TD_MODEL_ARRAY(event, td_event)
+TD_MODEL_ARRAY(group, td_group)
+TD_MODEL_ARRAY(function, td_function)
+TD_MODEL_ARRAY(line, td_line)
+#undef TD_MODEL_ARRAY
+size_t td_model_tally_count(const struct td_model *model);
+const struct td_tally *td_model_tally(const struct td_model *model, size_t i)
+    __attribute__((returns_nonnull));
+const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally)
+    __attribute__((returns_nonnull));
+size_t td_model_sample_count(const struct td_model *model);
+const struct td_sample *td_model_sample(const struct td_model *model, size_t i)
+    __attribute__((returns_nonnull));
+const uint64_t *td_model_sample_values(const struct td_model *model, const struct td_sample *sample)
+    __attribute__((returns_nonnull));
+/* The symbols of a module that came with the profile; sorted by offset. */
+const struct td_symbol *td_model_symbols(const struct td_model *model, uint32_t module,
+                                         size_t *count);
+
+#endif
