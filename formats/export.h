@@ -10,7 +10,8 @@
 #include "formats/measure.h"
 
 struct td_export_opts {
-    enum td_metric metric; /* for formats with one value a stack; TD_METRIC_COUNT: time or slots */
+    enum td_metric metric; /* for formats with one value a stack; TD_METRIC_COUNT: the
+                              format's own choice */
     bool no_inline;        /* the containing function in place of inlined ones */
     const char *tool;      /* "tdreport 0.1.0", for formats that name their maker */
 };

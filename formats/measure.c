@@ -6,7 +6,8 @@
 
 const char *td_metric_id(enum td_metric metric)
 {
-    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples", "time", "slots"};
+    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples", "time",         "event",
+                                                          "cycles",  "instructions", "slots"};
 
     if (metric < TD_METRIC_FIRST_NODE)
         return own[metric];
@@ -20,6 +21,17 @@ enum td_metric td_metric_by_id(const char *id)
             return (enum td_metric)m;
     }
     return TD_METRIC_COUNT;
+}
+
+enum td_metric td_measure_primary(const struct td_measure *measure)
+{
+    static const enum td_metric order[] = {TD_METRIC_SLOTS, TD_METRIC_TIME_NS, TD_METRIC_EVENT};
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (measure->values[order[i]])
+            return order[i];
+    }
+    return TD_METRIC_SAMPLES;
 }
 
 void td_measure_free(struct td_measure *measure)

@@ -12,17 +12,20 @@
 
 #include "formats/model.h"
 
-/* The columns of a measure: three of their own, then one a node of the tree. */
+/* The columns of a measure: six of their own, then one a node of the tree. */
 enum td_metric {
     TD_METRIC_SAMPLES,
     TD_METRIC_TIME_NS, /* measured (clock, pmu), or modelled: cycles over the core's nominal clock
                         */
+    TD_METRIC_EVENT,   /* what the sampling event counted, when that is not time: cycles, misses */
+    TD_METRIC_CYCLES,  /* modelled or counted */
+    TD_METRIC_INSTRUCTIONS,
     TD_METRIC_SLOTS,
     TD_METRIC_FIRST_NODE,
     TD_METRIC_COUNT = TD_METRIC_FIRST_NODE + TD_NODE_COUNT
 };
 
-/* The metric's id as in JSON and exports: "samples", "time", "slots", or the node's id. */
+/* The metric's id as in JSON and exports: "samples", "time", "slots", …, or the node's id. */
 const char *td_metric_id(enum td_metric metric);
 /* TD_METRIC_COUNT when there is none of this id. */
 enum td_metric td_metric_by_id(const char *id);
@@ -37,12 +40,15 @@ struct td_measure {
     const struct td_model *model; /* borrowed */
     enum td_attribution attribution;
     bool by_sample; /* rows are samples in the order of time, not sums */
+    uint32_t event; /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
     size_t row_count;
     struct td_measure_row *rows;
     uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
     uint64_t totals[TD_METRIC_COUNT];  /* sums of the columns; 0 for NULL */
 };
 
+/* What rows are sorted by and shares are of: slots, else time, else the event, else samples. */
+enum td_metric td_measure_primary(const struct td_measure *measure);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/export.h"
+
+#include <string.h>
+
+extern const struct td_exporter td_export_folded;
+
+const struct td_exporter *const td_exporters[] = {&td_export_folded, NULL};
+
+const struct td_exporter *td_exporter_by_name(const char *name)
+{
+    for (const struct td_exporter *const *e = td_exporters; *e; e++) {
+        if (strcmp((*e)->name, name) == 0)
+            return *e;
+    }
+    return NULL;
+}
