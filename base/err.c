@@ -8,6 +8,9 @@
 #include "base/text.h"
 
 static void fill(struct td_err *err, enum td_code code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void fill(struct td_err *err, enum td_code code, const char *format, va_list args)
 {
     char raw[sizeof(err->text)];
 

@@ -5,5 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 mode=-i
 [ "${1:-}" = --check ] && mode='--dry-run -Werror'
+tool=clang-format-14
+command -v $tool >/dev/null || tool=clang-format
 # shellcheck disable=SC2086
-git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r clang-format $mode
+git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r $tool $mode
