@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* All time is on one line of hot_inner(), inlined into hot_middle(), inlined into outer(). inlined
+ * [SECONDS] */
+#include <stdio.h>
+
+#include "work.h"
+
+static inline __attribute__((always_inline)) uint64_t hot_inner(uint64_t x)
+{
+    for (int i = 0; i < 100000; i++)
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407u; /* the hot line */
+    return x;
+}
+
+static inline __attribute__((always_inline)) uint64_t hot_middle(uint64_t x)
+{
+    return hot_inner(x + 1) ^ 5;
+}
+
+__attribute__((noinline)) static uint64_t outer(uint64_t x)
+{
+    return hot_middle(x) + 3;
+}
+
+int main(int argc, char **argv)
+{
+    const double end = work_seconds(argc, argv);
+    uint64_t x = 1;
+
+    while (work_cpu_s() < end)
+        x = outer(x);
+    printf("%llu\n", (unsigned long long)x);
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs code it wrote at run time, and names it in /tmp/perf-PID.map: all time is in jit_loop. jit
+ * [SECONDS] */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "work.h"
+
+/* mov $1000000,%eax; 1: imul %rdi,%rdi; dec %eax; jnz 1b; mov %rdi,%rax; ret */
+static const unsigned char code[] = {0xb8, 0x40, 0x42, 0x0f, 0x00, 0x48, 0x0f, 0xaf, 0xff,
+                                     0xff, 0xc8, 0x75, 0xf8, 0x48, 0x89, 0xf8, 0xc3};
+
+int main(int argc, char **argv)
+{
+    const double end = work_seconds(argc, argv);
+    char path[64];
+    uint64_t x = 3;
+    void *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (place == MAP_FAILED)
+        return 1;
+    memcpy(place, code, sizeof(code));
+    mprotect(place, 4096, PROT_READ | PROT_EXEC);
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    if (!map)
+        return 1;
+    fprintf(map, "%lx %zx jit_loop\n", (unsigned long)place, sizeof(code));
+    fclose(map);
+    while (work_cpu_s() < end)
+        x = ((uint64_t(*)(uint64_t))place)(x | 1);
+    printf("%llu\n", (unsigned long long)x);
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What the known-answer programs share: a unit of work that nothing can remove, and a CPU clock. */
+#ifndef TD_TESTS_WORK_H
+#define TD_TESTS_WORK_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* A dependent chain: `rounds` multiplications, a few cycles each, no memory. */
+static inline __attribute__((always_inline)) uint64_t work_chain(uint64_t x, unsigned long rounds)
+{
+    for (unsigned long i = 0; i < rounds; i++)
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return x;
+}
+
+static inline double work_cpu_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The program's first argument as CPU seconds. */
+static inline double work_seconds(int argc, char **argv)
+{
+    return argc > 1 ? strtod(argv[1], NULL) : 1.0;
+}
+
+#endif
