@@ -3,6 +3,7 @@
 #ifndef TD_BASE_BANNED_H
 #define TD_BASE_BANNED_H
 
+#undef alloca
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atof
 #pragma GCC poison localtime gmtime ctime asctime system alloca gets
 
