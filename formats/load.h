@@ -18,14 +18,17 @@ struct td_load_opts {
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */
 struct td_load_status {
-    bool damaged;         /* a part was skipped or cut off; */
-    struct td_err damage; /* the first such, with its offset */
+    bool damaged;         /* a part is wrong and was skipped; */
+    bool cut;             /* the recorder did not come to its end: what is there is sound; */
+    struct td_err damage; /* the first damage, else where the file was cut: one sentence, with its
+                             offset. code is TD_OK when there is neither. */
+    uint64_t dropped;     /* samples and tallies left out because what they refer to was lost */
 };
 
 /* Fills a new model, owned by the caller. Returns TD_OK also when only a part could be read
- * (status->damaged, and td_model_complete is false); *ret is set only then. TD_EFORMAT when it is
- * no profile at all or nothing could be read, TD_EVERSION when it is newer than this reader,
- * TD_ENOENT, TD_EIO. `opts` may be NULL. */
+ * (status->damaged or ->cut, and td_model_complete is false); *ret is set only then. TD_EFORMAT
+ * when it is no profile at all or nothing could be read, TD_EVERSION when it is newer than this
+ * reader, TD_ENOENT, TD_EIO. `opts` and `status` may be NULL. */
 int td_load_file(struct td_model **ret, const char *path, const struct td_load_opts *opts,
                  struct td_load_status *status, struct td_err *err);
 /* The same from memory; `name` is for messages. */

@@ -36,6 +36,7 @@ struct td_model {
     VECTOR(env_entry) env;
     uint64_t counters[TD_COUNTER_COUNT];
     bool complete;
+    uint8_t profile_id[TD_PROFILE_ID_SIZE];
     VECTOR(td_module) modules;
     VECTOR(td_location) locations;
     VECTOR(td_node) nodes;
@@ -107,12 +108,18 @@ const char *td_model_string(const struct td_model *model, uint32_t id)
     return td_intern_get(model->strings, id);
 }
 
-void td_model_add_env(struct td_model *model, const char *key, const char *value)
+void td_model_add_env_len(struct td_model *model, const char *key, size_t key_len,
+                          const char *value, size_t value_len)
 {
     *VECTOR_PUSH(model->env) = (struct env_entry){
-        .key = td_model_intern_z(model, key),
-        .value = td_model_intern_z(model, value),
+        .key = td_intern_put(model->strings, key, key_len),
+        .value = td_intern_put(model->strings, value, value_len),
     };
+}
+
+void td_model_add_env(struct td_model *model, const char *key, const char *value)
+{
+    td_model_add_env_len(model, key, strlen(key), value, strlen(value));
 }
 
 const char *td_model_env_at(const struct td_model *model, enum td_env_key key, size_t i)
@@ -154,6 +161,16 @@ uint64_t td_model_counter(const struct td_model *model, enum td_counter counter)
 {
     assert((unsigned)counter < TD_COUNTER_COUNT);
     return model->counters[counter];
+}
+
+void td_model_set_profile_id(struct td_model *model, const uint8_t id[TD_PROFILE_ID_SIZE])
+{
+    memcpy(model->profile_id, id, TD_PROFILE_ID_SIZE);
+}
+
+const uint8_t *td_model_profile_id(const struct td_model *model)
+{
+    return model->profile_id;
 }
 
 void td_model_set_complete(struct td_model *model, bool complete)

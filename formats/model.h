@@ -21,9 +21,10 @@
 #include "formats/profile_kinds.h"
 #include "formats/tma.h"
 
-#define TD_BUILD_ID_MAX 32
-#define TD_NONE         UINT32_MAX
-#define TD_COLUMNS_MAX  64
+#define TD_BUILD_ID_MAX    32
+#define TD_NONE            UINT32_MAX
+#define TD_COLUMNS_MAX     64
+#define TD_PROFILE_ID_SIZE 16
 
 struct td_model;
 
@@ -152,6 +153,8 @@ const char *td_model_string(const struct td_model *model, uint32_t id)
 
 /* Environment and coverage. Unknown keys are kept. */
 void td_model_add_env(struct td_model *model, const char *key, const char *value);
+void td_model_add_env_len(struct td_model *model, const char *key, size_t key_len,
+                          const char *value, size_t value_len);
 /* The first value of the key, or NULL. */
 const char *td_model_env(const struct td_model *model, enum td_env_key key);
 /* The i-th value of the key (argv, warning), or NULL past the last. */
@@ -161,6 +164,9 @@ void td_model_env_entry(const struct td_model *model, size_t i, const char **key
                         const char **value);
 void td_model_set_counter(struct td_model *model, enum td_counter counter, uint64_t value);
 uint64_t td_model_counter(const struct td_model *model, enum td_counter counter);
+/* The file's own id (16 bytes): random for a recording, zeros for one made from others. */
+void td_model_set_profile_id(struct td_model *model, const uint8_t id[TD_PROFILE_ID_SIZE]);
+const uint8_t *td_model_profile_id(const struct td_model *model) __attribute__((returns_nonnull));
 /* False for a recording that was cut off, or a file of which only a part could be read. */
 void td_model_set_complete(struct td_model *model, bool complete);
 bool td_model_complete(const struct td_model *model);

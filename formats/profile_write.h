@@ -10,6 +10,7 @@
 #ifndef TD_FORMATS_PROFILE_WRITE_H
 #define TD_FORMATS_PROFILE_WRITE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ typedef int td_profile_write_fn(void *ctx, const void *data, size_t size, struct
 struct td_profile_writer_opts {
     uint32_t max_nodes; /* nodes kept for interning; 0: the default, 262,144 (about 10 MB) */
     int zstd_level;     /* 0: the default, 3 */
+    bool exact_times;   /* sample times to the nanosecond; else to about one microsecond */
+    const uint8_t *id;  /* TD_PROFILE_ID_SIZE bytes; NULL: random ones */
 };
 
 /* Writes the file header at once. `ctx` is borrowed. `opts` may be NULL. */

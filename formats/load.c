@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/load.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "formats/profile_load.h"
+
+struct loader {
+    bool (*detect)(const void *data, size_t size);
+    int (*load)(struct td_model *model, const void *data, size_t size,
+                const struct td_load_opts *opts, struct td_load_status *status, struct td_err *err);
+};
+
+/* Asked in order; one line a kind of file. */
+static const struct loader loaders[] = {
+    {td_profile_detect, td_profile_load},
+};
+
+static const struct loader *find_loader(const void *data, size_t size)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(loaders); i++) {
+        if (loaders[i].detect(data, size))
+            return &loaders[i];
+    }
+    return NULL;
+}
+
+int td_load_bytes(struct td_model **ret, const void *data, size_t size, const char *name,
+                  const struct td_load_opts *opts, struct td_load_status *status,
+                  struct td_err *err)
+{
+    static const struct td_load_opts defaults = {0};
+    struct td_load_status unwanted;
+    const struct loader *loader = NULL;
+
+    if (!status)
+        status = &unwanted;
+    *status = (struct td_load_status){.damage = TD_ERR_INIT};
+    if (size == 0)
+        return td_fail_at(err, TD_EFORMAT, 0, "'%s' is empty", name);
+    loader = find_loader(data, size);
+    if (!loader)
+        return td_fail_at(err, TD_EFORMAT, 0,
+                          "'%s' is no profile: its first bytes are of no "
+                          "known kind",
+                          name);
+    struct td_model *model = td_model_new();
+    const int rc = loader->load(model, data, size, opts ? opts : &defaults, status, err);
+    if (rc < 0) {
+        td_err_prefix(err, "'%s'", name);
+        td_model_free(model);
+        return rc;
+    }
+    *ret = model;
+    return TD_OK;
+}
+
+int td_load_file(struct td_model **ret, const char *path, const struct td_load_opts *opts,
+                 struct td_load_status *status, struct td_err *err)
+{
+    struct td_file_map map = {0};
+    int rc = td_file_map(&map, path, err);
+
+    if (rc < 0)
+        return rc;
+    rc = td_load_bytes(ret, map.data, map.size, path, opts, status, err);
+    td_file_unmap(&map);
+    return rc;
+}

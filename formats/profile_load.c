@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/profile_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "formats/profile_read.h"
+
+/* The model's ids by the file's; TD_NONE for what was lost. */
+struct id_map {
+    uint32_t *ids;
+    size_t len, cap;
+};
+
+struct loader {
+    struct td_model *model;
+    const struct td_load_opts *opts;
+    struct td_load_status *status;
+    struct id_map tables[TD_TABLE_COUNT];
+    struct id_map nodes;
+    uint32_t epoch;
+    uint64_t started_ns;
+    uint64_t records; /* of value: to tell an empty profile from one that could not be read */
+};
+
+static void id_map_set(struct id_map *map, uint32_t id, uint32_t value)
+{
+    map->ids = td_grow(map->ids, &map->cap, (size_t)id + 1, sizeof(*map->ids));
+    while (map->len <= id)
+        map->ids[map->len++] = TD_NONE;
+    map->ids[id] = value;
+}
+
+static uint32_t id_map_get(const struct id_map *map, uint32_t id)
+{
+    return id < map->len ? map->ids[id] : TD_NONE;
+}
+
+/* A lost string reads as "". */
+static uint32_t string_of(const struct loader *loader, uint32_t id)
+{
+    const uint32_t string = id_map_get(&loader->tables[TD_TABLE_STRINGS], id);
+
+    return string == TD_NONE ? 0 : string;
+}
+
+static void on_env(void *ctx, const char *const text[2], const size_t len[2])
+{
+    struct loader *loader = ctx;
+
+    td_model_add_env_len(loader->model, text[0], len[0], text[1], len[1]);
+}
+
+static void on_header(void *ctx, const struct td_profile_header *header)
+{
+    struct loader *loader = ctx;
+
+    td_model_set_profile_id(loader->model, header->id);
+}
+
+static void on_string(void *ctx, uint32_t id, const char *s, size_t len)
+{
+    struct loader *loader = ctx;
+
+    id_map_set(&loader->tables[TD_TABLE_STRINGS], id, td_model_intern(loader->model, s, len));
+}
+
+static void on_module(void *ctx, uint32_t id, const struct td_module *module)
+{
+    struct loader *loader = ctx;
+    struct td_module ours = *module;
+
+    ours.path = string_of(loader, module->path);
+    id_map_set(&loader->tables[TD_TABLE_MODULES], id, td_model_put_module(loader->model, &ours));
+}
+
+static void on_thread(void *ctx, uint32_t id, const struct td_thread *thread)
+{
+    struct loader *loader = ctx;
+    struct td_thread ours = *thread;
+
+    ours.name = string_of(loader, thread->name);
+    ours.process = string_of(loader, thread->process);
+    id_map_set(&loader->tables[TD_TABLE_THREADS], id, td_model_add_thread(loader->model, &ours));
+}
+
+static void on_event(void *ctx, uint32_t id, const struct td_event *event)
+{
+    struct loader *loader = ctx;
+    struct td_event ours = *event;
+
+    ours.name = string_of(loader, event->name);
+    id_map_set(&loader->tables[TD_TABLE_EVENTS], id, td_model_add_event(loader->model, &ours));
+}
+
+static void on_group(void *ctx, uint32_t id, const struct td_group *group)
+{
+    struct loader *loader = ctx;
+    struct td_group ours = *group;
+
+    ours.name = string_of(loader, group->name);
+    ours.cpu_type = string_of(loader, group->cpu_type);
+    ours.sampler = id_map_get(&loader->tables[TD_TABLE_EVENTS], group->sampler);
+    for (uint32_t c = 0; c < ours.column_count; c++)
+        ours.columns[c].event =
+            id_map_get(&loader->tables[TD_TABLE_EVENTS], group->columns[c].event);
+    id_map_set(&loader->tables[TD_TABLE_GROUPS], id, td_model_add_group(loader->model, &ours));
+}
+
+static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)
+{
+    struct loader *loader = ctx;
+    struct td_symbol ours = *symbol;
+
+    ours.name = string_of(loader, symbol->name);
+    module = id_map_get(&loader->tables[TD_TABLE_MODULES], module);
+    if (module != TD_NONE)
+        td_model_add_symbol(loader->model, module, &ours);
+}
+
+static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
+{
+    struct loader *loader = ctx;
+
+    if (nodes->epoch != loader->epoch || loader->nodes.len == 0) {
+        loader->nodes.len = 0;
+        loader->epoch = nodes->epoch;
+        id_map_set(&loader->nodes, 0, 0);
+    }
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct td_node_row *row = &nodes->rows[i];
+        const uint32_t parent = id_map_get(&loader->nodes, row->parent);
+        const uint32_t module = id_map_get(&loader->tables[TD_TABLE_MODULES], row->module);
+        uint32_t node = TD_NONE;
+
+        if (parent != TD_NONE && module != TD_NONE)
+            node = td_model_put_node(loader->model, parent,
+                                     td_model_put_location(loader->model, module, row->offset));
+        id_map_set(&loader->nodes, nodes->first + i, node);
+    }
+}
+
+static uint32_t node_of(const struct loader *loader, uint32_t epoch, uint32_t node)
+{
+    if (node == 0)
+        return 0;
+    return epoch == loader->epoch ? id_map_get(&loader->nodes, node) : TD_NONE;
+}
+
+static bool in_time_range(const struct loader *loader, uint64_t time_ns)
+{
+    const struct td_load_opts *opts = loader->opts;
+    const uint64_t since = time_ns > loader->started_ns ? time_ns - loader->started_ns : 0;
+
+    return since >= opts->from_ns && (opts->to_ns == 0 || since < opts->to_ns);
+}
+
+static void add_run(struct loader *loader, const struct td_value_run *run, uint32_t epoch,
+                    bool samples)
+{
+    const uint32_t group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group);
+    const uint64_t *values = run->values;
+
+    for (uint32_t i = 0; i < run->count; i++, values += run->columns) {
+        const struct td_value_row *row = &run->rows[i];
+        const struct td_sample sample = {
+            .time_ns = row->amount,
+            .thread = id_map_get(&loader->tables[TD_TABLE_THREADS], row->thread),
+            .node = node_of(loader, epoch, row->node),
+            .group = group,
+            .cpu = run->cpu,
+        };
+
+        if (group == TD_NONE || sample.thread == TD_NONE || sample.node == TD_NONE) {
+            loader->status->dropped++;
+            continue;
+        }
+        if (samples && !in_time_range(loader, sample.time_ns))
+            continue;
+        td_model_add_values(loader->model, sample.thread, sample.node, group,
+                            samples ? 1 : row->amount, values);
+        if (samples && loader->opts->keep_samples)
+            td_model_add_sample(loader->model, &sample, values);
+    }
+}
+
+static void on_values(struct loader *loader, const struct td_profile_values *values, bool samples)
+{
+    for (uint32_t r = 0; r < values->runs->run_count; r++)
+        add_run(loader, &values->runs->runs[r], values->epoch, samples);
+}
+
+static void on_samples(void *ctx, const struct td_profile_values *values)
+{
+    on_values(ctx, values, true);
+}
+
+static void on_tallies(void *ctx, const struct td_profile_values *values)
+{
+    on_values(ctx, values, false);
+}
+
+static void on_counter(void *ctx, uint64_t counter, uint64_t value)
+{
+    struct loader *loader = ctx;
+
+    if (counter < TD_COUNTER_COUNT)
+        td_model_set_counter(loader->model, (enum td_counter)counter, value);
+}
+
+static void on_started(void *ctx, uint64_t counter, uint64_t value)
+{
+    struct loader *loader = ctx;
+
+    if (counter == TD_COUNTER_STARTED_NS)
+        loader->started_ns = value;
+}
+
+static void on_damage(void *ctx, const struct td_err *err)
+{
+    struct loader *loader = ctx;
+
+    if (!loader->status->damaged)
+        loader->status->damage = *err;
+    loader->status->damaged = true;
+}
+
+static void on_chunk(void *ctx, uint64_t offset, const struct td_chunk_head *head)
+{
+    struct loader *loader = ctx;
+
+    (void)offset;
+    (void)head;
+    loader->records++;
+}
+
+/* A time range is relative to the recording's begin, which stands in a chunk of its own. */
+static void find_start(struct loader *loader, const void *data, size_t size)
+{
+    const struct td_profile_visitor visitor = {
+        .ctx = loader,
+        .kinds = 1u << TD_CHUNK_COUNTERS,
+        .counter = on_started,
+    };
+    struct td_profile_ending ending;
+    struct td_err err = TD_ERR_INIT;
+
+    td_profile_read(data, size, &visitor, &ending, &err);
+}
+
+static void say_cut(struct loader *loader, const struct td_profile_ending *ending, size_t size)
+{
+    struct td_load_status *status = loader->status;
+
+    status->cut = ending->cut;
+    if (!ending->cut || status->damaged)
+        return;
+    if (ending->end_offset < size)
+        td_fail_at(&status->damage, TD_EFORMAT, ending->end_offset,
+                   "the recording was cut off: its last %llu bytes are an unfinished chunk",
+                   (unsigned long long)(size - ending->end_offset));
+    else
+        td_fail_at(&status->damage, TD_EFORMAT, size,
+                   "the recording was cut off: it has no end mark");
+}
+
+bool td_profile_detect(const void *data, size_t size)
+{
+    const size_t common = size < TD_PROFILE_MAGIC_SIZE ? size : TD_PROFILE_MAGIC_SIZE;
+
+    return size > 0 && memcmp(data, td_profile_magic, common) == 0;
+}
+
+int td_profile_load(struct td_model *model, const void *data, size_t size,
+                    const struct td_load_opts *opts, struct td_load_status *status,
+                    struct td_err *err)
+{
+    struct loader loader = {.model = model, .opts = opts, .status = status};
+    const struct td_profile_visitor visitor = {
+        .ctx = &loader,
+        .header = on_header,
+        .chunk = on_chunk,
+        .env = on_env,
+        .string = on_string,
+        .module = on_module,
+        .thread = on_thread,
+        .event = on_event,
+        .group = on_group,
+        .symbol = on_symbol,
+        .nodes = on_nodes,
+        .samples = on_samples,
+        .tallies = on_tallies,
+        .counter = on_counter,
+        .damage = on_damage,
+    };
+    struct td_profile_ending ending = {0};
+
+    id_map_set(&loader.tables[TD_TABLE_STRINGS], 0, 0);
+    if (opts->from_ns > 0 || opts->to_ns > 0)
+        find_start(&loader, data, size);
+    int rc = td_profile_read(data, size, &visitor, &ending, err);
+    if (rc == TD_OK) {
+        say_cut(&loader, &ending, size);
+        td_model_set_complete(model, ending.complete && !status->damaged);
+        if (loader.records == 0) {
+            *err = status->damage;
+            rc = TD_EFORMAT;
+        }
+    }
+    for (int t = 0; t < TD_TABLE_COUNT; t++)
+        free(loader.tables[t].ids);
+    free(loader.nodes.ids);
+    return rc;
+}
