@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The recorder dies or cannot write: the profile up to a second before is readable, the program goes on."""
+import os
+import signal
+import subprocess
+import time
+
+import td
+
+FULL_S = 4.0
+KILL_S = 2.5
+
+
+def start(out, *options):
+    """tdrec over a program that notes its own end; returns the recorder's process and the note's path."""
+    done = td.scratch("done")
+    if os.path.exists(done):
+        os.unlink(done)
+    child = subprocess.Popen([td.TDREC, "--source", "clock", "-F", "999", "-o", out, *options, "--", "sh", "-c",
+                              f'"{td.workload("split")}" {FULL_S} && echo finished >"{done}"'],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             start_new_session=True)
+    return child, done
+
+
+def application_finished(done):
+    for _ in range(300):
+        if os.path.exists(done):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def profile_of_killed(out):
+    """A killed recorder may not have come to name the file as asked for."""
+    if os.path.exists(out):
+        return out
+    folder = os.path.dirname(out)
+    near = [name for name in os.listdir(folder) if name.startswith(os.path.basename(out))]
+    td.check(near, f"no profile at all in {os.listdir(folder)}")
+    return os.path.join(folder, near[0])
+
+
+def kill():
+    """SIGKILL: nothing can be done any more, so it must have been done before."""
+    out = td.scratch("killed.td")
+    child, done = start(out)
+    time.sleep(KILL_S)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    td.check(application_finished(done), "the application did not go on")
+    data = td.report_json(profile_of_killed(out), status=3)
+    td.check(data["coverage"]["complete"] is False, "a cut recording calls itself complete")
+    at_least = (KILL_S - 1.2) * 999 * 0.6  # a second may be lost; the machine may be busy
+    td.check(data["coverage"]["samples"] >= at_least,
+             f"{data['coverage']['samples']} samples of {KILL_S} s, expected at least {at_least:.0f}")
+    text = td.report(profile_of_killed(out), status=3)
+    td.check("heavy" in text or "work_chain" in text, f"the partial profile shows no functions:\n{text}")
+
+
+def signalled(number):
+    out = td.scratch(f"signal{number}.td")
+    child, done = start(out)
+    time.sleep(KILL_S)
+    child.send_signal(number)
+    err = child.communicate(timeout=60)[1]
+    td.check(application_finished(done) or number == signal.SIGTERM,
+             f"the application did not go on after signal {number}: {err!r}")
+    data = td.report_json(profile_of_killed(out), status=(0, 3))
+    td.check(data["coverage"]["samples"] > (KILL_S - 1) * 999 * 0.6, f"{data['coverage']['samples']} samples")
+
+
+def hangup():
+    signalled(signal.SIGHUP)
+
+
+def terminate():
+    signalled(signal.SIGTERM)
+
+
+def file_size_limit():
+    """ulimit -f: SIGXFSZ must not kill the recorder; the message says what happened; the program goes on."""
+    out = td.scratch("limited.td")
+    done = td.scratch("limited.done")
+    # bash counts in KiB; enough samples of differing stacks to pass it.
+    command = (f'ulimit -f 4; exec "{td.TDREC}" --source clock -F 20000 --call-graph fp -o "{out}" -- sh -c '
+               f"'\"{td.workload('deep')}\" 3 100 && echo finished >\"{done}\"'")
+    result = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, check=False, timeout=120)
+    td.check(os.path.exists(done), f"the application did not finish: {result.stderr!r}")
+    if os.path.exists(out) and os.path.getsize(out) < 3000:
+        td.skip(f"the profile took only {os.path.getsize(out)} bytes: the limit was not reached")
+    td.check(result.stderr, "no word about the limit")
+    td.report_json(profile_of_killed(out), status=(0, 3))
+    td.check(result.returncode == 125, f"exit {result.returncode}: {result.stderr!r}")
+
+
+def full_disk():
+    """A file system of 64 kB."""
+    if os.geteuid() != 0:
+        td.skip("mounting a small file system needs root")
+    mount = td.scratch("small")
+    os.makedirs(mount)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        td.skip("mount is not allowed here")
+    try:
+        done = td.scratch("full.done")
+        out = os.path.join(mount, "p.td")
+        with open(os.path.join(mount, "filler"), "wb") as file:
+            file.write(b"x" * 49152)
+        result = subprocess.run([td.TDREC, "--source", "clock", "-F", "20000", "--call-graph", "fp", "-o", out, "--",
+                                 "sh", "-c", f'"{td.workload("deep")}" 3 100; "{td.workload("shapes")}" 1; '
+                                 f'find /usr/lib -type f >"{td.scratch("list")}"; echo finished >"{done}"'],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                check=False, timeout=120)
+        td.check(os.path.exists(done), f"the application did not finish: {result.stderr!r}")
+        size = os.path.getsize(profile_of_killed(out))
+        if result.returncode == 0 and size < 12000:
+            td.skip(f"the profile took only {size} bytes: the disk was not full")
+        td.check(result.returncode == 125 and b"No space" in result.stderr,
+                 f"exit {result.returncode}: {result.stderr!r}")
+        td.report_json(profile_of_killed(out), status=(0, 3))
+    finally:
+        subprocess.run(["umount", mount], check=False)
+
+
+td.need_perf_events()
+td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "file_size_limit": file_size_limit,
+          "full_disk": full_disk})

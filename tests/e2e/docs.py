@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is written down is true: manual pages name every option and no other, the README's commands work, what is
+installed runs."""
+import os
+import re
+import subprocess
+
+import td
+
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)")
+
+
+def options_of_help(program):
+    text = td.run([program, "--help"]).stdout.decode()
+    # Options stand at the left; in the help's sentences they may be mentioned.
+    found = set()
+    for line in text.split("\n"):
+        match = re.match(r"\s{0,6}(?:-\w, |    )?\s*(--[a-z][a-z0-9-]*)", line)
+        if match:
+            found.add(match.group(1))
+    return found
+
+
+def manual():
+    for program in (td.TDREC, td.TDREPORT):
+        name = os.path.basename(program)
+        with open(os.path.join(td.ROOT, f"man/{name}.1.scd"), encoding="utf-8") as file:
+            page = file.read().replace("\\", "")
+        wanted = options_of_help(program)
+        td.check(wanted, f"{name} --help shows no options")
+        missing = sorted(option for option in wanted if option not in OPTION.findall(page))
+        td.check(not missing, f"man/{name}.1.scd does not mention {', '.join(missing)}")
+        listed = set(re.findall(r"^\*[^*\n]*?(--[a-z][a-z0-9-]*)", page, re.M))
+        known = wanted | {"--help", "--version"}
+        stale = sorted(option for option in listed
+                       if option not in known and "--" + option[5:] not in known)
+        td.check(not stale, f"man/{name}.1.scd documents what {name} does not know: {', '.join(stale)}")
+
+
+def readme():
+    """Every 'tdrec …' and 'tdreport …' line of the README's sh blocks, in order, in one folder."""
+    td.need_perf_events()
+    with open(os.path.join(td.ROOT, "README.md"), encoding="utf-8") as file:
+        blocks = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
+    commands = [line.split("  #")[0].strip() for block in blocks for line in block.split("\n")
+                if re.match(r"(tdrec|tdreport) ", line)]
+    td.check(commands, "the README shows no tdrec or tdreport command in a ```sh block")
+    folder = td.scratch("readme")
+    os.makedirs(folder)
+    os.symlink(td.workload("shapes"), os.path.join(folder, "app"))
+    environment = {**os.environ, "PATH": f"{td.BUILD}:{os.environ['PATH']}"}
+    background = subprocess.Popen([td.workload("split"), "300"], stdout=subprocess.DEVNULL)
+    try:
+        for command in commands:
+            done = subprocess.run(["sh", "-c", command.replace("PID", str(background.pid))], cwd=folder,
+                                  env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=120, check=False)
+            td.check(done.returncode == 0, f"README: '{command}': exit {done.returncode}\n{done.stderr.decode()}")
+    finally:
+        background.kill()
+        background.wait()
+
+
+def install():
+    """cmake --install puts both programs, their pages and completions below a prefix, and they run from there."""
+    prefix = td.scratch("prefix")
+    td.run(["cmake", "--install", td.BUILD, "--prefix", prefix])
+    for name in ("tdrec", "tdreport"):
+        td.run([os.path.join(prefix, "bin", name), "--version"])
+    found = {os.path.relpath(os.path.join(where, name), prefix)
+             for where, _, names in os.walk(prefix) for name in names}
+    for name in ("bash-completion/completions/tdrec", "bash-completion/completions/tdreport"):
+        td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
+    if os.path.isdir(os.path.join(td.BUILD, "man")):
+        for name in ("man1/tdrec.1", "man1/tdreport.1", "man5/tdprofile.5"):
+            td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
+
+
+def completion():
+    """The completion offers the options of --help."""
+    td.need("bash")
+    script = os.path.join(td.ROOT, "completions/tdprof.bash")
+    for program in (td.TDREC, td.TDREPORT):
+        done = td.run(["bash", "-c", f'source "{script}"; COMP_CWORD=1; _tdprof "{program}" --he ""; '
+                       'printf "%s\\n" "${COMPREPLY[@]}"'])
+        td.check(b"--help" in done.stdout, f"{program}: offered {done.stdout!r}")
+
+
+td.cases({"manual": manual, "readme": readme, "install": install, "completion": completion})

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exit statuses, and what goes to which stream."""
+import os
+import signal
+import subprocess
+
+import td
+
+
+def tdrec(command, status, *options):
+    return td.run([td.TDREC, "--source", "clock", "-o", td.scratch("p.td"), *options, "--", *command], status)
+
+
+def commands():
+    """The command's own status, 128 + N for a signal."""
+    td.need_perf_events()
+    tdrec(["true"], 0)
+    tdrec(["sh", "-c", "exit 7"], 7)
+    tdrec(["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM)
+    tdrec(["sh", "-c", "kill -SEGV $$"], 128 + signal.SIGSEGV)
+    tdrec(["sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL)
+
+
+def missing():
+    td.need_perf_events()
+    done = tdrec(["./no-such-program"], 127)
+    td.check(b"no-such-program" in done.stderr, f"the message does not name it: {done.stderr!r}")
+    with open(td.scratch("data"), "w", encoding="utf-8") as file:
+        file.write("no program")
+    done = tdrec([td.scratch("data")], 126)
+    td.check(td.scratch("data").encode() in done.stderr, f"the message does not name it: {done.stderr!r}")
+
+
+def own():
+    """125: tdrec's own failure."""
+    done = td.run([td.TDREC, "--source", "clock", "-o", "/nonexistent/p.td", "--", "true"], 125)
+    td.check(b"/nonexistent/p.td" in done.stderr, f"the message does not name the file: {done.stderr!r}")
+    done = td.run([td.TDREC, "--no-such-option", "--", "true"], 125)
+    td.check(b"no-such-option" in done.stderr, f"the message does not name the option: {done.stderr!r}")
+    td.run([td.TDREC], 125)
+
+
+def reporting():
+    done = td.run([td.TDREPORT, "--no-such-option"], 2)
+    td.check(done.stderr and not done.stdout, "a usage error belongs to stderr")
+    done = td.run([td.TDREPORT, "-i", td.scratch("absent.td")], (1, 2, 3, 4))
+    td.check(b"absent.td" in done.stderr, f"the message does not name the file: {done.stderr!r}")
+    with open(td.scratch("garbage.td"), "wb") as file:
+        file.write(os.urandom(4096))
+    td.run([td.TDREPORT, "-i", td.scratch("garbage.td")], 3)
+    with open(td.scratch("empty.td"), "wb"):
+        pass
+    td.run([td.TDREPORT, "-i", td.scratch("empty.td")], (3, 4))
+
+
+def help_and_version():
+    for program in (td.TDREC, td.TDREPORT):
+        name = os.path.basename(program).encode()
+        done = td.run([program, "--help"])
+        td.check(name in done.stdout and not done.stderr, f"{program} --help: {done.stderr!r}")
+        td.check(max(len(line) for line in done.stdout.decode().split("\n")) <= 100, f"{program} --help is wide")
+        done = td.run([program, "--version"])
+        td.check(done.stdout.startswith(name + b" 0."), f"{program} --version: {done.stdout!r}")
+        td.check(b"libdw" in done.stdout, f"{program} --version names no features: {done.stdout!r}")
+
+
+def full_stdout():
+    """A failed write to stdout is an error; a closed pipe is not a complaint."""
+    td.need_perf_events()
+    tdrec([td.workload("split"), "0.2"], 0)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([td.TDREPORT, "-i", td.scratch("p.td")], stdout=full, stderr=subprocess.PIPE, check=False)
+    td.check(done.returncode not in (0, 141) and done.stderr, f"/dev/full: exit {done.returncode}, {done.stderr!r}")
+    done = subprocess.run(["sh", "-c", '"$0" -i "$1" | head -c 1', td.TDREPORT, td.scratch("p.td")],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    td.check(not done.stderr, f"a closed pipe: {done.stderr!r}")
+
+
+def streams():
+    """The command's output is untouched, and tdrec's own words go to stderr."""
+    td.need_perf_events()
+    done = tdrec(["sh", "-c", "echo out; echo err >&2"], 0)
+    td.check(done.stdout == b"out\n", f"stdout: {done.stdout!r}")
+    td.check(b"err\n" in done.stderr and b"\r" not in done.stderr and b"\033" not in done.stderr,
+             f"stderr: {done.stderr!r}")
+
+
+td.cases({"commands": commands, "missing": missing, "own": own, "reporting": reporting,
+          "help_and_version": help_and_version, "full_stdout": full_stdout, "streams": streams})
