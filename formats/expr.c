@@ -229,7 +229,7 @@ static double apply(enum op op, double a, double b)
 
 double td_expr_eval(const struct td_expr *expr, const double *values)
 {
-    double stack[STEPS_MAX];
+    double stack[STEPS_MAX] = {0}; /* td_expr_compile proved the depth; analyzers cannot see that */
     size_t top = 0;
 
     for (size_t i = 0; i < expr->len; i++) {
