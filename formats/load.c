@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "formats/perfdata.h"
 #include "formats/profile_load.h"
 
 struct loader {
@@ -14,6 +15,7 @@ struct loader {
 /* Asked in order; one line a kind of file. */
 static const struct loader loaders[] = {
     {td_profile_detect, td_profile_load},
+    {td_perfdata_detect, td_perfdata_load},
 };
 
 static const struct loader *find_loader(const void *data, size_t size)
@@ -58,12 +60,14 @@ int td_load_bytes(struct td_model **ret, const void *data, size_t size, const ch
 int td_load_file(struct td_model **ret, const char *path, const struct td_load_opts *opts,
                  struct td_load_status *status, struct td_err *err)
 {
+    struct td_load_opts mapped = opts ? *opts : (struct td_load_opts){0};
     struct td_file_map map = {0};
     int rc = td_file_map(&map, path, err);
 
     if (rc < 0)
         return rc;
-    rc = td_load_bytes(ret, map.data, map.size, path, opts, status, err);
+    mapped.mapped = true;
+    rc = td_load_bytes(ret, map.data, map.size, path, &mapped, status, err);
     td_file_unmap(&map);
     return rc;
 }

@@ -14,6 +14,8 @@ struct td_load_opts {
     bool keep_samples; /* samples with their times, beside the tallies */
     uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
     uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
+    bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they
+                         were read; td_load_file sets it */
 };
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */
