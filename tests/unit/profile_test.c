@@ -13,6 +13,7 @@
 #include "formats/load.h"
 #include "formats/profile_dump.h"
 #include "formats/profile_frame.h"
+#include "formats/profile_model.h"
 #include "formats/profile_write.h"
 
 static const uint8_t fixed_id[TD_PROFILE_ID_SIZE] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -359,6 +360,97 @@ static void every_mutation_is_told(void **state)
     td_buf_release(&buf);
 }
 
+static void write_canonical(const struct td_model *model, struct td_buf *buf)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_profile_write_model(model, NULL, to_buf, buf, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void assert_same_bytes(const struct td_buf *a, const struct td_buf *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
+static void a_model_written_and_read_is_the_same(void **state)
+{
+    (void)state;
+    struct td_buf recorded = {0}, once = {0}, twice = {0};
+
+    for (int keep = 0; keep < 2; keep++) {
+        write_small(&recorded, 500);
+        struct td_model *model = load(&recorded, keep);
+        write_canonical(model, &once);
+        struct td_model *again = load(&once, keep);
+        write_canonical(again, &twice);
+        assert_same_bytes(&once, &twice);
+        assert_int_equal(td_model_sample_count(again), keep ? 500 : 0);
+        assert_int_equal(td_model_tally_count(again), td_model_tally_count(model));
+        td_model_free(model);
+        td_model_free(again);
+        td_buf_clear(&recorded);
+        td_buf_clear(&once);
+        td_buf_clear(&twice);
+    }
+    td_buf_release(&recorded);
+    td_buf_release(&once);
+    td_buf_release(&twice);
+}
+
+/* The same content, put in from the front or from the back, a part of it twice. */
+static struct td_model *build_model(bool backwards)
+{
+    struct td_model *model = td_model_new();
+    const struct td_event event = {.name = td_model_intern_z(model, "slots")};
+    const struct td_group group = {
+        .locates = TD_NODE_NONE,
+        .column_count = 1,
+        .columns = {{TD_COLUMN_TOTAL, 0, TD_NODE_NONE}},
+    };
+
+    td_model_add_event(model, &event);
+    td_model_add_event(model, &event);
+    td_model_add_group(model, &group);
+    for (int n = 0; n < 6; n++) {
+        const int i = backwards ? 5 - n : n;
+        const char names[2] = {(char)('a' + i % 3), '\0'};
+        const struct td_module module = {.path = td_model_intern_z(model, names)};
+        const struct td_thread thread = {.tid = (uint32_t)(i % 3)};
+        const uint32_t m = td_model_put_module(model, &module);
+        const uint32_t t = td_model_add_thread(model, &thread);
+        uint32_t node = 0;
+
+        for (uint64_t depth = 0; depth < 4; depth++)
+            node = td_model_put_node(model, node, td_model_put_location(model, m, 9 - depth));
+        td_model_add_values(model, t, node, 0, 1, &(const uint64_t){(uint64_t)i});
+    }
+    td_model_set_complete(model, true);
+    return model;
+}
+
+static void order_does_not_matter(void **state)
+{
+    (void)state;
+    struct td_model *forward = build_model(false), *backward = build_model(true);
+    struct td_buf a = {0}, b = {0};
+
+    write_canonical(forward, &a);
+    write_canonical(backward, &b);
+    assert_same_bytes(&a, &b);
+    struct td_model *read = load(&a, false);
+    assert_int_equal(td_model_thread_count(read), 3);
+    assert_int_equal(td_model_event_count(read), 1);
+    assert_int_equal(td_model_tally_count(read), 3);
+    assert_int_equal(td_model_tally_values(read, td_model_tally(read, 0))[0], 0 + 3);
+    td_model_free(read);
+    td_model_free(forward);
+    td_model_free(backward);
+    td_buf_release(&a);
+    td_buf_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +459,8 @@ int main(void)
         cmocka_unit_test(tallies_are_summed),
         cmocka_unit_test(time_range_is_relative_to_the_start),
         cmocka_unit_test(failed_write_stays_failed),
+        cmocka_unit_test(a_model_written_and_read_is_the_same),
+        cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(every_prefix_is_told),
         cmocka_unit_test(every_mutation_is_told),
     };
