@@ -12,6 +12,7 @@ struct full {
     uint64_t known;
     uint64_t ip;
     bool exact, leaf, guessed;
+    enum td_unwind_stop eval_stop; /* why the expression evaluated last failed */
 };
 
 static bool access_register(void *ctx, unsigned reg, uint64_t *value)
@@ -32,10 +33,12 @@ static bool access_memory(void *ctx, uint64_t address, unsigned bytes, uint64_t 
     struct td_unwind_memory *m = &f->memory;
     const uint64_t offset = address - m->base;
 
+    if (offset >= m->size || m->size - offset < bytes) {
+        f->eval_stop = td_unwind_load_stop(m, address);
+        return false;
+    }
     if (bytes == sizeof(*value))
         return td_unwind_load(m, address, value);
-    if (offset >= m->size || m->size - offset < bytes)
-        return false;
     *value = 0;
     memcpy(value, m->bytes + offset, bytes); /* both machines are little-endian */
     return true;
@@ -46,6 +49,7 @@ static bool eval(struct full *f, const struct td_unwind_full_row *row,
 {
     const struct td_cfi_access access = {access_register, access_memory, f};
 
+    f->eval_stop = TD_UNWIND_BAD_RULE;
     return td_cfi_eval(row->section->data + rule->expr, rule->expr_size, initial, &access, value);
 }
 
@@ -75,17 +79,24 @@ static bool recover(struct full *f, const struct td_unwind_full_row *row, unsign
     case TD_CFI_SAME: *value = f->regs[reg]; return f->known >> reg & 1;
     case TD_CFI_REGISTER: *value = f->regs[rule->reg]; return f->known >> rule->reg & 1;
     case TD_CFI_VALUE: *value = cfa + (uint64_t)rule->value; return true;
-    case TD_CFI_VALUE_EXPR: return eval(f, row, rule, &cfa, value);
+    case TD_CFI_VALUE_EXPR:
+        if (eval(f, row, rule, &cfa, value))
+            return true;
+        *stop = f->eval_stop;
+        return false;
     case TD_CFI_SAVED:
         address = cfa + (uint64_t)rule->value;
-        if (td_unwind_popped(f->regs[td_unwind_sp(f->arch)], address, f->leaf)) {
+        if (reg != row->cie.return_reg &&
+            td_unwind_popped(f->regs[td_unwind_sp(f->arch)], address, f->leaf)) {
             *value = f->regs[reg];
             return f->known >> reg & 1;
         }
         break;
     case TD_CFI_SAVED_EXPR:
-        if (!eval(f, row, rule, &cfa, &address))
+        if (!eval(f, row, rule, &cfa, &address)) {
+            *stop = f->eval_stop;
             return false;
+        }
         break;
     default: return false;
     }
@@ -166,8 +177,9 @@ static int step_by_row(struct full *f, const struct td_unwind_full_row *row)
     const bool ra_kept = row->row.regs[ra_reg].kind <= TD_CFI_SAME;
     if (ra_kept && (f->arch == TD_CFI_X86_64 || !f->leaf))
         return TD_UNWIND_BAD_RULE;
+    f->eval_stop = TD_UNWIND_BAD_RULE;
     if (!find_cfa(f, row, &cfa))
-        return TD_UNWIND_BAD_RULE;
+        return (int)f->eval_stop;
     if (!recover(f, row, ra_reg, cfa, &ra, &stop))
         return (int)stop;
     if (td_unwind_strip(f->arch, ra) == 0)

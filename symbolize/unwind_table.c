@@ -18,6 +18,9 @@ _Static_assert(sizeof(struct td_unwind_rule) == 16, "a rule is its own 128-bit k
 /* Rules of one file that get a number; more (never seen: big programs have hundreds) are ODD. */
 #define RULES_MAX 65535
 
+/* The assembly at an entry point takes less: ld.so's has 40 bytes, crt1.o's 34. */
+#define START_BYTES_MAX 256
+
 /* The first two rules of every table. */
 enum { RULE_NONE = 0, RULE_ODD = 1 };
 static const struct td_unwind_rule no_rule = {.cfa_kind = TD_UNWIND_NONE};
@@ -318,11 +321,9 @@ bool td_unwind_table_is_start(const struct td_unwind_table *table, uint64_t addr
 {
     const uint64_t entry = table->elf.entry;
 
-    if (!entry || td_unwind_table_find(table, address)->cfa_kind != TD_UNWIND_NONE ||
-        td_unwind_table_find(table, entry)->cfa_kind != TD_UNWIND_NONE)
-        return false;
-    return find_row(table, address) == find_row(table, entry) &&
-           executable(&table->elf, address, address + 1);
+    return entry && address - entry < START_BYTES_MAX &&
+           td_unwind_table_find(table, entry)->cfa_kind == TD_UNWIND_NONE &&
+           find_row(table, address) == find_row(table, entry);
 }
 
 bool td_unwind_table_address(const struct td_unwind_table *table, uint64_t file_offset,

@@ -84,8 +84,8 @@ const struct td_unwind_rule *td_unwind_table_find(const struct td_unwind_table *
                                                   uint64_t address)
     __attribute__((returns_nonnull));
 
-/* Whether no rule covers the address and the file's entry point lies in the same hole: the code
- * where a process begins, which often has no call frame information. */
+/* Whether the address is in the code at the file's entry point, and that has no rules: where a
+ * process begins there often is no call frame information. */
 bool td_unwind_table_is_start(const struct td_unwind_table *table, uint64_t address);
 
 /* The address of a byte of the file, by its segments. False when none holds it. */
