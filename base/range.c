@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/range.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void td_ranges_release(struct td_ranges *ranges)
+{
+    free(ranges->items);
+    *ranges = (struct td_ranges){0};
+}
+
+/* The index of the first range that ends behind `at`. */
+static size_t first_behind(const struct td_ranges *ranges, uint64_t at)
+{
+    size_t low = 0, high = ranges->len;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (ranges->items[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct td_range *td_ranges_find(const struct td_ranges *ranges, uint64_t at)
+{
+    const size_t i = first_behind(ranges, at);
+
+    return i < ranges->len && ranges->items[i].start <= at ? &ranges->items[i] : NULL;
+}
+
+/* The part of `range` from `at` on. */
+static struct td_range tail_of(const struct td_range *range, uint64_t at)
+{
+    struct td_range tail = *range;
+
+    tail.offset += at - range->start;
+    tail.start = at;
+    return tail;
+}
+
+void td_ranges_put(struct td_ranges *ranges, const struct td_range *range)
+{
+    struct td_range pieces[3];
+    size_t piece_count = 0;
+    const size_t first = first_behind(ranges, range->start);
+    size_t last = first; /* items[first..last) overlap the new one */
+
+    if (range->start >= range->end)
+        return;
+    while (last < ranges->len && ranges->items[last].start < range->end)
+        last++;
+    if (last > first && ranges->items[first].start < range->start) {
+        pieces[piece_count] = ranges->items[first];
+        pieces[piece_count++].end = range->start;
+    }
+    pieces[piece_count++] = *range;
+    if (last > first && ranges->items[last - 1].end > range->end)
+        pieces[piece_count++] = tail_of(&ranges->items[last - 1], range->end);
+
+    const size_t len = ranges->len - (last - first) + piece_count;
+    ranges->items = td_grow(ranges->items, &ranges->cap, len, sizeof(*ranges->items));
+    memmove(ranges->items + first + piece_count, ranges->items + last,
+            (ranges->len - last) * sizeof(*ranges->items));
+    memcpy(ranges->items + first, pieces, piece_count * sizeof(*pieces));
+    ranges->len = len;
+}
+
+void td_ranges_copy(struct td_ranges *ret, const struct td_ranges *ranges)
+{
+    struct td_ranges copy = {.len = ranges->len};
+
+    if (copy.len) {
+        copy.items = td_grow(NULL, &copy.cap, copy.len, sizeof(*copy.items));
+        memcpy(copy.items, ranges->items, copy.len * sizeof(*copy.items));
+    }
+    *ret = copy;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of addresses that do not overlap, sorted: what is mapped where. */
+#ifndef TD_BASE_RANGE_H
+#define TD_BASE_RANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct td_range {
+    uint64_t start, end; /* [start, end) */
+    uint64_t offset;     /* what `start` stands for (an offset in a file); moves with splits */
+    uint32_t value;      /* the caller's: whose range this is */
+};
+
+/* A zeroed struct is empty. */
+struct td_ranges {
+    struct td_range *items;
+    size_t len, cap;
+};
+
+void td_ranges_release(struct td_ranges *ranges);
+/* Adds a range; what it overlaps is cut back, split or dropped. An empty range is ignored. */
+void td_ranges_put(struct td_ranges *ranges, const struct td_range *range);
+/* The range that holds `at`, or NULL. Valid until the next put. */
+const struct td_range *td_ranges_find(const struct td_ranges *ranges, uint64_t at);
+void td_ranges_copy(struct td_ranges *ret, const struct td_ranges *ranges);
+
+#endif

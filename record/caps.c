@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/caps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/text.h"
+
+#define PMU_FOLDER "/sys/bus/event_source/devices"
+
+/* linux/capability.h; CAP_SYS_ADMIN stands in for CAP_PERFMON (man capabilities). */
+enum {
+    BIT_IPC_LOCK = 14,
+    BIT_SYS_PTRACE = 19,
+    BIT_SYS_ADMIN = 21,
+    BIT_SYSLOG = 34,
+    BIT_PERFMON = 38,
+};
+
+static char *or_empty(char *text)
+{
+    return text ? text : td_xstrdup("");
+}
+
+static int64_t number_or(const char *root, const char *path, int64_t otherwise)
+{
+    int64_t value = otherwise;
+
+    td_procfs_number(root, path, &value);
+    return value;
+}
+
+static void read_kernel(struct td_caps *caps)
+{
+    struct utsname uts = {0};
+    const char *p = NULL;
+    unsigned major = 0, minor = 0;
+
+    uname(&uts);
+    caps->kernel = td_procfs_line(caps->root, "/proc/sys/kernel/osrelease");
+    char *version = td_procfs_line(caps->root, "/proc/version");
+    if (!caps->kernel && version) {
+        const char *start = strstr(version, "version ");
+
+        start = start ? start + strlen("version ") : version;
+        caps->kernel = td_xstrndup(start, strcspn(start, " "));
+    }
+    free(version);
+    caps->kernel = or_empty(caps->kernel);
+    for (p = caps->kernel; *p >= '0' && *p <= '9'; p++)
+        major = major * 10 + (unsigned)(*p - '0');
+    for (p += *p == '.'; *p >= '0' && *p <= '9'; p++)
+        minor = minor * 10 + (unsigned)(*p - '0');
+    caps->kernel_version = major << 16 | (minor & 0xffff);
+    caps->host = td_procfs_line(caps->root, "/proc/sys/kernel/hostname");
+    caps->host = or_empty(caps->host);
+    /* A recorded tree has no uname; the CPU's description tells enough (see read_cpu). */
+    caps->machine = td_xstrdup(caps->root[0] ? "" : uts.machine);
+}
+
+static void take(char **place, const char *text, const char *key)
+{
+    if (!*place)
+        *place = td_procfs_field(text, key);
+}
+
+static char *x86_id(const char *cpuinfo)
+{
+    char *vendor = td_procfs_field(cpuinfo, "vendor_id");
+    char *family = td_procfs_field(cpuinfo, "cpu family");
+    char *model = td_procfs_field(cpuinfo, "model");
+    char *stepping = td_procfs_field(cpuinfo, "stepping");
+    char *id = NULL;
+
+    if (vendor && family && model)
+        id = td_xasprintf("%s-%s-%s-%s", vendor, family, model, stepping ? stepping : "0");
+    free(vendor);
+    free(family);
+    free(model);
+    free(stepping);
+    return id;
+}
+
+static void read_cpu(struct td_caps *caps)
+{
+    char *cpuinfo = or_empty(td_procfs_text(caps->root, "/proc/cpuinfo"));
+
+    caps->cpu_id = x86_id(cpuinfo);
+    if (caps->cpu_id && caps->machine[0] == '\0') {
+        free(caps->machine);
+        caps->machine = td_xstrdup("x86_64");
+    }
+    if (!caps->cpu_id)
+        caps->cpu_id =
+            td_procfs_line(caps->root, "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
+    if (caps->cpu_id && caps->machine[0] == '\0') {
+        free(caps->machine);
+        caps->machine = td_xstrdup("aarch64");
+    }
+    take(&caps->cpu, cpuinfo, "model name");
+    take(&caps->cpu, cpuinfo, "Hardware");
+    take(&caps->cpu, cpuinfo, "CPU part");
+    caps->cpu = or_empty(caps->cpu);
+    caps->cpu_id = or_empty(caps->cpu_id);
+    char *flags = or_empty(td_procfs_field(cpuinfo, "flags"));
+    caps->hypervisor = td_procfs_line(caps->root, "/sys/hypervisor/type");
+    if (!caps->hypervisor && strstr(flags, " hypervisor")) {
+        char *vendor = td_procfs_line(caps->root, "/sys/class/dmi/id/sys_vendor");
+
+        caps->hypervisor = vendor && vendor[0] ? vendor : td_xstrdup("virtual machine");
+        if (caps->hypervisor != vendor)
+            free(vendor);
+    }
+    caps->hypervisor = or_empty(caps->hypervisor);
+    free(flags);
+    free(cpuinfo);
+}
+
+static void read_pmu(struct td_pmu *pmu, const char *root, const char *name)
+{
+    char path[256];
+    char *text = NULL;
+
+    snprintf(pmu->name, sizeof(pmu->name), "%s", name);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/type", name);
+    pmu->type = (uint32_t)number_or(root, path, 0);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/caps/max_precise", name);
+    pmu->max_precise = (uint32_t)number_or(root, path, 0);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/events/slots", name);
+    text = td_procfs_text(root, path);
+    pmu->slots = text != NULL;
+    free(text);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpus", name);
+    text = td_procfs_line(root, path);
+    if (text)
+        td_cpulist_parse(&pmu->cpus, text, NULL);
+    free(text);
+    pmu->core =
+        strcmp(name, "cpu") == 0 || strncmp(name, "cpu_", 4) == 0 || strncmp(name, "armv", 4) == 0;
+}
+
+static void read_pmus(struct td_caps *caps)
+{
+    char **names = td_procfs_names(caps->root, PMU_FOLDER);
+    size_t cap = 0;
+
+    for (char **name = names; name && *name; name++) {
+        caps->pmus = td_grow(caps->pmus, &cap, caps->pmu_count + 1, sizeof(*caps->pmus));
+        caps->pmus[caps->pmu_count] = (struct td_pmu){0};
+        read_pmu(&caps->pmus[caps->pmu_count++], caps->root, *name);
+    }
+    td_procfs_names_free(names);
+}
+
+static void read_sysctls(struct td_caps *caps)
+{
+    const char *root = caps->root;
+
+    caps->no_perf_events =
+        !td_procfs_number(root, "/proc/sys/kernel/perf_event_paranoid", &caps->paranoid);
+    if (caps->no_perf_events)
+        caps->paranoid = 2;
+    caps->mlock_kb = number_or(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
+    caps->max_sample_rate = number_or(root, "/proc/sys/kernel/perf_event_max_sample_rate", 100000);
+    caps->max_stack = number_or(root, "/proc/sys/kernel/perf_event_max_stack", 127);
+    caps->kptr_restrict = number_or(root, "/proc/sys/kernel/kptr_restrict", 1);
+    caps->nmi_watchdog = number_or(root, "/proc/sys/kernel/nmi_watchdog", 0) == 1;
+}
+
+/* A field such as "Max open files  1024  4096  files". */
+static void read_limit(const char *limits, const char *name, uint64_t *soft, uint64_t *hard)
+{
+    const char *p = limits ? strstr(limits, name) : NULL;
+    char *end = NULL;
+
+    if (!p)
+        return;
+    p += strlen(name);
+    p += strspn(p, " ");
+    *soft = strncmp(p, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(p, &end, 10);
+    p = end ? end : p + 9;
+    p += strspn(p, " ");
+    *hard = strncmp(p, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(p, NULL, 10);
+}
+
+static void read_user(struct td_caps *caps)
+{
+    char *status = or_empty(td_procfs_text(caps->root, "/proc/self/status"));
+    char *limits = td_procfs_text(caps->root, "/proc/self/limits");
+    char *cap_text = td_procfs_field(status, "CapEff");
+    char *seccomp = td_procfs_field(status, "Seccomp");
+    uint64_t bits = 0, hard = 0;
+
+    if (cap_text)
+        td_parse_u64_base(cap_text, 16, &bits);
+    const bool admin = bits >> BIT_SYS_ADMIN & 1;
+    caps->cap_perfmon = admin || bits >> BIT_PERFMON & 1;
+    caps->cap_syslog = admin || bits >> BIT_SYSLOG & 1;
+    caps->cap_ipc_lock = bits >> BIT_IPC_LOCK & 1;
+    caps->cap_ptrace = bits >> BIT_SYS_PTRACE & 1;
+    caps->seccomp = seccomp && strcmp(seccomp, "2") == 0;
+    caps->memlock_bytes = 64 << 10;
+    caps->nofile_soft = caps->nofile_hard = 1024;
+    read_limit(limits, "Max locked memory", &caps->memlock_bytes, &hard);
+    read_limit(limits, "Max open files", &caps->nofile_soft, &caps->nofile_hard);
+    free(status);
+    free(limits);
+    free(cap_text);
+    free(seccomp);
+}
+
+static int read_online(struct td_caps *caps, struct td_err *err)
+{
+    char *text = td_procfs_line(caps->root, "/sys/devices/system/cpu/online");
+    int rc = TD_OK;
+
+    if (text)
+        rc = td_cpulist_parse(&caps->online, text, err);
+    else
+        rc = td_fail(err, TD_ENOENT,
+                     "%s/sys/devices/system/cpu/online cannot be read: is /sys "
+                     "mounted?",
+                     caps->root);
+    if (rc == TD_OK && caps->online.len == 0)
+        rc = td_fail(err, TD_EFORMAT, "no CPU is online");
+    free(text);
+    return rc;
+}
+
+int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err)
+{
+    *caps = (struct td_caps){.root = td_xstrdup(root ? root : "")};
+    read_kernel(caps);
+    read_cpu(caps);
+    read_pmus(caps);
+    read_sysctls(caps);
+    read_user(caps);
+    caps->page_bytes = root ? 4096 : (uint32_t)sysconf(_SC_PAGESIZE);
+    return read_online(caps, err);
+}
+
+void td_caps_release(struct td_caps *caps)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++)
+        td_cpulist_release(&caps->pmus[i].cpus);
+    free(caps->pmus);
+    td_cpulist_release(&caps->online);
+    free(caps->root);
+    free(caps->host);
+    free(caps->kernel);
+    free(caps->machine);
+    free(caps->cpu);
+    free(caps->cpu_id);
+    free(caps->hypervisor);
+    *caps = (struct td_caps){0};
+}
+
+bool td_caps_kernel(const struct td_caps *caps)
+{
+    return caps->cap_perfmon || caps->paranoid <= 1;
+}
+
+bool td_caps_system_wide(const struct td_caps *caps)
+{
+    return caps->cap_perfmon || caps->paranoid <= 0;
+}
+
+const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].core)
+            return &caps->pmus[i];
+    }
+    return NULL;
+}

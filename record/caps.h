@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine, this kernel and this user allow: read from /proc and /sys, decided nothing. */
+#ifndef TD_RECORD_CAPS_H
+#define TD_RECORD_CAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpulist.h"
+#include "base/err.h"
+
+/* A folder of /sys/bus/event_source/devices. */
+struct td_pmu {
+    char name[64];
+    uint32_t type;
+    struct td_cpulist cpus; /* of which CPUs; empty: all */
+    uint32_t max_precise;   /* 0 when the kernel does not say */
+    bool core;              /* counts a CPU's cycles: "cpu", "cpu_core", "cpu_atom", "armv8_..." */
+    bool slots;             /* has the perf metrics' leader event */
+};
+
+struct td_caps {
+    char *root;                                                /* "" for this machine */
+    char *host, *kernel, *machine, *cpu, *cpu_id, *hypervisor; /* never NULL; "" when not known */
+    unsigned kernel_version;                                   /* major << 16 | minor */
+    uint32_t page_bytes;
+    struct td_cpulist online;
+    struct td_pmu *pmus;
+    size_t pmu_count;
+
+    int64_t paranoid;    /* perf_event_paranoid; 2, the kernel's default, when not readable */
+    bool no_perf_events; /* the kernel has no perf_event_paranoid: built without perf events */
+    int64_t mlock_kb;    /* perf_event_mlock_kb, a CPU */
+    int64_t max_sample_rate, max_stack, kptr_restrict;
+    bool nmi_watchdog;
+
+    bool cap_perfmon, cap_ipc_lock, cap_ptrace, cap_syslog; /* effective; CAP_SYS_ADMIN counts */
+    bool seccomp;                                           /* a filter is in force */
+    uint64_t memlock_bytes;                                 /* soft limits; UINT64_MAX: none */
+    uint64_t nofile_soft, nofile_hard;
+};
+
+/* Reads everything; what cannot be read gets the kernel's default. `root` NULL: this machine; else
+ * root/proc and root/sys stand for /proc and /sys, and the user is the one of root/proc/self, or
+ * one without privileges. Fails when the CPUs cannot be found out. */
+int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err);
+void td_caps_release(struct td_caps *caps);
+
+/* May sample kernel code; may open events of whole CPUs. */
+bool td_caps_kernel(const struct td_caps *caps);
+bool td_caps_system_wide(const struct td_caps *caps);
+/* The first PMU that counts cycles, or NULL. */
+const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps);
+static inline bool td_caps_kernel_at_least(const struct td_caps *caps, unsigned major,
+                                           unsigned minor)
+{
+    return caps->kernel_version >= (major << 16 | minor);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/doctor.h"
+
+#include <stdarg.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "record/events.h"
+#include "record/kernel.h"
+#include "record/target.h"
+
+#define NAME_COLUMN 22
+
+/* "ok  name  text" or "no  name  text". */
+static void line(FILE *out, bool ok, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void line(FILE *out, bool ok, const char *name, const char *format, ...)
+{
+    char text[600], safe[1200];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    td_text_safe(safe, sizeof(safe), text, strlen(text));
+    fprintf(out, "%s  %-*s %s\n", ok ? "ok" : "no", NAME_COLUMN, name, safe);
+}
+
+/* Opens what a recording of our own process would open. */
+static bool try_events(const struct td_caps *caps, char *const words[], struct td_events *events,
+                       struct td_err *err)
+{
+    struct td_request request;
+    struct td_plan plan = {0};
+    const uint32_t self = (uint32_t)getpid();
+    const struct td_events_target target = {.tids = &self, .tid_count = 1, .cgroup_fd = -1};
+    char *argv[8] = {NULL};
+    int argc = 0;
+    bool ok = false;
+
+    for (; words[argc]; argc++)
+        argv[argc] = words[argc];
+    if (td_request_parse(&request, argc, argv, err) == TD_OK &&
+        td_plan_make(&plan, caps, &request, err) == TD_OK)
+        ok = td_events_open(events, &plan, caps, &target, err) == TD_OK;
+    td_plan_release(&plan);
+    td_request_release(&request);
+    return ok;
+}
+
+static bool try_command(const struct td_caps *caps, FILE *out)
+{
+    char *const words[] = {(char[]){"tdrec"}, (char[]){"--source"}, (char[]){"clock"},
+                           (char[]){"true"}, NULL};
+    struct td_err err = TD_ERR_INIT;
+    struct td_events events = {0};
+    const bool ok = try_events(caps, words, &events, &err);
+    const size_t ring_kb = events.ring_pages * caps->page_bytes / 1024;
+
+    if (ok)
+        line(out, true, "your own programs", "time by cpu-clock, up to %" PRId64 " Hz",
+             caps->max_sample_rate);
+    else
+        line(out, false, "your own programs", "%s", err.text);
+    if (ok && events.ring_pages == events.ring_wanted)
+        line(out, true, "ring buffers", "%zu kB a CPU", ring_kb);
+    else if (ok)
+        line(out, false, "ring buffers",
+             "%zu of %zu kB a CPU: raise ulimit -l or kernel.perf_event_mlock_kb", ring_kb,
+             events.ring_wanted * caps->page_bytes / 1024);
+    if (ok)
+        line(out, !events.no_build_id && td_caps_kernel_at_least(caps, 5, 12),
+             "build-ids by kernel", "%s",
+             events.no_build_id || !td_caps_kernel_at_least(caps, 5, 12)
+                 ? "before Linux 5.12: read from the files instead"
+                 : "a file changed later is noticed");
+    td_events_close(&events);
+    return ok;
+}
+
+static void tell_privileges(const struct td_caps *caps, FILE *out)
+{
+    const long long paranoid = caps->paranoid;
+
+    if (td_caps_kernel(caps))
+        line(out, true, "kernel time", "sampled");
+    else
+        line(out, false, "kernel time",
+             "perf_event_paranoid is %lld: sudo sysctl kernel.perf_event_paranoid=1", paranoid);
+    if (td_caps_system_wide(caps))
+        line(out, true, "whole CPUs",
+             "-a, -C, -G; short processes of a command are sampled evenly");
+    else
+        line(out, false, "whole CPUs",
+             "perf_event_paranoid is %lld: sudo tdrec, or sudo setcap "
+             "cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep on tdrec",
+             paranoid);
+    if (caps->cap_ptrace)
+        line(out, true, "others' processes", "-p, -t");
+    else
+        line(out, false, "others' processes", "only your own: sudo tdrec");
+}
+
+static void tell_kernel_names(const struct td_caps *caps, FILE *out)
+{
+    struct td_modules *modules = td_modules_new(NULL);
+    struct td_kernel *kernel = td_kernel_new(modules, NULL);
+
+    if (td_kernel_readable(kernel))
+        line(out, true, "kernel names", "from /proc/kallsyms");
+    else
+        line(out, false, "kernel names",
+             "kernel.kptr_restrict is %lld and hides them: sudo sysctl kernel.kptr_restrict=%s",
+             (long long)caps->kptr_restrict, caps->kptr_restrict > 1 ? "1, and sudo tdrec" : "0");
+    td_kernel_free(kernel);
+    td_modules_free(modules);
+}
+
+static void tell_hardware(const struct td_caps *caps, FILE *out)
+{
+    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+
+    if (!pmu)
+        line(out, false, "hardware top-down",
+             "no core PMU%s%s%s: use another machine, or a "
+             "virtual machine with a vPMU",
+             caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
+             caps->hypervisor[0] ? ")" : "");
+    else
+        line(out, false, "hardware top-down", "PMU %s is there; not in this build", pmu->name);
+    if (pmu && caps->nmi_watchdog)
+        line(out, false, "all counters",
+             "the NMI watchdog takes one: sudo sysctl kernel.nmi_watchdog=0");
+}
+
+static void tell_model(const struct td_caps *caps, FILE *out)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "qemu-%.40s", caps->machine);
+    char *path = td_target_find_program(name);
+    if (path)
+        line(out, true, "modelled top-down", "%s", path);
+    else
+        line(out, false, "modelled top-down", "%s is not installed: sudo apt install qemu-user",
+             name);
+    free(path);
+}
+
+static void tell_limits(const struct td_caps *caps, FILE *out)
+{
+    const uint64_t need = caps->online.len + 32;
+
+    if (caps->nofile_hard >= need)
+        line(out, true, "descriptors", "%" PRIu64 " allowed, %zu CPUs", caps->nofile_hard,
+             caps->online.len);
+    else
+        line(out, false, "descriptors", "%" PRIu64 " allowed, about %" PRIu64 " needed: ulimit -Hn",
+             caps->nofile_hard, need);
+    if (caps->seccomp)
+        line(out, true, "seccomp", "a filter is in force; see the first line for what it does");
+}
+
+bool td_doctor(const struct td_caps *caps, FILE *out)
+{
+    char *online = td_cpulist_text(&caps->online);
+    const bool ok = try_command(caps, out);
+
+    tell_privileges(caps, out);
+    tell_kernel_names(caps, out);
+    tell_hardware(caps, out);
+    tell_model(caps, out);
+    tell_limits(caps, out);
+    line(out, true, "machine", "Linux %s, %s, CPUs %s%s%s", caps->kernel, caps->cpu, online,
+         caps->hypervisor[0] ? ", hypervisor " : "", caps->hypervisor);
+    free(online);
+    return ok;
+}

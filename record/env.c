@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/env.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/version.h"
+#include "record/output.h"
+
+static void put(struct td_profile_writer *writer, enum td_env_key key, const char *value)
+{
+    if (value && value[0])
+        td_profile_env(writer, td_env_key_name(key), value);
+}
+
+static void put_number(struct td_profile_writer *writer, enum td_env_key key, uint64_t value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    put(writer, key, text);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec ts = {0};
+
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void put_machine(struct td_profile_writer *writer, const struct td_caps *caps)
+{
+    char *online = td_cpulist_text(&caps->online);
+
+    put(writer, TD_ENV_HOST, caps->host);
+    put(writer, TD_ENV_KERNEL, caps->kernel);
+    put(writer, TD_ENV_MACHINE, caps->machine);
+    put(writer, TD_ENV_CPU, caps->cpu);
+    put(writer, TD_ENV_CPU_ID, caps->cpu_id);
+    put(writer, TD_ENV_CPUS_ONLINE, online);
+    put(writer, TD_ENV_HYPERVISOR, caps->hypervisor);
+    put_number(writer, TD_ENV_PAGE_BYTES, caps->page_bytes);
+    put(writer, TD_ENV_CLOCK, "monotonic");
+    put_number(writer, TD_ENV_REALTIME_NS, clock_ns(CLOCK_REALTIME));
+    put_number(writer, TD_ENV_BOOTTIME_NS, clock_ns(CLOCK_BOOTTIME));
+    free(online);
+}
+
+/* The pids, tids, CPUs or cgroup of the scope. */
+static void put_target(struct td_profile_writer *writer, const struct td_request *request)
+{
+    struct td_buf buf = {0};
+    char *cpus = NULL;
+    char word[16];
+
+    for (size_t i = 0; i < request->id_count; i++) {
+        const int len = snprintf(word, sizeof(word), "%s%u", i ? "," : "", request->ids[i]);
+
+        td_buf_bytes(&buf, word, (size_t)len);
+    }
+    td_buf_u8(&buf, 0);
+    put(writer, TD_ENV_TARGET, (const char *)buf.data);
+    td_buf_release(&buf);
+    put(writer, TD_ENV_TARGET, request->cgroup);
+    if (request->scope == TD_SCOPE_CPUS) {
+        cpus = td_cpulist_text(&request->cpus);
+        put(writer, TD_ENV_TARGET, cpus);
+        free(cpus);
+    }
+}
+
+void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
+                  const struct td_request *request, const struct td_plan *plan)
+{
+    char text[512];
+
+    put(writer, TD_ENV_RECORDER, "tdrec " TD_VERSION);
+    for (char **word = request->command; word && *word; word++)
+        td_profile_env(writer, td_env_key_name(TD_ENV_ARGV), *word);
+    put(writer, TD_ENV_SOURCE, plan->source);
+    put(writer, TD_ENV_SOURCE_REASON, plan->source_reason);
+    put(writer, TD_ENV_CORE, plan->core);
+    put_machine(writer, caps);
+    put(writer, TD_ENV_CALL_GRAPH, td_call_graph_name(request->call_graph));
+    if (plan->frequency_hz)
+        put_number(writer, TD_ENV_FREQUENCY, plan->frequency_hz);
+    if (request->period)
+        put_number(writer, TD_ENV_PERIOD, request->period);
+    put(writer, TD_ENV_SCOPE, td_scope_name(plan->scope));
+    put_target(writer, request);
+    put(writer, TD_ENV_METHOD,
+        plan->method == TD_METHOD_CPU ? "per-cpu events" : "per-task events");
+    put(writer, TD_ENV_PRIVILEGE, plan->privilege);
+    put(writer, TD_ENV_RANK, td_output_rank());
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        snprintf(text, sizeof(text), "%s: %s", plan->left_out[i].what, plan->left_out[i].why);
+        put(writer, TD_ENV_LEFT_OUT, text);
+    }
+}
+
+void td_env_write_exit(struct td_profile_writer *writer, int status)
+{
+    char text[32];
+
+    if (WIFSIGNALED(status))
+        snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
+    else
+        snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(status));
+    put(writer, TD_ENV_EXIT, text);
+}

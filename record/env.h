@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The head of a profile: which machine, which command, what was asked for and how it was done. */
+#ifndef TD_RECORD_ENV_H
+#define TD_RECORD_ENV_H
+
+#include "formats/profile_write.h"
+#include "record/caps.h"
+#include "record/plan.h"
+#include "record/request.h"
+
+/* Writes all that is known when recording begins. */
+void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
+                  const struct td_request *request, const struct td_plan *plan);
+/* How the command ended, by its wait status. */
+void td_env_write_exit(struct td_profile_writer *writer, int status);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "record/attr.h"
+
+/* 2 MiB a CPU hold 0.1 s of the deepest frame-pointer chains at 20 kHz. */
+#define RING_BYTES ((size_t)2 << 20)
+/* What all rings together may take: a machine of many CPUs gets smaller ones. */
+#define RINGS_BYTES ((size_t)256 << 20)
+
+static int open_attr(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+                     unsigned long flags)
+{
+    return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group_fd,
+                        flags | PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Parts of an attr that an older kernel may refuse. Those that are optional are done without; the
+ * others are named when leaving them out alone helps. */
+struct feature {
+    const char *name;
+    size_t flag; /* offset of a bool in struct td_events; 0: not optional */
+    void (*drop)(struct perf_event_attr *attr);
+};
+
+static void drop_build_id(struct perf_event_attr *attr)
+{
+    attr->build_id = 0;
+}
+
+static void drop_lost(struct perf_event_attr *attr)
+{
+    attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+}
+
+static void drop_clock(struct perf_event_attr *attr)
+{
+    attr->use_clockid = 0;
+    attr->clockid = 0;
+}
+
+static void drop_inherit(struct perf_event_attr *attr)
+{
+    attr->inherit = 0;
+}
+
+static void drop_precise(struct perf_event_attr *attr)
+{
+    attr->precise_ip = 0;
+}
+
+static void drop_branches(struct perf_event_attr *attr)
+{
+    attr->sample_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_STACK;
+    attr->branch_sample_type = 0;
+}
+
+static void drop_weight(struct perf_event_attr *attr)
+{
+    attr->sample_type &= ~(uint64_t)PERF_SAMPLE_WEIGHT_STRUCT;
+}
+
+static void drop_rate(struct perf_event_attr *attr)
+{
+    attr->freq = 0;
+    attr->sample_period = 1000000;
+}
+
+static const struct feature features[] = {
+    {"build-ids of mappings", offsetof(struct td_events, no_build_id), drop_build_id},
+    {"counts of lost samples", offsetof(struct td_events, no_lost), drop_lost},
+    {"sample times by CLOCK_MONOTONIC", 0, drop_clock},
+    {"inheritance by children", 0, drop_inherit},
+    {"precise_ip", 0, drop_precise},
+    {"branch records", 0, drop_branches},
+    {"retire latencies", 0, drop_weight},
+    {"the sampling rate", 0, drop_rate},
+};
+
+static struct perf_event_attr make_attr(const struct td_events *events,
+                                        const struct td_plan_event *event)
+{
+    const size_t bytes = events->ring_pages * events->caps->page_bytes;
+    struct perf_event_attr attr = td_attr_make(event, (uint32_t)(bytes / 2));
+
+    if (events->no_build_id)
+        drop_build_id(&attr);
+    if (events->no_lost)
+        drop_lost(&attr);
+    return attr;
+}
+
+/* What an open is tried with, beside the attr. */
+struct place {
+    pid_t pid;
+    int cpu, group_fd;
+    unsigned long flags;
+};
+
+/* After EINVAL: finds the feature without which it opens. Returns the descriptor when that one is
+ * optional, and fails with its name when it is not. */
+static int bisect(struct td_events *events, const struct td_plan_event *event,
+                  const struct place *place, struct td_err *err)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(features); i++) {
+        struct perf_event_attr attr = make_attr(events, event);
+
+        features[i].drop(&attr);
+        const int fd = open_attr(&attr, place->pid, place->cpu, place->group_fd, place->flags);
+        if (fd < 0)
+            continue;
+        if (features[i].flag) {
+            *(bool *)((char *)events + features[i].flag) = true;
+            return fd;
+        }
+        close(fd);
+        return td_fail_errno(err, TD_EUNSUPPORTED, EINVAL, "this kernel (%s) refuses %s for %s",
+                             events->caps->kernel, features[i].name, event->name);
+    }
+    return td_fail_errno(err, TD_EUNSUPPORTED, EINVAL, "this kernel (%s) refuses %s",
+                         events->caps->kernel, event->name);
+}
+
+/* The descriptor, or a code; *gone: the CPU or the task does not exist any more. */
+static int open_event(struct td_events *events, const struct td_plan_event *event,
+                      const struct place *place, bool *gone, struct td_err *err)
+{
+    struct perf_event_attr attr = make_attr(events, event);
+    const int fd = open_attr(&attr, place->pid, place->cpu, place->group_fd, place->flags);
+    const int sys_errno = errno;
+
+    *gone = false;
+    if (fd >= 0)
+        return fd;
+    if (sys_errno == EINVAL)
+        return bisect(events, event, place, err);
+    *gone = (sys_errno == ENODEV && place->cpu >= 0) || sys_errno == ESRCH;
+    return td_events_explain(events->caps, event->name, sys_errno, err);
+}
+
+static struct td_ring *find_ring(const struct td_events *events, unsigned cpu, size_t *index)
+{
+    for (size_t i = 0; i < events->ring_count; i++) {
+        if (events->rings[i].cpu == cpu && cpu != TD_NONE) {
+            *index = i;
+            return &events->rings[i];
+        }
+    }
+    return NULL;
+}
+
+/* Maps a ring of as many pages as the kernel allows, halving. */
+static int map_ring(struct td_events *events, struct td_ring *ring, int fd, struct td_err *err)
+{
+    const struct td_caps *caps = events->caps;
+
+    for (;;) {
+        const int rc = td_ring_map(ring, fd, events->ring_pages, caps->page_bytes);
+
+        if (rc == 0)
+            return TD_OK;
+        if ((rc != -EPERM && rc != -ENOMEM) || events->ring_pages <= 2) {
+            const uint64_t need = (events->ring_pages + 1) * caps->page_bytes / 1024;
+
+            return td_fail_errno(err, TD_EPERM, -rc,
+                                 "a ring buffer of %llu kB a CPU cannot be locked: allowed are "
+                                 "perf_event_mlock_kb (%lld) a CPU and ulimit -l (%llu kB); raise "
+                                 "one of them",
+                                 (unsigned long long)need, (long long)caps->mlock_kb,
+                                 (unsigned long long)(caps->memlock_bytes / 1024));
+        }
+        events->ring_pages /= 2;
+    }
+}
+
+/* Gives the event a ring: its CPU's, or a new one. */
+static int attach_ring(struct td_events *events, struct td_opened *opened, struct td_err *err)
+{
+    const struct td_ring *ring = find_ring(events, opened->cpu, &opened->ring);
+
+    if (ring) {
+        int owner = -1;
+
+        for (size_t i = 0; owner < 0; i++)
+            owner = events->opened[i].ring == opened->ring ? events->opened[i].fd : -1;
+        if (ioctl(opened->fd, PERF_EVENT_IOC_SET_OUTPUT, owner) < 0)
+            return td_fail_errno(err, TD_EIO, errno, "events cannot share a ring buffer");
+        return TD_OK;
+    }
+    events->rings =
+        td_grow(events->rings, &events->ring_cap, events->ring_count + 1, sizeof(*events->rings));
+    struct td_ring fresh = {0};
+    const int rc = map_ring(events, &fresh, opened->fd, err);
+    if (rc < 0)
+        return rc;
+    fresh.cpu = opened->cpu;
+    opened->ring = events->ring_count;
+    events->rings[events->ring_count++] = fresh;
+    return TD_OK;
+}
+
+/* Opens a group on one CPU for one task; a group whose CPU or task is gone is left out. */
+static int open_group(struct td_events *events, size_t index, struct place place,
+                      struct td_err *err)
+{
+    const struct td_plan_group *group = &events->plan->groups[index];
+
+    for (size_t i = 0; i < group->event_count; i++) {
+        bool gone = false;
+        const int fd = open_event(events, &group->events[i], &place, &gone, err);
+
+        if (fd < 0 && gone && i == 0) {
+            events->skipped_cpus += place.cpu >= 0 && err && err->sys_errno == ENODEV;
+            return TD_ENODATA;
+        }
+        if (fd < 0)
+            return fd;
+        if (i == 0)
+            place.group_fd = fd;
+        events->opened = td_grow(events->opened, &events->opened_cap, events->opened_count + 1,
+                                 sizeof(*events->opened));
+        struct td_opened *opened = &events->opened[events->opened_count];
+        *opened = (struct td_opened){.fd = fd,
+                                     .cpu = place.cpu < 0 ? TD_NONE : (unsigned)place.cpu,
+                                     .tid = place.pid > 0 ? (uint32_t)place.pid : 0,
+                                     .group = (uint16_t)index,
+                                     .event = (uint16_t)i,
+                                     .ring = SIZE_MAX};
+        const int rc = attach_ring(events, opened, err);
+        events->opened_count++;
+        if (rc < 0)
+            return rc;
+    }
+    return TD_OK;
+}
+
+/* A group on all its CPUs, for all tasks. */
+static int open_instances(struct td_events *events, size_t index,
+                          const struct td_events_target *target, struct td_err *err)
+{
+    const struct td_plan *plan = events->plan;
+    const struct td_cpulist *cpus = &plan->groups[index].cpus;
+    const bool whole = plan->method == TD_METHOD_CPU;
+    const size_t tasks = whole ? 1 : target->tid_count;
+    size_t opened = 0;
+
+    for (size_t task = 0; task < tasks; task++) {
+        for (size_t i = 0; i < (cpus->len ? cpus->len : 1); i++) {
+            struct place place = {.pid = -1, .cpu = -1, .group_fd = -1};
+
+            if (cpus->len)
+                place.cpu = (int)cpus->cpus[i];
+            if (!whole)
+                place.pid = (pid_t)target->tids[task];
+            if (target->cgroup_fd >= 0) {
+                place.pid = target->cgroup_fd;
+                place.flags = PERF_FLAG_PID_CGROUP;
+            }
+            const int rc = open_group(events, index, place, err);
+            if (rc < 0 && rc != TD_ENODATA)
+                return rc;
+            opened += rc == TD_OK;
+        }
+    }
+    return opened ? TD_OK : TD_ENODATA; /* err was filled by the last that was gone */
+}
+
+static int compare_layouts(const void *a, const void *b)
+{
+    const struct td_layout *x = a, *y = b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* One layout an instance when records carry identifiers, else the one there is. */
+static int make_layouts(struct td_events *events, struct td_err *err)
+{
+    const struct td_plan *plan = events->plan;
+    const bool ids = plan->groups[0].events[0].sample_type & PERF_SAMPLE_IDENTIFIER;
+
+    events->layouts = td_xcalloc(events->opened_count, sizeof(*events->layouts));
+    for (size_t i = 0; i < events->opened_count; i++) {
+        struct td_opened *opened = &events->opened[i];
+        const struct td_plan_event *event = &plan->groups[opened->group].events[opened->event];
+
+        if (ids && ioctl(opened->fd, PERF_EVENT_IOC_ID, &opened->id) < 0)
+            return td_fail_errno(err, TD_EIO, errno, "the kernel gives no id for %s", event->name);
+        events->layouts[i] = (struct td_layout){
+            .id = opened->id,
+            .sample_type = event->sample_type,
+            .read_format = event->read_format & ~(events->no_lost ? (uint64_t)PERF_FORMAT_LOST : 0),
+            .user_regs = event->user_regs,
+            .group = opened->group,
+            .event = opened->event,
+        };
+    }
+    qsort(events->layouts, events->opened_count, sizeof(*events->layouts), compare_layouts);
+    events->layout_count = ids ? events->opened_count : 1;
+    return TD_OK;
+}
+
+static size_t power_of_two_below(size_t value)
+{
+    size_t power = 1;
+
+    while (power * 2 <= value)
+        power *= 2;
+    return power;
+}
+
+static size_t default_pages(const struct td_caps *caps)
+{
+    size_t bytes = RING_BYTES;
+
+    if (bytes > RINGS_BYTES / caps->online.len)
+        bytes = RINGS_BYTES / caps->online.len;
+    const size_t pages = power_of_two_below(bytes / caps->page_bytes);
+    return pages > 4 ? pages : 4;
+}
+
+/* As many descriptors as the hard limit allows; the command was started with its own limit. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_events_target *target, struct td_err *err)
+{
+    *events = (struct td_events){.plan = plan, .caps = caps};
+    events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(caps);
+    events->ring_wanted = events->ring_pages;
+    raise_descriptor_limit();
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const int rc = open_instances(events, i, target, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return make_layouts(events, err);
+}
+
+void td_events_close(struct td_events *events)
+{
+    for (size_t i = 0; i < events->ring_count; i++)
+        td_ring_unmap(&events->rings[i]);
+    for (size_t i = 0; i < events->opened_count; i++)
+        close(events->opened[i].fd);
+    free(events->rings);
+    free(events->opened);
+    free(events->layouts);
+    *events = (struct td_events){0};
+}
+
+static void control(const struct td_events *events, unsigned long request)
+{
+    for (size_t i = 0; i < events->opened_count; i++) {
+        const struct td_opened *opened = &events->opened[i];
+        const struct td_plan_event *event =
+            &events->plan->groups[opened->group].events[opened->event];
+
+        if (request == PERF_EVENT_IOC_DISABLE || !(event->at_once || event->on_exec))
+            ioctl(opened->fd, request, 0);
+    }
+}
+
+void td_events_enable(const struct td_events *events)
+{
+    control(events, PERF_EVENT_IOC_ENABLE);
+}
+
+void td_events_disable(const struct td_events *events)
+{
+    control(events, PERF_EVENT_IOC_DISABLE);
+}
+
+struct td_layouts td_events_layouts(const struct td_events *events)
+{
+    return (struct td_layouts){.items = events->layouts, .count = events->layout_count};
+}
+
+struct td_events_counts td_events_read(const struct td_events *events)
+{
+    struct td_events_counts counts = {0};
+
+    for (size_t i = 0; i < events->opened_count; i++) {
+        const struct td_opened *opened = &events->opened[i];
+        const struct td_plan_group *group = &events->plan->groups[opened->group];
+        const uint64_t format = group->events[opened->event].read_format;
+        uint64_t words[5] = {0}; /* value, and lost last, of a format without groups */
+
+        if (format & PERF_FORMAT_GROUP || opened->event != group->sampler)
+            continue;
+        if (read(opened->fd, words, sizeof(words)) < 8)
+            continue;
+        counts.count += words[0];
+        if (format & PERF_FORMAT_LOST && !events->no_lost)
+            counts.lost += words[__builtin_popcountll(format & (PERF_FORMAT_LOST - 1)) + 1];
+    }
+    return counts;
+}

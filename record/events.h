@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a plan: one descriptor an event and CPU (or task), one ring a CPU. */
+#ifndef TD_RECORD_EVENTS_H
+#define TD_RECORD_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/caps.h"
+#include "record/parse.h"
+#include "record/plan.h"
+#include "record/ring.h"
+
+struct td_opened {
+    int fd;
+    unsigned cpu; /* TD_NONE: any */
+    uint32_t tid; /* 0: whole CPUs */
+    uint64_t id;  /* 0 unless the plan's samples carry identifiers */
+    uint16_t group, event;
+    size_t ring;
+};
+
+struct td_events {
+    const struct td_plan *plan; /* borrowed */
+    const struct td_caps *caps; /* borrowed */
+    struct td_opened *opened;
+    size_t opened_count, opened_cap;
+    struct td_ring *rings;
+    size_t ring_count, ring_cap;
+    struct td_layout *layouts;
+    size_t layout_count;
+    size_t ring_pages;  /* what was got */
+    size_t ring_wanted; /* what would have been better */
+    bool no_build_id;   /* the kernel refused these; done without */
+    bool no_lost;
+    size_t skipped_cpus; /* went offline in between */
+};
+
+/* Whose events. */
+struct td_events_target {
+    const uint32_t *tids; /* METHOD_TASK: these */
+    size_t tid_count;
+    int cgroup_fd;     /* -1: none */
+    size_t ring_pages; /* 0: the default, less where the machine is large */
+};
+
+/* Opens everything, still disabled but for what counts at once. The error is one sentence with the
+ * cause and the fix. Close after a failure too. */
+int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_events_target *target, struct td_err *err);
+void td_events_close(struct td_events *events);
+
+/* Starts, or stops, what neither starts by itself at exec nor runs already. */
+void td_events_enable(const struct td_events *events);
+void td_events_disable(const struct td_events *events);
+struct td_layouts td_events_layouts(const struct td_events *events);
+
+/* What the kernel counted: samples it could not deliver (0 when it does not say), and the value of
+ * the first sampling event over all its instances. */
+struct td_events_counts {
+    uint64_t lost, count;
+};
+struct td_events_counts td_events_read(const struct td_events *events);
+
+/* One sentence for a failed perf_event_open: what forbids it and what would help. For doctor too.
+ */
+int td_events_explain(const struct td_caps *caps, const char *event, int sys_errno,
+                      struct td_err *err);
+
+#endif

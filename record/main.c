@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* tdrec: records a profile of a command, of what runs already, or of the whole machine. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "record/caps.h"
+#include "record/doctor.h"
+#include "record/plan.h"
+#include "record/plan_print.h"
+#include "record/request.h"
+#include "record/session.h"
+
+static int fail(const struct td_err *err)
+{
+    fprintf(stderr, "tdrec: %s\n", err->text);
+    return TD_EXIT_FAILED;
+}
+
+static int checked_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fputs("tdrec: cannot write to stdout\n", stderr);
+    return TD_EXIT_FAILED;
+}
+
+static int print_plan(const struct td_plan *plan, bool json)
+{
+    if (json)
+        td_plan_print_json(plan, stdout);
+    else
+        td_plan_print_text(plan, stdout);
+    return checked_stdout();
+}
+
+/* One line each on what is not as one would think. */
+static void announce(const struct td_plan *plan)
+{
+    if (plan->source_reason[0])
+        fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n", plan->source,
+                plan->source_reason);
+    if (plan->privilege[0])
+        fprintf(stderr, "tdrec: %s\n", plan->privilege);
+    for (size_t i = 0; i < plan->left_out_count; i++)
+        fprintf(stderr, "tdrec: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
+}
+
+static int run(const struct td_request *request)
+{
+    struct td_err err = TD_ERR_INIT;
+    struct td_caps caps = {0};
+    struct td_plan plan = {0};
+    int status = 0;
+
+    int rc = td_caps_read(&caps, request->root, &err);
+    if (rc == TD_OK && request->doctor) {
+        status = td_doctor(&caps, stdout) ? 0 : 1;
+        status = checked_stdout() ? TD_EXIT_FAILED : status;
+        goto out;
+    }
+    if (rc == TD_OK)
+        rc = td_plan_make(&plan, &caps, request, &err);
+    if (rc < 0) {
+        status = fail(&err);
+    } else if (request->plan) {
+        status = print_plan(&plan, request->json);
+    } else {
+        if (!request->quiet)
+            announce(&plan);
+        status = td_session_run(request, &caps, &plan);
+    }
+out:
+    td_plan_release(&plan);
+    td_caps_release(&caps);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct td_err err = TD_ERR_INIT;
+    struct td_request request;
+    int status = 0;
+
+    if (td_request_parse(&request, argc, argv, &err) < 0) {
+        status = fail(&err);
+    } else if (request.help) {
+        td_request_help(stdout);
+        status = checked_stdout();
+    } else if (request.version) {
+        printf("tdrec %s\nfeatures: %s\n", TD_VERSION_LINE, TD_FEATURES);
+        status = checked_stdout();
+    } else {
+        status = run(&request);
+    }
+    td_request_release(&request);
+    return status;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/plan.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "record/source.h"
+
+int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                 struct td_err *err)
+{
+    const struct td_source *source = NULL;
+
+    *plan = (struct td_plan){0};
+    int rc = td_source_choose(&source, caps, request, plan->source_reason,
+                              sizeof(plan->source_reason), err);
+    if (rc < 0)
+        return rc;
+    plan->source = source->name;
+    rc = td_plan_decide_method(plan, caps, request, err);
+    return rc < 0 ? rc : source->plan(plan, caps, request, err);
+}
+
+void td_plan_release(struct td_plan *plan)
+{
+    for (size_t i = 0; i < plan->group_count; i++)
+        td_cpulist_release(&plan->groups[i].cpus);
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        free(plan->left_out[i].what);
+        free(plan->left_out[i].why);
+    }
+    free(plan->groups);
+    free(plan->left_out);
+    *plan = (struct td_plan){0};
+}
+
+struct td_plan_group *td_plan_add_group(struct td_plan *plan)
+{
+    plan->groups =
+        td_grow(plan->groups, &plan->group_cap, plan->group_count + 1, sizeof(*plan->groups));
+    struct td_plan_group *group = &plan->groups[plan->group_count++];
+
+    *group = (struct td_plan_group){.locates = TD_NODE_NONE};
+    return group;
+}
+
+void td_plan_leave_out(struct td_plan *plan, const char *what, const char *why)
+{
+    plan->left_out = td_grow(plan->left_out, &plan->left_out_cap, plan->left_out_count + 1,
+                             sizeof(*plan->left_out));
+    plan->left_out[plan->left_out_count++] =
+        (struct td_plan_left_out){.what = td_xstrdup(what), .why = td_xstrdup(why)};
+}
+
+static int refuse_whole_cpus(const struct td_caps *caps, const char *what, struct td_err *err)
+{
+    return td_fail(err, TD_EPERM,
+                   "perf_event_paranoid is %lld: %s needs it to be 0 or less, or CAP_PERFMON "
+                   "(sudo sysctl kernel.perf_event_paranoid=0, or sudo tdrec)",
+                   (long long)caps->paranoid, what);
+}
+
+int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
+                          const struct td_request *request, struct td_err *err)
+{
+    const bool allowed = td_caps_system_wide(caps);
+
+    plan->scope = request->scope;
+    switch (request->scope) {
+    case TD_SCOPE_SYSTEM:
+    case TD_SCOPE_CPUS:
+    case TD_SCOPE_CGROUP:
+        if (!allowed)
+            return refuse_whole_cpus(caps, "sampling more than your own programs", err);
+        if (request->method == TD_METHOD_TASK)
+            return td_fail(err, TD_EUSAGE, "--method task goes with a command, -p or -t");
+        plan->method = TD_METHOD_CPU;
+        return TD_OK;
+    case TD_SCOPE_THREAD:
+        if (request->method == TD_METHOD_CPU)
+            return td_fail(err, TD_EUSAGE, "--method cpu does not go with -t");
+        plan->method = TD_METHOD_TASK;
+        return TD_OK;
+    case TD_SCOPE_COMMAND:
+    case TD_SCOPE_PROCESS: break;
+    }
+    if (request->method == TD_METHOD_CPU && !allowed)
+        return refuse_whole_cpus(caps, "--method cpu", err);
+    plan->method = request->method;
+    if (plan->method == TD_METHOD_AUTO)
+        plan->method = allowed ? TD_METHOD_CPU : TD_METHOD_TASK;
+    plan->follow = plan->method == TD_METHOD_CPU;
+    return TD_OK;
+}
+
+void td_plan_cpus(struct td_cpulist *ret, const struct td_plan *plan, const struct td_caps *caps,
+                  const struct td_request *request)
+{
+    *ret = (struct td_cpulist){0};
+    if (plan->scope == TD_SCOPE_CPUS)
+        td_cpulist_intersect(ret, &request->cpus, &caps->online);
+    else if (plan->scope != TD_SCOPE_THREAD)
+        td_cpulist_copy(ret, &caps->online);
+}
+
+struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct td_caps *caps,
+                                        const struct td_request *request)
+{
+    struct td_plan_event event = {
+        .inherit = plan->method == TD_METHOD_TASK && plan->scope != TD_SCOPE_THREAD,
+        .exclude_kernel = !td_caps_kernel(caps),
+        .exclude_hv = !td_caps_kernel(caps),
+        /* The idle task burns no CPU that anyone asks about. */
+        .exclude_idle = plan->method == TD_METHOD_CPU,
+        .on_exec = plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_COMMAND &&
+                   request->delay_ms == 0,
+        .build_id = td_caps_kernel_at_least(caps, 5, 12),
+        .read_format = td_caps_kernel_at_least(caps, 6, 0) ? PERF_FORMAT_LOST : 0,
+    };
+
+    return event;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What will be opened: groups of events, by CPU, as values. Pure: made from what the machine allows
+ * (caps) and what the user asked for (request), with no system call, so that it can be printed,
+ * tested for any machine, and opened later by record/events.
+ */
+#ifndef TD_RECORD_PLAN_H
+#define TD_RECORD_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "formats/model.h"
+#include "record/caps.h"
+#include "record/request.h"
+
+#define TD_PLAN_EVENTS_MAX 16
+
+/* One perf_event_attr, in the plan's own words; record/attr makes the kernel's of it. */
+struct td_plan_event {
+    char name[64];
+    enum td_unit unit;
+    uint32_t type;
+    uint64_t config[3];
+    uint64_t period; /* one of these two, or neither for an event that only counts */
+    uint64_t frequency_hz;
+    unsigned precise_ip;
+    bool inherit, exclude_user, exclude_kernel, exclude_hv, exclude_idle;
+    bool sideband; /* reports mappings, forks, exits and names too */
+    bool build_id; /* mappings come with build-ids (Linux 5.12) */
+    bool on_exec;  /* starts counting when the command is executed; else when told to */
+    bool at_once;  /* starts counting when opened, whatever the delay */
+    uint64_t sample_type, read_format, branch_sample_type;
+    uint32_t stack_bytes; /* PERF_SAMPLE_STACK_USER */
+    uint64_t user_regs;   /* PERF_SAMPLE_REGS_USER */
+};
+
+/* Events that count together; the first leads. */
+struct td_plan_group {
+    char name[64];
+    char cpu_type[32]; /* the PMU's name on hybrid machines, "" else */
+    enum td_group_role role;
+    enum td_attribution attribution;
+    enum td_tma_node locates;
+    struct td_cpulist cpus; /* one instance each; empty: one for all CPUs */
+    struct td_plan_event events[TD_PLAN_EVENTS_MAX];
+    size_t event_count;
+    size_t sampler; /* the event whose overflow takes the sample; event_count: none does */
+    /* The values of a sample; `event` is an index in this group. */
+    struct td_column columns[TD_COLUMNS_MAX];
+    size_t column_count;
+};
+
+/* Something that was asked for and is not done, with the reason; texts are owned. */
+struct td_plan_left_out {
+    char *what, *why;
+};
+
+struct td_plan {
+    const char *source;
+    char source_reason[256]; /* why not pmu; "" when the source was asked for */
+    char privilege[256];     /* what is missing for lack of privilege; "" when nothing */
+    char core[64];           /* the core description used; "" for none */
+    enum td_scope scope;
+    enum td_method method; /* CPU or TASK */
+    bool follow;           /* CPU: keep only the samples of the wanted processes */
+    uint64_t frequency_hz; /* after clamping; 0 when a period was asked for */
+    struct td_plan_group *groups;
+    size_t group_count, group_cap;
+    struct td_plan_left_out *left_out;
+    size_t left_out_count, left_out_cap;
+};
+
+/* The source that is used ("auto" decided) and the groups for it. TD_EUSAGE or TD_EUNSUPPORTED or
+ * TD_EPERM with a sentence that names what cannot be done and what would help. Release *plan after
+ * a failure too. */
+int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                 struct td_err *err);
+void td_plan_release(struct td_plan *plan);
+
+/* For the makers of groups, one a source (plan_clock.c). */
+struct td_plan_group *td_plan_add_group(struct td_plan *plan) __attribute__((returns_nonnull));
+void td_plan_leave_out(struct td_plan *plan, const char *what, const char *why);
+/* Sets scope, method and follow; TD_EPERM when the user may not. */
+int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
+                          const struct td_request *request, struct td_err *err);
+/* The CPUs that a group of this plan is opened on, empty for "any CPU". The caller owns *ret. */
+void td_plan_cpus(struct td_cpulist *ret, const struct td_plan *plan, const struct td_caps *caps,
+                  const struct td_request *request);
+/* What every event of this plan has in common: inherit, exclusions, start. */
+struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct td_caps *caps,
+                                        const struct td_request *request);
+int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
+                  const struct td_request *request, struct td_err *err);
+
+#endif

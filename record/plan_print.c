@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/plan_print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "formats/json.h"
+#include "record/attr.h"
+
+/* The CPUs of a group; "any" when one instance follows its task over all of them. */
+static char *cpus_text(const struct td_plan_group *group)
+{
+    return group->cpus.len ? td_cpulist_text(&group->cpus) : td_xstrdup("any");
+}
+
+static void hex_json(struct td_json *json, const char *key, uint64_t value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "0x%" PRIx64, value);
+    td_json_string(json, key, text);
+}
+
+static void event_json(struct td_json *json, const struct td_plan_event *event)
+{
+    td_json_object(json, NULL);
+    td_json_string(json, "name", event->name);
+    td_json_u64(json, "type", event->type);
+    hex_json(json, "config", event->config[0]);
+    hex_json(json, "config1", event->config[1]);
+    hex_json(json, "config2", event->config[2]);
+    td_json_u64(json, "sample_period", event->period);
+    td_json_u64(json, "freq", event->frequency_hz);
+    td_json_u64(json, "precise_ip", event->precise_ip);
+    td_json_bool(json, "inherit", event->inherit);
+    td_json_bool(json, "exclude_user", event->exclude_user);
+    td_json_bool(json, "exclude_kernel", event->exclude_kernel);
+    td_json_bool(json, "exclude_hv", event->exclude_hv);
+    td_json_bool(json, "exclude_idle", event->exclude_idle);
+    td_json_bool(json, "enable_on_exec", event->on_exec);
+    td_json_bool(json, "sideband", event->sideband);
+    td_attr_sample_type_json(json, "sample_type", event->sample_type);
+    td_attr_read_format_json(json, "read_format", event->read_format);
+    td_attr_branch_type_json(json, "branch_sample_type", event->branch_sample_type);
+    td_json_u64(json, "sample_stack_user", event->stack_bytes);
+    td_json_end(json);
+}
+
+static void group_json(struct td_json *json, const struct td_plan_group *group)
+{
+    char *cpus = cpus_text(group);
+
+    td_json_object(json, NULL);
+    td_json_string(json, "name", group->name);
+    td_json_string(json, "cpus", cpus);
+    if (group->cpu_type[0])
+        td_json_string(json, "cpu_type", group->cpu_type);
+    td_json_string(json, "role", td_group_role_name(group->role));
+    td_json_string(json, "attribution", td_attribution_name(group->attribution));
+    td_json_array(json, "events");
+    for (size_t i = 0; i < group->event_count; i++)
+        event_json(json, &group->events[i]);
+    td_json_end(json);
+    td_json_end(json);
+    free(cpus);
+}
+
+static const char *method_name(const struct td_plan *plan)
+{
+    return plan->method == TD_METHOD_CPU ? "per-cpu" : "per-task";
+}
+
+void td_plan_print_json(const struct td_plan *plan, FILE *out)
+{
+    struct td_json json = td_json_init(out, 2);
+
+    td_json_object(&json, NULL);
+    td_json_string(&json, "schema", "tdrec-plan/1");
+    td_json_string(&json, "source", plan->source);
+    td_json_string(&json, "source_reason", plan->source_reason[0] ? plan->source_reason : NULL);
+    td_json_string(&json, "core", plan->core[0] ? plan->core : NULL);
+    td_json_string(&json, "scope", td_scope_name(plan->scope));
+    td_json_string(&json, "method", method_name(plan));
+    td_json_string(&json, "privilege", plan->privilege[0] ? plan->privilege : NULL);
+    td_json_array(&json, "groups");
+    for (size_t i = 0; i < plan->group_count; i++)
+        group_json(&json, &plan->groups[i]);
+    td_json_end(&json);
+    td_json_array(&json, "left_out");
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        td_json_object(&json, NULL);
+        td_json_string(&json, "what", plan->left_out[i].what);
+        td_json_string(&json, "why", plan->left_out[i].why);
+        td_json_end(&json);
+    }
+    td_json_end(&json);
+    td_json_end(&json);
+}
+
+static void event_text(const struct td_plan_event *event, bool samples, FILE *out)
+{
+    char bits[256];
+
+    fprintf(out, "  %-20s type %u config 0x%" PRIx64, event->name, event->type, event->config[0]);
+    if (samples && event->frequency_hz)
+        fprintf(out, ", %" PRIu64 " Hz", event->frequency_hz);
+    else if (samples)
+        fprintf(out, ", period %" PRIu64, event->period);
+    fprintf(out, "%s%s%s%s", event->inherit ? ", inherit" : "",
+            event->exclude_kernel ? ", user only" : "", event->exclude_user ? ", kernel only" : "",
+            event->sideband ? ", sideband" : "");
+    if (samples)
+        fprintf(out, "\n  %-20s %s", "",
+                td_attr_sample_type_text(bits, sizeof(bits), event->sample_type));
+    fputc('\n', out);
+}
+
+void td_plan_print_text(const struct td_plan *plan, FILE *out)
+{
+    fprintf(out, "source %s%s%s%s, scope %s, %s events\n", plan->source,
+            plan->source_reason[0] ? " (" : "", plan->source_reason,
+            plan->source_reason[0] ? ")" : "", td_scope_name(plan->scope), method_name(plan));
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct td_plan_group *group = &plan->groups[i];
+        char *cpus = cpus_text(group);
+
+        fprintf(out, "group %s, CPUs %s\n", group->name, cpus);
+        for (size_t k = 0; k < group->event_count; k++)
+            event_text(&group->events[k], k == group->sampler, out);
+        free(cpus);
+    }
+    if (plan->privilege[0])
+        fprintf(out, "%s\n", plan->privilege);
+    for (size_t i = 0; i < plan->left_out_count; i++)
+        fprintf(out, "left out: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
+}

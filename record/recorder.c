@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/recorder.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "record/jit.h"
+#include "record/kernel.h"
+#include "record/modules.h"
+#include "record/stacks.h"
+#include "symbolize/vdso.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* A group of the plan as the profile knows it. */
+struct group {
+    uint32_t profile_group; /* TD_NONE: takes no samples */
+    uint64_t period;        /* what a sample stands for when it does not say */
+    bool time;              /* its unit is ns */
+};
+
+struct td_recorder {
+    const struct td_plan *plan;
+    struct td_profile_writer *writer;
+    struct td_modules *modules;
+    struct td_kernel *kernel;
+    struct td_tasks *tasks;
+    struct td_stacks *stacks;
+    struct td_jit *jit;
+    struct group *groups;
+    uint32_t *ring_cpus;
+    uint64_t counters[TD_COUNTER_COUNT];
+    struct td_stack stack; /* the present sample's */
+};
+
+static uint32_t event_flags(const struct td_plan_event *event)
+{
+    return (event->exclude_user ? 0 : TD_EVENT_USER) |
+           (event->exclude_kernel ? 0 : TD_EVENT_KERNEL) |
+           (event->precise_ip ? TD_EVENT_PRECISE : 0);
+}
+
+static uint32_t describe_event(struct td_recorder *recorder, const struct td_plan_event *event)
+{
+    const struct td_profile_event described = {
+        .name = event->name,
+        .unit = event->unit,
+        .pmu_type = event->type,
+        .config = {event->config[0], event->config[1], event->config[2]},
+        .period = event->period,
+        .frequency_hz = event->frequency_hz,
+        .flags = event_flags(event),
+    };
+
+    return td_profile_event(recorder->writer, &described);
+}
+
+/* Events first, then the group whose columns name them. */
+static struct group describe_group(struct td_recorder *recorder, const struct td_plan_group *group)
+{
+    struct group ret = {.profile_group = TD_NONE};
+    uint32_t ids[TD_PLAN_EVENTS_MAX];
+    struct td_group described = {
+        .role = group->role,
+        .attribution = group->attribution,
+        .locates = group->locates,
+        .column_count = (uint32_t)group->column_count,
+    };
+
+    if (group->sampler >= group->event_count)
+        return ret;
+    for (size_t i = 0; i < group->event_count; i++)
+        ids[i] = describe_event(recorder, &group->events[i]);
+    for (size_t i = 0; i < group->column_count; i++) {
+        described.columns[i] = group->columns[i];
+        if (group->columns[i].event != TD_NONE)
+            described.columns[i].event = ids[group->columns[i].event];
+    }
+    described.sampler = ids[group->sampler];
+    ret.profile_group =
+        td_profile_group(recorder->writer, &described, group->name, group->cpu_type);
+    const struct td_plan_event *sampler = &group->events[group->sampler];
+    ret.time = sampler->unit == TD_UNIT_NS;
+    ret.period = sampler->period;
+    /* The kernel turns a clock's frequency into a fixed period (perf_swevent_init_hrtimer). */
+    if (sampler->frequency_hz)
+        ret.period = ret.time ? NS_PER_S / sampler->frequency_hz : 0;
+    return ret;
+}
+
+static void end_process(void *ctx, const struct td_process *process)
+{
+    struct td_recorder *recorder = ctx;
+
+    if (process->jit_used)
+        td_jit_write_names(recorder->jit, process->pid);
+}
+
+struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profile_writer *writer,
+                                    const struct td_ring *rings, size_t ring_count)
+{
+    struct td_recorder *recorder = td_xcalloc(1, sizeof(*recorder));
+
+    recorder->plan = plan;
+    recorder->writer = writer;
+    recorder->modules = td_modules_new(writer);
+    recorder->kernel = td_kernel_new(recorder->modules, writer);
+    recorder->stacks = td_stacks_new(writer, recorder->modules, recorder->kernel);
+    recorder->jit = td_jit_new(writer);
+    recorder->tasks = td_tasks_new(plan->follow, recorder->modules, end_process, recorder);
+    recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
+    for (size_t i = 0; i < plan->group_count; i++)
+        recorder->groups[i] = describe_group(recorder, &plan->groups[i]);
+    recorder->ring_cpus = td_xcalloc(ring_count, sizeof(*recorder->ring_cpus));
+    for (size_t i = 0; i < ring_count; i++)
+        recorder->ring_cpus[i] = rings[i].cpu;
+    return recorder;
+}
+
+void td_recorder_free(struct td_recorder *recorder)
+{
+    if (!recorder)
+        return;
+    td_tasks_free(recorder->tasks);
+    td_stacks_free(recorder->stacks);
+    td_jit_free(recorder->jit);
+    td_kernel_free(recorder->kernel);
+    td_modules_free(recorder->modules);
+    free(recorder->groups);
+    free(recorder->ring_cpus);
+    free(recorder);
+}
+
+struct td_tasks *td_recorder_tasks(struct td_recorder *recorder)
+{
+    return recorder->tasks;
+}
+
+static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *task)
+{
+    if (task->profile_thread == TD_NONE)
+        task->profile_thread = td_profile_thread(recorder->writer, task->process->pid, task->tid,
+                                                 task->comm, task->process->comm, task->start_ns);
+    return task->profile_thread;
+}
+
+/* The thread of a sample, or NULL when it is not wanted. */
+static struct td_task *sampled_task(struct td_recorder *recorder, const struct td_rec *rec)
+{
+    struct td_task *task = td_tasks_find(recorder->tasks, rec->pid, rec->tid);
+
+    if (!task && !recorder->plan->follow && rec->pid != TD_NONE) {
+        struct td_process *process =
+            td_tasks_add_process(recorder->tasks, rec->pid, "", rec->time_ns);
+
+        task = td_tasks_add_thread(recorder->tasks, process, rec->tid, "", rec->time_ns);
+    }
+    return task && !task->process->before_exec ? task : NULL;
+}
+
+static void count_stack(struct td_recorder *recorder, const struct td_stack_node *node)
+{
+    recorder->counters[TD_COUNTER_UNMAPPED] += node->unmapped;
+    recorder->counters[TD_COUNTER_TRUNCATED_STACKS] += node->truncated;
+    recorder->counters[TD_COUNTER_UNWIND_BAD_ADDRESS] += node->bad_caller;
+}
+
+/* The values of a sample, in the order of the plan's columns. */
+static void fill_values(const struct td_plan_group *group, const struct group *described,
+                        const struct td_rec_sample *sample, uint64_t values[TD_COLUMNS_MAX])
+{
+    for (size_t i = 0; i < group->column_count; i++) {
+        const enum td_column_kind kind = group->columns[i].kind;
+
+        values[i] = 0;
+        if (kind == TD_COLUMN_PERIOD)
+            values[i] = sample->period ? sample->period : described->period;
+        else if (kind == TD_COLUMN_FLAGS)
+            values[i] = sample->exact_ip ? TD_FLAG_EXACT_IP : 0;
+        else if (kind == TD_COLUMN_DATA_SOURCE)
+            values[i] = sample->data_source;
+        else if (kind == TD_COLUMN_DATA_ADDRESS)
+            values[i] = sample->address;
+    }
+}
+
+static void take_sample(struct td_recorder *recorder, size_t ring, const struct td_rec *rec)
+{
+    const struct td_rec_sample *sample = &rec->u.sample;
+    const struct group *group = &recorder->groups[rec->layout->group];
+    struct td_task *task = sampled_task(recorder, rec);
+    uint64_t values[TD_COLUMNS_MAX];
+
+    if (!task || group->profile_group == TD_NONE) {
+        recorder->counters[TD_COUNTER_FILTERED]++;
+        return;
+    }
+    td_stack_from_chain(&recorder->stack, sample->chain, sample->chain_count, sample->ip,
+                        sample->kernel);
+    const struct td_stack_node node = td_stacks_intern(recorder->stacks, task, &recorder->stack);
+    const struct td_sample stored = {
+        .time_ns = rec->time_ns,
+        .thread = profile_thread(recorder, task),
+        .node = node.node,
+        .group = group->profile_group,
+        .cpu = recorder->ring_cpus[ring],
+    };
+    fill_values(&recorder->plan->groups[rec->layout->group], group, sample, values);
+    td_profile_sample(recorder->writer, &stored, values);
+    recorder->counters[TD_COUNTER_SAMPLES]++;
+    if (group->time)
+        recorder->counters[TD_COUNTER_SAMPLED_NS] += values[0];
+    count_stack(recorder, &node);
+    if (node.jit) {
+        task->process->jit_used = true;
+        td_jit_note(recorder->jit, recorder->modules, task->process, &recorder->stack);
+    }
+}
+
+void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
+{
+    struct td_recorder *recorder = ctx;
+
+    switch (rec->kind) {
+    case TD_REC_SAMPLE: take_sample(recorder, ring, rec); break;
+    case TD_REC_LOST: recorder->counters[TD_COUNTER_LOST_RECORDS] += rec->u.lost; break;
+    case TD_REC_LOST_SAMPLES: recorder->counters[TD_COUNTER_LOST] += rec->u.lost; break;
+    case TD_REC_THROTTLE: recorder->counters[TD_COUNTER_THROTTLED]++; break;
+    case TD_REC_MMAP:
+    case TD_REC_COMM:
+    case TD_REC_FORK:
+    case TD_REC_EXIT: td_tasks_apply(recorder->tasks, rec); break;
+    case TD_REC_OTHER: break;
+    }
+}
+
+void td_recorder_set_counter(struct td_recorder *recorder, enum td_counter counter, uint64_t value)
+{
+    recorder->counters[counter] = value;
+}
+
+uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter counter)
+{
+    return recorder->counters[counter];
+}
+
+struct vdso_target {
+    struct td_profile_writer *writer;
+    uint32_t module;
+};
+
+static void write_vdso_symbol(void *ctx, uint64_t offset, uint64_t size, const char *name)
+{
+    const struct vdso_target *target = ctx;
+
+    td_profile_symbol(target->writer, target->module, offset, size, name);
+}
+
+static void write_counters(struct td_recorder *recorder)
+{
+    recorder->counters[TD_COUNTER_PROCESSES] = td_tasks_process_count(recorder->tasks);
+    recorder->counters[TD_COUNTER_THREADS] = td_tasks_thread_count(recorder->tasks);
+    for (int i = 0; i < TD_COUNTER_COUNT; i++) {
+        if (recorder->counters[i])
+            td_profile_counter(recorder->writer, (enum td_counter)i, recorder->counters[i]);
+    }
+}
+
+static void write_names(struct td_recorder *recorder)
+{
+    struct vdso_target vdso = {.writer = recorder->writer};
+
+    td_kernel_write_names(recorder->kernel);
+    if (td_stacks_take_vdso(recorder->stacks, &vdso.module))
+        td_vdso_symbols(write_vdso_symbol, &vdso, NULL);
+}
+
+int td_recorder_flush(struct td_recorder *recorder, struct td_err *err)
+{
+    write_names(recorder);
+    write_counters(recorder);
+    return td_profile_flush(recorder->writer, err);
+}
+
+int td_recorder_finish(struct td_recorder *recorder, struct td_err *err)
+{
+    td_tasks_end_all(recorder->tasks);
+    write_names(recorder);
+    write_counters(recorder);
+    return td_profile_finish(recorder->writer, err);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns records into the profile: who ran, what was mapped, where the samples fell. */
+#ifndef TD_RECORD_RECORDER_H
+#define TD_RECORD_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/profile_write.h"
+#include "record/events.h"
+#include "record/parse.h"
+#include "record/plan.h"
+#include "record/tasks.h"
+
+struct td_recorder;
+
+/* Describes the plan's events and groups in the profile. All borrowed; `ring_cpus` (one a ring,
+ * TD_NONE for any) is copied. */
+struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profile_writer *writer,
+                                    const struct td_ring *rings, size_t ring_count);
+void td_recorder_free(struct td_recorder *recorder); /* NULL is allowed */
+
+/* Where the processes are kept, to add those that run when recording begins. */
+struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
+
+/* A td_drain_fn; `ctx` is the recorder. */
+void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec);
+
+void td_recorder_set_counter(struct td_recorder *recorder, enum td_counter counter, uint64_t value);
+uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter counter);
+
+/* Writes all that is known so far. */
+int td_recorder_flush(struct td_recorder *recorder, struct td_err *err);
+/* The names of code whose process still runs, then the end of the profile. */
+int td_recorder_finish(struct td_recorder *recorder, struct td_err *err);
+
+#endif

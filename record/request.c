@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#define DEFAULT_STACK_BYTES 16384
+/* The kernel takes multiples of 8 below 64 KiB (man perf_event_open, sample_stack_user). */
+#define MAX_STACK_BYTES 65528
+
+/* The options as written, before they are checked against each other. */
+struct words {
+    const char *frequency, *call_graph, *pids, *tids, *cpus, *method;
+    uint64_t period, delay_ms, ring_pages;
+    double duration_s;
+    bool graph, all;
+};
+
+#define FLAG(letter_, name_, help_, place)                                          \
+    {                                                                               \
+        .kind = TD_OPT_FLAG, .letter = (letter_), .name = (name_), .help = (help_), \
+        .value = (place)                                                            \
+    }
+#define VALUE(kind_, letter_, name_, argument_, help_, place)                           \
+    {                                                                                   \
+        .kind = (kind_), .letter = (letter_), .name = (name_), .argument = (argument_), \
+        .help = (help_), .value = (place)                                               \
+    }
+#define HEADING(help_)                          \
+    {                                           \
+        .kind = TD_OPT_HEADING, .help = (help_) \
+    }
+
+#define OPTION_MAX 40
+
+/* Fills the table; `request` and `words` are where the values go. */
+static void make_table(struct td_opt table[OPTION_MAX], struct td_request *request,
+                       struct words *words)
+{
+    const struct td_opt options[] = {
+        HEADING("What to record (a command, or one of these):"),
+        VALUE(TD_OPT_STRING, 'p', "pid", "PID,...", "running processes", &words->pids),
+        VALUE(TD_OPT_STRING, 't', "tid", "TID,...", "single threads", &words->tids),
+        FLAG('a', "all-cpus", "the whole machine", &words->all),
+        VALUE(TD_OPT_STRING, 'C', "cpu", "LIST", "these CPUs, as 0,3-7", &words->cpus),
+        VALUE(TD_OPT_STRING, 'G', "cgroup", "PATH", "a cgroup", &request->cgroup),
+        HEADING("How:"),
+        VALUE(TD_OPT_STRING, 'o', "output", "FILE",
+              "the profile (profile.td); %p %h %r stand for pid, host, rank", &request->output),
+        VALUE(TD_OPT_STRING, 'F', "freq", "HZ", "samples a second (3989), or max",
+              &words->frequency),
+        VALUE(TD_OPT_U64, 'c', "count", "PERIOD", "one sample every PERIOD (of cpu-clock: ns)",
+              &words->period),
+        VALUE(TD_OPT_LIST, 'e', "event", "EVENT,...", "events by name, as perf writes them",
+              &request->events),
+        VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
+              &request->source),
+        FLAG('g', NULL, "call stacks, as --call-graph fp", &words->graph),
+        VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "fp, dwarf[,BYTES], lbr or none",
+              &words->call_graph),
+        VALUE(TD_OPT_U64, 'D', "delay", "MS", "start recording after MS", &words->delay_ms),
+        VALUE(TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
+              &words->duration_s),
+        VALUE(TD_OPT_STRING, 0, "method", "HOW",
+              "cpu (events a CPU, needs privilege) or task (inherited)", &words->method),
+        VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer a CPU", &words->ring_pages),
+        FLAG('q', "quiet", "no status, no summary", &request->quiet),
+        HEADING("Instead of recording:"),
+        FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
+        FLAG(0, "plan", "print what would be opened (--json)", &request->plan),
+        FLAG(0, "json", "with --plan", &request->json),
+        VALUE(TD_OPT_STRING, 0, "root", "DIR", "--plan for the machine of DIR/sys, DIR/proc",
+              &request->root),
+        FLAG(0, "version", "version and features", &request->version),
+        FLAG('h', "help", "this text", &request->help),
+        TD_OPT_END,
+    };
+
+    _Static_assert(sizeof(options) / sizeof(options[0]) <= OPTION_MAX, "table too small");
+    memcpy(table, options, sizeof(options));
+}
+
+/* "12,34": whole numbers above 0. */
+static int parse_ids(struct td_request *request, const char *text, const char *what,
+                     struct td_err *err)
+{
+    size_t cap = 0;
+    const char *p = text;
+
+    while (*p) {
+        uint64_t id = 0;
+        const size_t len = strcspn(p, ",");
+        char *word = td_xstrndup(p, len);
+        const bool ok = td_parse_u64(word, &id) && id > 0 && id <= INT32_MAX;
+
+        free(word);
+        if (!ok)
+            return td_fail(err, TD_EUSAGE, "'%s' is no %s (several are written 12,34)", text, what);
+        request->ids = td_grow(request->ids, &cap, request->id_count + 1, sizeof(*request->ids));
+        request->ids[request->id_count++] = (uint32_t)id;
+        p += len + (p[len] == ',');
+    }
+    if (request->id_count == 0)
+        return td_fail(err, TD_EUSAGE, "a %s is missing", what);
+    return TD_OK;
+}
+
+/* At most one of -p, -t, -a, -C, -G; a command beside one of them only sets how long. */
+static int parse_scope(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    const int count = (words->pids != NULL) + (words->tids != NULL) + words->all +
+                      (words->cpus != NULL) + (request->cgroup != NULL);
+
+    if (count > 1 && !(count == 2 && words->all && (words->cpus || request->cgroup)))
+        return td_fail(err, TD_EUSAGE, "only one of -p, -t, -a, -C and -G can be recorded");
+    request->scope = TD_SCOPE_COMMAND;
+    if (words->pids) {
+        request->scope = TD_SCOPE_PROCESS;
+        return parse_ids(request, words->pids, "process id", err);
+    }
+    if (words->tids) {
+        request->scope = TD_SCOPE_THREAD;
+        return parse_ids(request, words->tids, "thread id", err);
+    }
+    if (words->cpus) {
+        request->scope = TD_SCOPE_CPUS;
+        const int rc = td_cpulist_parse(&request->cpus, words->cpus, err);
+        return rc < 0 ? TD_EUSAGE : TD_OK;
+    }
+    if (request->cgroup)
+        request->scope = TD_SCOPE_CGROUP;
+    else if (words->all)
+        request->scope = TD_SCOPE_SYSTEM;
+    return TD_OK;
+}
+
+static int parse_call_graph(struct td_request *request, const struct words *words,
+                            struct td_err *err)
+{
+    const char *text = words->call_graph ? words->call_graph : words->graph ? "fp" : "none";
+    const size_t len = strcspn(text, ",");
+    uint64_t bytes = DEFAULT_STACK_BYTES;
+
+    if (text[len] == ',' &&
+        (strncmp(text, "dwarf", len) != 0 || !td_parse_u64(text + len + 1, &bytes) || bytes == 0 ||
+         bytes > MAX_STACK_BYTES))
+        return td_fail(err, TD_EUSAGE, "--call-graph %s: write dwarf,BYTES with 8 to %u bytes",
+                       text, MAX_STACK_BYTES);
+    request->stack_bytes = (uint32_t)(bytes + 7) & ~UINT32_C(7);
+#define X(symbol, name)                                         \
+    if (strlen(name) == len && strncmp(text, name, len) == 0) { \
+        request->call_graph = TD_CALL_GRAPH_##symbol;           \
+        return TD_OK;                                           \
+    }
+    TD_CALL_GRAPHS(X)
+#undef X
+    return td_fail(err, TD_EUSAGE, "--call-graph %s: there is fp, dwarf[,BYTES], lbr and none",
+                   text);
+}
+
+static int parse_rate(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    if (words->frequency && words->period)
+        return td_fail(err, TD_EUSAGE, "-F and -c exclude each other");
+    request->period = words->period;
+    request->frequency_hz = words->period ? 0 : TD_DEFAULT_FREQUENCY_HZ;
+    request->frequency_given = words->frequency != NULL;
+    if (!words->frequency)
+        return TD_OK;
+    if (strcmp(words->frequency, "max") == 0)
+        request->frequency_max = true;
+    else if (!td_parse_u64(words->frequency, &request->frequency_hz) || request->frequency_hz == 0)
+        return td_fail(err, TD_EUSAGE, "-F: '%s' is no frequency (a number of Hz, or max)",
+                       words->frequency);
+    return TD_OK;
+}
+
+static int parse_method(struct td_request *request, const char *text, struct td_err *err)
+{
+    request->method = TD_METHOD_AUTO;
+    if (!text || strcmp(text, "auto") == 0)
+        return TD_OK;
+    if (strcmp(text, "task") == 0)
+        request->method = TD_METHOD_TASK;
+    else if (strcmp(text, "cpu") == 0)
+        request->method = TD_METHOD_CPU;
+    else
+        return td_fail(err, TD_EUSAGE, "--method %s: there is auto, cpu and task", text);
+    return TD_OK;
+}
+
+static bool records(const struct td_request *request)
+{
+    return !request->help && !request->version && !request->doctor;
+}
+
+static int check_command(struct td_request *request, struct td_err *err)
+{
+    if (request->json && !request->plan)
+        return td_fail(err, TD_EUSAGE, "--json goes with --plan");
+    if (request->root && !request->plan)
+        return td_fail(err, TD_EUSAGE, "--root goes with --plan");
+    if (records(request) && !request->plan && request->scope == TD_SCOPE_COMMAND &&
+        !request->command)
+        return td_fail(err, TD_EUSAGE,
+                       "nothing to record: name a command, or -p, -t, -a, -C or -G (try --help)");
+    if (request->command && request->command[0][0] == '\0')
+        return td_fail(err, TD_EUSAGE, "the command is an empty word");
+    return TD_OK;
+}
+
+int td_request_parse(struct td_request *request, int argc, char **argv, struct td_err *err)
+{
+    struct td_opt table[OPTION_MAX];
+    struct words words = {0};
+
+    *request = (struct td_request){.output = "profile.td", .source = "auto"};
+    make_table(table, request, &words);
+    const int first = td_opt_parse(table, argc, argv, false, err);
+    if (first < 0)
+        return first;
+    request->command = first < argc ? argv + first : NULL;
+    request->delay_ms = words.delay_ms;
+    request->duration_s = words.duration_s;
+    request->ring_pages = words.ring_pages;
+    if (request->duration_s < 0 || request->duration_s > 1e9 || words.delay_ms > INT32_MAX)
+        return td_fail(err, TD_EUSAGE, "--duration and -D must be positive times");
+    if (request->ring_pages & (request->ring_pages - 1) || request->ring_pages > 1 << 18)
+        return td_fail(err, TD_EUSAGE, "-m: the number of pages must be a power of two");
+    int rc = parse_scope(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_call_graph(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_rate(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_method(request, words.method, err);
+    return rc == TD_OK ? check_command(request, err) : rc;
+}
+
+void td_request_release(struct td_request *request)
+{
+    td_opt_list_release(&request->events);
+    td_cpulist_release(&request->cpus);
+    free(request->ids);
+    *request = (struct td_request){0};
+}
+
+void td_request_help(FILE *out)
+{
+    struct td_opt table[OPTION_MAX];
+    struct td_request request = {0};
+    struct words words = {0};
+
+    make_table(table, &request, &words);
+    fputs("Usage: tdrec [options] [--] command [arguments]\n"
+          "Records where a program spends its time, into a profile that tdreport reads.\n\n",
+          out);
+    td_opt_print(table, out);
+    fputs("\nThe exit status is the command's (128+N for signal N), 125 when recording failed,\n"
+          "127 or 126 when the command was not found or could not be run.\n",
+          out);
+}
+
+const char *td_scope_name(enum td_scope scope)
+{
+    static const char *const names[] = {
+#define X(symbol, name) [TD_SCOPE_##symbol] = (name),
+        TD_SCOPES(X)
+#undef X
+    };
+
+    return names[scope];
+}
+
+const char *td_call_graph_name(enum td_call_graph call_graph)
+{
+    static const char *const names[] = {
+#define X(symbol, name) [TD_CALL_GRAPH_##symbol] = (name),
+        TD_CALL_GRAPHS(X)
+#undef X
+    };
+
+    return names[call_graph];
+}

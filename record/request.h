@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user asked for: the command line of tdrec, parsed and checked, nothing decided yet. */
+#ifndef TD_RECORD_REQUEST_H
+#define TD_RECORD_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cpulist.h"
+#include "base/err.h"
+#include "base/opt.h"
+
+/* X(symbol, name as in the profile) */
+#define TD_SCOPES(X)      \
+    X(COMMAND, "command") \
+    X(PROCESS, "process") \
+    X(THREAD, "thread")   \
+    X(SYSTEM, "system")   \
+    X(CPUS, "cpus")       \
+    X(CGROUP, "cgroup")
+
+enum td_scope {
+#define X(symbol, name) TD_SCOPE_##symbol,
+    TD_SCOPES(X)
+#undef X
+};
+
+/* X(symbol, name) */
+#define TD_CALL_GRAPHS(X) \
+    X(NONE, "none")       \
+    X(FP, "fp")           \
+    X(DWARF, "dwarf")     \
+    X(LBR, "lbr")
+
+enum td_call_graph {
+#define X(symbol, name) TD_CALL_GRAPH_##symbol,
+    TD_CALL_GRAPHS(X)
+#undef X
+};
+
+/* How tasks are followed. TASK: events that the kernel inherits to children. CPU: events of whole
+ * CPUs, of which only the wanted processes' samples are kept. */
+enum td_method {
+    TD_METHOD_AUTO,
+    TD_METHOD_TASK,
+    TD_METHOD_CPU,
+};
+
+#define TD_DEFAULT_FREQUENCY_HZ 3989
+
+struct td_request {
+    char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
+    const char *output;
+    const char *source; /* a name of record/source.h's table, or "auto" */
+    enum td_scope scope;
+    enum td_method method;
+    enum td_call_graph call_graph;
+    uint32_t stack_bytes;  /* DWARF: copied of each stack */
+    uint64_t frequency_hz; /* 0: a period was asked for */
+    bool frequency_given;
+    bool frequency_max; /* as high as the kernel allows */
+    uint64_t period;    /* 0: a frequency was asked for */
+    struct td_opt_list events;
+    uint32_t *ids; /* PROCESS, THREAD: pids or tids */
+    size_t id_count;
+    struct td_cpulist cpus; /* CPUS */
+    const char *cgroup;
+    uint64_t delay_ms;
+    double duration_s;   /* 0: until the end */
+    uint64_t ring_pages; /* a CPU; 0: the default */
+    const char *root;    /* plan for another machine; NULL: this one */
+    bool plan, json, doctor, help, version, quiet;
+};
+
+/* Parses and checks argv; what it hands out points into argv. TD_EUSAGE with a sentence. Release
+ * after a failure too. */
+int td_request_parse(struct td_request *request, int argc, char **argv, struct td_err *err);
+void td_request_release(struct td_request *request);
+void td_request_help(FILE *out);
+
+const char *td_scope_name(enum td_scope scope);
+const char *td_call_graph_name(enum td_call_graph call_graph);
+
+#endif

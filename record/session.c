@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/text.h"
+#include "formats/profile_write.h"
+#include "record/drain.h"
+#include "record/env.h"
+#include "record/events.h"
+#include "record/output.h"
+#include "record/recorder.h"
+#include "record/signals.h"
+#include "record/status.h"
+#include "record/target.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
+
+/* A recorder that is killed loses at most what came since the last flush. */
+#define FLUSH_NS (800 * NS_PER_MS)
+/* A record's time is taken before it is written: one that is older than this is in its ring. */
+#define SLACK_NS (2 * NS_PER_MS)
+/* Less counted CPU time than this says nothing about what sampling missed. */
+#define GAP_COUNTED_NS (100 * NS_PER_MS)
+#define GAP_SHARE      0.10
+
+struct session {
+    const struct td_request *request;
+    const struct td_caps *caps;
+    const struct td_plan *plan;
+    struct td_status status;
+    struct td_target target;
+    struct td_output output;
+    struct td_profile_writer *writer;
+    struct td_events events;
+    struct td_drain drain;
+    struct td_recorder *recorder;
+    uint32_t *tids; /* METHOD_TASK: to open events for */
+    size_t tid_count;
+    int cgroup_fd, signal_fd;
+    struct pollfd *fds; /* signals, then one a ring, then one a process that is attached to */
+    size_t fd_count;
+    size_t *watched; /* a ring: which opened event stands for it in fds */
+    uint64_t start_ns, next_flush_ns, enable_ns, stop_ns; /* 0: never, or done */
+    unsigned interrupts;
+    bool recording;  /* events run and the file takes what they tell */
+    bool leave;      /* end, whether or not the command did */
+    bool failed;     /* of ours: exit status 125 */
+    int exit_status; /* when there is no command that has one */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static bool launches(const struct session *s)
+{
+    return s->plan->scope == TD_SCOPE_COMMAND;
+}
+
+/* The command runs; without one, there is nothing to wait for. */
+static bool command_runs(const struct session *s)
+{
+    return s->target.pid > 0 && !s->target.ended;
+}
+
+/* Start. */
+
+static int check_command(const struct session *s, struct td_err *err)
+{
+    const char *name = s->request->command[0];
+    char *path = td_target_find_program(name);
+    int rc = TD_OK;
+
+    if (!path)
+        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program on the PATH", name);
+    else if (access(path, F_OK) < 0)
+        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
+    else if (access(path, X_OK) < 0)
+        rc = td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+    else if (launches(s) && td_target_check_program(path, err) < 0)
+        rc = TD_EUNSUPPORTED;
+    free(path);
+    return rc;
+}
+
+static int open_target(struct session *s, struct td_err *err)
+{
+    const struct td_request *request = s->request;
+    int rc = TD_OK;
+
+    if (request->command) {
+        rc = check_command(s, err);
+        if (rc == TD_OK)
+            rc = td_target_fork(&s->target, request->command, err);
+    }
+    if (rc == TD_OK && request->cgroup)
+        rc = td_target_open_cgroup(request->cgroup, &s->cgroup_fd, err);
+    if (rc < 0)
+        return rc;
+    s->tids = td_xcalloc(request->id_count + 1, sizeof(*s->tids));
+    s->tid_count = request->id_count;
+    for (size_t i = 0; i < request->id_count; i++)
+        s->tids[i] = request->ids[i];
+    if (launches(s))
+        s->tids[s->tid_count++] = (uint32_t)s->target.pid;
+    if (request->scope != TD_SCOPE_PROCESS)
+        return TD_OK;
+    free(s->tids);
+    s->tids = NULL;
+    return td_target_threads(request->ids, request->id_count, &s->tids, &s->tid_count, err);
+}
+
+static int open_output(struct session *s, struct td_err *err)
+{
+    uint32_t pid = (uint32_t)getpid();
+    char *path = NULL;
+
+    if (s->target.pid > 0)
+        pid = (uint32_t)s->target.pid;
+    else if (s->request->id_count)
+        pid = s->request->ids[0];
+    int rc = td_output_expand(&path, s->request->output, s->caps->host, pid, td_output_rank(), err);
+    if (rc == TD_OK)
+        rc = td_output_open(&s->output, path, err);
+    free(path);
+    if (rc < 0)
+        return rc;
+    return td_profile_writer_new(&s->writer, td_output_write, &s->output, NULL, err);
+}
+
+/* The process that a thread belongs to. */
+static uint32_t process_of(uint32_t tid)
+{
+    char path[64];
+    uint64_t pid = tid;
+
+    snprintf(path, sizeof(path), "/proc/%u/status", tid);
+    char *status = td_procfs_text(NULL, path);
+    char *value = status ? td_procfs_field(status, "Tgid") : NULL;
+    if (value)
+        td_parse_u64(value, &pid);
+    free(value);
+    free(status);
+    return (uint32_t)pid;
+}
+
+/* Processes that run when recording begins. Events run already, so that nothing that changes in
+ * between is missed. */
+static void add_running(struct session *s)
+{
+    struct td_tasks *tasks = td_recorder_tasks(s->recorder);
+    const uint64_t now = now_ns();
+
+    if (launches(s)) {
+        const uint32_t pid = (uint32_t)s->target.pid;
+
+        td_tasks_add_process(tasks, pid, "tdrec", now)->before_exec = true;
+    } else if (s->request->id_count == 0) {
+        td_tasks_scan_all(tasks, now);
+    }
+    for (size_t i = 0; i < s->request->id_count; i++)
+        td_tasks_scan_process(tasks, process_of(s->request->ids[i]), now);
+}
+
+static int open_process_fd(uint32_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+static void make_poll_set(struct session *s)
+{
+    const struct td_request *request = s->request;
+    const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
+
+    s->fds = td_xcalloc(1 + s->events.ring_count + ids, sizeof(*s->fds));
+    s->watched = td_xcalloc(s->events.ring_count + 1, sizeof(*s->watched));
+    s->fds[s->fd_count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
+    for (size_t ring = 0; ring < s->events.ring_count; ring++) {
+        while (s->events.opened[s->watched[ring]].ring != ring)
+            s->watched[ring]++;
+        s->fds[s->fd_count++] =
+            (struct pollfd){.fd = s->events.opened[s->watched[ring]].fd, .events = POLLIN};
+    }
+    for (size_t i = 0; i < ids; i++)
+        s->fds[s->fd_count++] =
+            (struct pollfd){.fd = open_process_fd(request->ids[i]), .events = POLLIN};
+}
+
+static void warn(struct session *s, const char *text)
+{
+    td_status_note(&s->status, "%s", text);
+    td_profile_env(s->writer, td_env_key_name(TD_ENV_WARNING), text);
+}
+
+static void tell_compromises(struct session *s)
+{
+    char text[256];
+
+    if (s->events.ring_pages < s->events.ring_wanted && s->events.ring_pages < 64) {
+        snprintf(text, sizeof(text),
+                 "ring buffers of only %zu kB a CPU could be locked (raise ulimit -l or "
+                 "kernel.perf_event_mlock_kb if samples are lost)",
+                 s->events.ring_pages * s->caps->page_bytes / 1024);
+        warn(s, text);
+    }
+    if (s->events.skipped_cpus) {
+        snprintf(text, sizeof(text), "%zu CPUs went offline and are not sampled",
+                 s->events.skipped_cpus);
+        warn(s, text);
+    }
+}
+
+static int start(struct session *s, struct td_err *err)
+{
+    int rc = open_target(s, err);
+
+    if (rc == TD_OK)
+        rc = td_signals_open(launches(s), &s->signal_fd, err);
+    const struct td_events_target target = {
+        .tids = s->tids,
+        .tid_count = s->tid_count,
+        .cgroup_fd = s->cgroup_fd,
+        .ring_pages = s->request->ring_pages,
+    };
+    if (rc == TD_OK)
+        rc = td_events_open(&s->events, s->plan, s->caps, &target, err);
+    if (rc == TD_OK)
+        rc = open_output(s, err);
+    if (rc < 0)
+        return rc;
+    const struct td_layouts layouts = td_events_layouts(&s->events);
+    td_env_write(s->writer, s->caps, s->request, s->plan);
+    s->recorder = td_recorder_new(s->plan, s->writer, s->events.rings, s->events.ring_count);
+    td_drain_init(&s->drain, s->events.rings, s->events.ring_count, &layouts);
+    make_poll_set(s);
+    tell_compromises(s);
+    s->start_ns = now_ns();
+    td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->start_ns);
+    if (s->request->delay_ms)
+        s->enable_ns = s->start_ns + s->request->delay_ms * NS_PER_MS;
+    else
+        td_events_enable(&s->events);
+    if (s->request->duration_s > 0)
+        s->stop_ns = s->start_ns + s->request->delay_ms * NS_PER_MS +
+                     (uint64_t)(s->request->duration_s * 1e9);
+    s->next_flush_ns = s->start_ns + FLUSH_NS;
+    s->recording = true;
+    add_running(s);
+    return s->request->command ? td_target_start(&s->target, s->request->command[0], err) : TD_OK;
+}
+
+/* Recording. */
+
+static struct td_status_figures figures_of(const struct session *s)
+{
+    const struct td_recorder *r = s->recorder;
+
+    return (struct td_status_figures){
+        .elapsed_ns = td_recorder_counter(r, TD_COUNTER_ENDED_NS) - s->start_ns,
+        .samples = td_recorder_counter(r, TD_COUNTER_SAMPLES),
+        .lost = td_recorder_counter(r, TD_COUNTER_LOST),
+        .throttled = td_recorder_counter(r, TD_COUNTER_THROTTLED),
+        .filtered = td_recorder_counter(r, TD_COUNTER_FILTERED),
+        .processes = td_recorder_counter(r, TD_COUNTER_PROCESSES),
+        .threads = td_recorder_counter(r, TD_COUNTER_THREADS),
+        .counted_ns = td_recorder_counter(r, TD_COUNTER_COUNTED_NS),
+        .sampled_ns = td_recorder_counter(r, TD_COUNTER_SAMPLED_NS),
+        .bytes = td_profile_bytes(s->writer),
+        .frequency_hz = s->plan->frequency_hz,
+        .period = s->request->period,
+        .method = s->plan->method == TD_METHOD_CPU ? "per-CPU" : "per-task",
+        .path = s->output.path,
+    };
+}
+
+/* The file cannot be written any more: the command goes on, we only wait for it. */
+static void give_up(struct session *s, struct td_err *err)
+{
+    td_events_disable(&s->events);
+    s->recording = false;
+    s->failed = true;
+    td_err_prefix(err, "recording stopped, what was written before is readable");
+    td_status_error(&s->status, err->text);
+}
+
+static void drain(struct session *s, uint64_t horizon_ns)
+{
+    td_drain_run(&s->drain, horizon_ns, td_recorder_take, s->recorder);
+}
+
+static void update_lost(struct session *s)
+{
+    const uint64_t lost = td_events_read(&s->events).lost;
+
+    if (lost > td_recorder_counter(s->recorder, TD_COUNTER_LOST))
+        td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);
+}
+
+static void flush(struct session *s, uint64_t now)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_recorder_counter(s->recorder, TD_COUNTER_LOST_RECORDS))
+        update_lost(s);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
+    s->next_flush_ns = now + FLUSH_NS;
+    if (td_recorder_flush(s->recorder, &err) < 0) {
+        give_up(s, &err);
+        return;
+    }
+    const struct td_status_figures figures = figures_of(s);
+    td_status_line(&s->status, &figures);
+}
+
+/* What the command took, when all of it was recorded. */
+static void count_command(struct session *s)
+{
+    uint64_t counted = 0;
+
+    if (!launches(s) || !s->target.ended || s->request->delay_ms)
+        return;
+    if (s->plan->privilege[0]) /* only user time was sampled */
+        counted = s->target.user_ns;
+    else if (s->plan->method == TD_METHOD_TASK)
+        counted = td_events_read(&s->events).count;
+    else
+        counted = s->target.user_ns + s->target.system_ns;
+    if (s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME)
+        td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
+}
+
+static void warn_gap(struct session *s)
+{
+    const uint64_t counted = td_recorder_counter(s->recorder, TD_COUNTER_COUNTED_NS);
+    const uint64_t sampled = td_recorder_counter(s->recorder, TD_COUNTER_SAMPLED_NS);
+    char text[256];
+
+    if (counted < GAP_COUNTED_NS || (double)sampled > (1 - GAP_SHARE) * (double)counted)
+        return;
+    const double missed = 100 * (1 - (double)sampled / (double)counted);
+    if (s->plan->method == TD_METHOD_TASK)
+        snprintf(text, sizeof(text),
+                 "%.0f %% of the CPU time was not sampled: short processes and threads are missed "
+                 "by inherited events (sudo tdrec samples whole CPUs, or raise -F)",
+                 missed);
+    else
+        snprintf(text, sizeof(text), "%.0f %% of the CPU time was not sampled", missed);
+    warn(s, text);
+}
+
+/* The last records, the totals, the end of the file. */
+static void finish(struct session *s)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (!s->recording)
+        return;
+    const uint64_t now = now_ns();
+    td_events_disable(&s->events);
+    drain(s, UINT64_MAX);
+    update_lost(s);
+    count_command(s);
+    if (launches(s) && s->target.ended)
+        td_env_write_exit(s->writer, s->target.status);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
+    warn_gap(s);
+    s->recording = false;
+    if (td_recorder_finish(s->recorder, &err) < 0) {
+        s->recording = true;
+        give_up(s, &err);
+        return;
+    }
+    const struct td_status_figures figures = figures_of(s);
+    td_status_summary(&s->status, &figures);
+}
+
+/* The loop. */
+
+static void take_interrupt(struct session *s)
+{
+    s->interrupts++;
+    if (!launches(s)) {
+        s->leave = true;
+        return;
+    }
+    /* The first is the command's alone. */
+    if (s->interrupts == 2 && s->recording) {
+        finish(s);
+        td_status_note(&s->status, "recording stopped by a second interrupt; the command goes on");
+    }
+}
+
+static void take_signal(struct session *s, int number)
+{
+    switch (number) {
+    case SIGINT: take_interrupt(s); break;
+    case SIGTERM:
+        if (command_runs(s))
+            kill(s->target.pid, SIGTERM);
+        else
+            s->leave = true;
+        break;
+    case SIGHUP:
+        s->leave = true;
+        s->exit_status = 128 + SIGHUP;
+        break;
+    case SIGCHLD: td_target_poll(&s->target); break;
+    default: break;
+    }
+}
+
+/* An event whose task has ended says so for ever: another of its ring takes its place. */
+static void replace_ended(struct session *s, size_t ring)
+{
+    struct pollfd *fd = &s->fds[1 + ring];
+    size_t i = s->watched[ring] + 1;
+
+    while (i < s->events.opened_count && s->events.opened[i].ring != ring)
+        i++;
+    s->watched[ring] = i;
+    fd->fd = i < s->events.opened_count ? s->events.opened[i].fd : -1;
+}
+
+static void look_at_fds(struct session *s)
+{
+    const size_t rings = s->events.ring_count;
+
+    if (s->fds[0].revents) {
+        for (int number; (number = td_signals_next(s->signal_fd));)
+            take_signal(s, number);
+    }
+    for (size_t i = 0; i < rings; i++) {
+        if (s->fds[1 + i].revents & (POLLHUP | POLLERR))
+            replace_ended(s, i);
+    }
+    for (size_t i = 1 + rings; i < s->fd_count; i++) {
+        if (s->fds[i].revents && s->fds[i].fd >= 0) {
+            close(s->fds[i].fd);
+            s->fds[i].fd = -1;
+        }
+    }
+}
+
+/* Whether any of the threads or processes that were attached to still runs. */
+static bool attached_run(const struct session *s)
+{
+    const struct td_request *request = s->request;
+
+    if (request->scope == TD_SCOPE_PROCESS) {
+        for (size_t i = 1 + s->events.ring_count; i < s->fd_count; i++) {
+            if (s->fds[i].fd >= 0)
+                return true;
+        }
+        return false;
+    }
+    for (size_t i = 0; i < request->id_count; i++) {
+        if (kill((pid_t)request->ids[i], 0) == 0 || errno == EPERM)
+            return true;
+    }
+    return request->id_count == 0;
+}
+
+static bool is_over(const struct session *s)
+{
+    if (s->leave)
+        return true;
+    if (s->request->command)
+        return s->target.ended;
+    return !s->recording || !attached_run(s);
+}
+
+static int until(uint64_t now, uint64_t then)
+{
+    return then <= now ? 0 : (int)((then - now + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* How long to wait for something to happen. */
+static int wait_ms(const struct session *s, uint64_t now)
+{
+    uint64_t next = s->next_flush_ns;
+
+    if (!s->recording)
+        return -1;
+    if (s->enable_ns && s->enable_ns < next)
+        next = s->enable_ns;
+    if (s->stop_ns && s->stop_ns < next)
+        next = s->stop_ns;
+    return until(now, next);
+}
+
+static void on_time(struct session *s, uint64_t now)
+{
+    if (s->enable_ns && now >= s->enable_ns) {
+        s->enable_ns = 0;
+        td_events_enable(&s->events);
+    }
+    if (now >= s->next_flush_ns)
+        flush(s, now);
+    if (s->recording && s->stop_ns && now >= s->stop_ns)
+        finish(s);
+}
+
+static void loop(struct session *s)
+{
+    while (!is_over(s)) {
+        const size_t watched = s->recording ? s->fd_count : 1;
+
+        if (poll(s->fds, watched, wait_ms(s, now_ns())) < 0 && errno != EINTR)
+            break;
+        look_at_fds(s);
+        if (!s->recording)
+            continue;
+        const uint64_t now = now_ns();
+        drain(s, now - SLACK_NS);
+        on_time(s, now);
+    }
+}
+
+static void release(struct session *s)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    td_target_release(&s->target);
+    td_drain_release(&s->drain);
+    td_recorder_free(s->recorder);
+    td_profile_writer_free(s->writer);
+    td_events_close(&s->events);
+    if (td_output_close(&s->output, &err) < 0) {
+        td_status_error(&s->status, err.text);
+        s->failed = true;
+    }
+    for (size_t i = 1 + s->events.ring_count; i < s->fd_count; i++)
+        close(s->fds[i].fd);
+    if (s->cgroup_fd >= 0)
+        close(s->cgroup_fd);
+    if (s->signal_fd >= 0)
+        close(s->signal_fd);
+    free(s->fds);
+    free(s->watched);
+    free(s->tids);
+}
+
+static int failure_status(const struct session *s, int rc)
+{
+    if (!s->request->command || (s->target.pid && s->target.go_fd >= 0))
+        return TD_EXIT_FAILED;
+    if (rc == TD_ENOENT)
+        return TD_EXIT_NOT_FOUND;
+    return rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE : TD_EXIT_FAILED;
+}
+
+int td_session_run(const struct td_request *request, const struct td_caps *caps,
+                   const struct td_plan *plan)
+{
+    struct td_err err = TD_ERR_INIT;
+    struct session s = {
+        .request = request,
+        .caps = caps,
+        .plan = plan,
+        .status = td_status_init(stderr, request->quiet),
+        .target = {.go_fd = -1, .error_fd = -1},
+        .output = {.fd = -1},
+        .cgroup_fd = -1,
+        .signal_fd = -1,
+    };
+    const int rc = start(&s, &err);
+    int status = 0;
+
+    if (rc < 0) {
+        td_status_error(&s.status, err.text);
+        status = failure_status(&s, rc);
+    } else {
+        loop(&s);
+        finish(&s);
+        if (s.failed)
+            status = TD_EXIT_FAILED;
+        else if (s.target.ended)
+            status = td_target_exit_status(&s.target);
+        else
+            status = s.exit_status;
+    }
+    release(&s);
+    return rc == TD_OK && s.failed ? TD_EXIT_FAILED : status;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/text.h"
+
+/* The child: nothing but what is safe after fork, then the command. */
+static void __attribute__((noreturn)) run_child(int go_fd, int error_fd, char **argv)
+{
+    char go = 0;
+    ssize_t n = 0;
+
+    do {
+        n = read(go_fd, &go, 1);
+    } while (n < 0 && errno == EINTR);
+    if (n == 1) {
+        execvp(argv[0], argv);
+        const int sys_errno = errno;
+        n = write(error_fd, &sys_errno, sizeof(sys_errno));
+    }
+    _exit(127);
+}
+
+int td_target_fork(struct td_target *target, char **argv, struct td_err *err)
+{
+    int go[2], error[2];
+
+    *target = (struct td_target){.go_fd = -1, .error_fd = -1};
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return td_fail_errno(err, TD_EIO, errno, "cannot make a pipe");
+    if (pipe2(error, O_CLOEXEC) < 0) {
+        close(go[0]);
+        close(go[1]);
+        return td_fail_errno(err, TD_EIO, errno, "cannot make a pipe");
+    }
+    const pid_t pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        close(error[0]);
+        run_child(go[0], error[1], argv);
+    }
+    const int sys_errno = errno;
+    close(go[0]);
+    close(error[1]);
+    if (pid < 0) {
+        close(go[1]);
+        close(error[0]);
+        return td_fail_errno(err, TD_EIO, sys_errno, "cannot start a process");
+    }
+    target->pid = pid;
+    target->go_fd = go[1];
+    target->error_fd = error[0];
+    return TD_OK;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int explain_exec(const char *name, int sys_errno, struct td_err *err)
+{
+    switch (sys_errno) {
+    case ENOENT:
+        if (strchr(name, '/') && access(name, F_OK) == 0)
+            return td_fail(err, TD_EPERM,
+                           "cannot execute '%s': its interpreter (the #! line, or the dynamic "
+                           "loader) does not exist",
+                           name);
+        return td_fail(err, TD_ENOENT, "'%s': there is no such program%s", name,
+                       strchr(name, '/') ? "" : " on the PATH");
+    case ENOTDIR: return td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
+    case EACCES:
+        return td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+    case ENOEXEC:
+        return td_fail(err, TD_EPERM,
+                       "cannot execute '%s': no program for this machine, and no #! line", name);
+    default: return td_fail_errno(err, TD_EPERM, sys_errno, "cannot execute '%s'", name);
+    }
+}
+
+int td_target_start(struct td_target *target, const char *name, struct td_err *err)
+{
+    int sys_errno = 0;
+    ssize_t n = 0;
+
+    n = write(target->go_fd, "", 1);
+    close_fd(&target->go_fd);
+    do {
+        n = read(target->error_fd, &sys_errno, sizeof(sys_errno));
+    } while (n < 0 && errno == EINTR);
+    close_fd(&target->error_fd);
+    if (n != sizeof(sys_errno))
+        return TD_OK;
+    return explain_exec(name, sys_errno, err);
+}
+
+static uint64_t timeval_ns(const struct timeval *tv)
+{
+    return (uint64_t)tv->tv_sec * 1000000000 + (uint64_t)tv->tv_usec * 1000;
+}
+
+static bool collect(struct td_target *target, int options)
+{
+    struct rusage usage;
+    pid_t pid = 0;
+
+    if (target->pid <= 0 || target->ended)
+        return target->ended;
+    do {
+        pid = wait4(target->pid, &target->status, options, &usage);
+    } while (pid < 0 && errno == EINTR);
+    if (pid != target->pid)
+        return false;
+    target->ended = true;
+    target->user_ns = timeval_ns(&usage.ru_utime);
+    target->system_ns = timeval_ns(&usage.ru_stime);
+    return true;
+}
+
+bool td_target_poll(struct td_target *target)
+{
+    return collect(target, WNOHANG);
+}
+
+void td_target_release(struct td_target *target)
+{
+    const bool waiting = target->go_fd >= 0;
+
+    close_fd(&target->go_fd); /* a child that still waits for the word exits */
+    close_fd(&target->error_fd);
+    if (waiting)
+        collect(target, 0);
+}
+
+int td_target_exit_status(const struct td_target *target)
+{
+    if (WIFSIGNALED(target->status))
+        return 128 + WTERMSIG(target->status);
+    return WEXITSTATUS(target->status);
+}
+
+char *td_target_find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/'))
+        return td_xstrdup(name);
+    for (const char *p = path ? path : "/bin:/usr/bin"; *p;) {
+        const size_t len = strcspn(p, ":");
+        char *full = len ? td_xasprintf("%.*s/%s", (int)len, p, name) : td_xstrdup(name);
+        struct stat st;
+
+        if (access(full, X_OK) == 0 && stat(full, &st) == 0 && S_ISREG(st.st_mode))
+            return full;
+        free(full);
+        p += len + (p[len] == ':');
+    }
+    return NULL;
+}
+
+int td_target_check_program(const char *path, struct td_err *err)
+{
+    struct stat st;
+
+    if (geteuid() == 0 || stat(path, &st) < 0)
+        return TD_OK;
+    if ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+        (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) ||
+        getxattr(path, "security.capability", NULL, 0) > 0)
+        return td_fail(err, TD_EPERM,
+                       "'%s' is setuid, setgid or has capabilities: the kernel lets only root "
+                       "profile it (sudo tdrec)",
+                       path);
+    if (access(path, X_OK) == 0 && access(path, R_OK) < 0)
+        return td_fail(err, TD_EPERM,
+                       "'%s' is not readable: the kernel lets only root profile it (sudo tdrec, or "
+                       "chmod +r)",
+                       path);
+    return TD_OK;
+}
+
+static bool holds(const uint32_t *ids, size_t count, uint32_t id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the threads of a process that are not in the array yet; false when it does not run. */
+static bool add_threads(uint32_t pid, uint32_t **tids, size_t *count, size_t *cap)
+{
+    char folder[64];
+
+    snprintf(folder, sizeof(folder), "/proc/%u/task", pid);
+    char **names = td_procfs_names(NULL, folder);
+    for (char **name = names; name && *name; name++) {
+        uint64_t tid = 0;
+
+        if (!td_parse_u64(*name, &tid) || holds(*tids, *count, (uint32_t)tid))
+            continue;
+        *tids = td_grow(*tids, cap, *count + 1, sizeof(**tids));
+        (*tids)[(*count)++] = (uint32_t)tid;
+    }
+    td_procfs_names_free(names);
+    return names != NULL;
+}
+
+int td_target_threads(const uint32_t *pids, size_t pid_count, uint32_t **ret, size_t *count,
+                      struct td_err *err)
+{
+    size_t cap = 0, before = 0;
+
+    *ret = NULL;
+    *count = 0;
+    do {
+        before = *count;
+        for (size_t i = 0; i < pid_count; i++) {
+            if (!add_threads(pids[i], ret, count, &cap) && before == 0)
+                return td_fail(err, TD_ENOENT, "there is no process %u", pids[i]);
+        }
+    } while (*count != before);
+    return TD_OK;
+}
+
+int td_target_open_cgroup(const char *path, int *fd, struct td_err *err)
+{
+    static const char *const mounts[] = {"", "/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/"};
+    struct stat st;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(mounts); i++) {
+        char *full = td_xasprintf("%s%s", mounts[i], path);
+        char *procs = td_xasprintf("%s/cgroup.procs", full);
+        const bool found = stat(procs, &st) == 0;
+
+        *fd = found ? open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        free(full);
+        free(procs);
+        if (*fd >= 0)
+            return TD_OK;
+    }
+    return td_fail(err, TD_ENOENT,
+                   "there is no cgroup '%s' (looked below /sys/fs/cgroup; systemd-cgls lists them)",
+                   path);
+}
