@@ -168,23 +168,44 @@ static void put_values(struct td_chunk_body *body, const struct td_value_run *ru
     td_chunk_body_cut(body);
 }
 
-/* Times: the distance of the distances, which is near 0 while a CPU samples at a steady rate. */
+static int by_size(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The usual distance of two samples of a run: the median of the first few. */
+static int64_t usual_step(const struct td_value_run *run, unsigned shift)
+{
+    int64_t steps[63] = {0};
+    uint32_t count = 0;
+
+    for (uint32_t i = 1; i < run->count && count < TD_ARRAY_SIZE(steps); i++)
+        steps[count++] =
+            distance(run->rows[i].amount >> shift, run->rows[i - 1].amount >> shift);
+    qsort(steps, count, sizeof(*steps), by_size);
+    return steps[count / 2];
+}
+
+/* Times: each run's usual step, then how far each is from where that leads. The first of a run is
+ * relative to the first of the run before. */
 static void put_times(struct td_chunk_body *body, const struct td_value_run *runs,
                       uint32_t run_count, unsigned shift)
 {
     uint64_t start = 0;
 
     for (uint32_t r = 0; r < run_count; r++) {
-        uint64_t last = start, step = 0;
+        const int64_t step = usual_step(&runs[r], shift);
+        uint64_t expected = start;
 
+        td_buf_zigzag(&body->raw, step);
+        start = runs[r].rows[0].amount >> shift;
         for (uint32_t i = 0; i < runs[r].count; i++) {
             const uint64_t time = runs[r].rows[i].amount >> shift;
-            const uint64_t delta = time - last;
 
-            td_buf_zigzag(&body->raw, distance(delta, step));
-            step = i == 0 ? 0 : delta;
-            last = time;
-            start = i == 0 ? time : start;
+            td_buf_zigzag(&body->raw, distance(time, expected));
+            expected = time + (uint64_t)step;
         }
     }
     td_chunk_body_cut(body);
@@ -300,14 +321,14 @@ static void get_times(struct td_rd *rd, struct td_value_runs *runs, unsigned shi
     uint64_t start = 0;
 
     for (uint32_t r = 0; r < runs->run_count; r++) {
-        uint64_t time = start, step = 0;
+        const uint64_t step = (uint64_t)td_rd_zigzag(rd);
+        uint64_t expected = start;
 
         for (uint32_t i = 0; i < runs->runs[r].count; i++, row++) {
-            const uint64_t delta = step + (uint64_t)td_rd_zigzag(rd);
+            const uint64_t time = expected + (uint64_t)td_rd_zigzag(rd);
 
-            time += delta;
-            step = i == 0 ? 0 : delta;
             start = i == 0 ? time : start;
+            expected = time + step;
             row->amount = time << shift;
         }
     }
