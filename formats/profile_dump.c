@@ -173,18 +173,19 @@ static void print_runs(const struct dump *dump, const struct td_profile_values *
                        const char *what, const char *amount)
 {
     FILE *out = begin(dump, what);
+    const struct td_value_row *row = values->runs->rows;
+    const uint64_t *value = values->runs->values;
 
     fprintf(out, " epoch=%" PRIu32 "\n", values->epoch);
     for (uint32_t r = 0; r < values->runs->run_count; r++) {
         const struct td_value_run *run = &values->runs->runs[r];
-        const uint64_t *value = run->values;
 
         fprintf(out, "          run group=%" PRIu32, run->group);
         print_id(out, "cpu", run->cpu);
         fprintf(out, " count=%" PRIu32 "\n", run->count);
-        for (uint32_t i = 0; i < run->count; i++) {
+        for (uint32_t i = 0; i < run->count; i++, row++) {
             fprintf(out, "            %s=%" PRIu64 " thread=%" PRIu32 " node=%" PRIu32, amount,
-                    run->rows[i].amount, run->rows[i].thread, run->rows[i].node);
+                    row->amount, row->thread, row->node);
             for (uint32_t c = 0; c < run->columns; c++)
                 fprintf(out, " %" PRIu64, *value++);
             fputc('\n', out);

@@ -156,49 +156,61 @@ static bool in_time_range(const struct loader *loader, uint64_t time_ns)
     return since >= opts->from_ns && (opts->to_ns == 0 || since < opts->to_ns);
 }
 
-static void add_run(struct loader *loader, const struct td_value_run *run, uint32_t epoch,
-                    bool samples)
+/* One row with the file's ids becomes one with the model's; false when what it names was lost. */
+static bool place_of(struct loader *loader, const struct td_value_row *row, uint32_t epoch,
+                     struct td_sample *ret)
 {
-    const uint32_t group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group);
-    const uint64_t *values = run->values;
-
-    for (uint32_t i = 0; i < run->count; i++, values += run->columns) {
-        const struct td_value_row *row = &run->rows[i];
-        const struct td_sample sample = {
-            .time_ns = row->amount,
-            .thread = id_map_get(&loader->tables[TD_TABLE_THREADS], row->thread),
-            .node = node_of(loader, epoch, row->node),
-            .group = group,
-            .cpu = run->cpu,
-        };
-
-        if (group == TD_NONE || sample.thread == TD_NONE || sample.node == TD_NONE) {
-            loader->status->dropped++;
-            continue;
-        }
-        if (samples && !in_time_range(loader, sample.time_ns))
-            continue;
-        td_model_add_values(loader->model, sample.thread, sample.node, group,
-                            samples ? 1 : row->amount, values);
-        if (samples && loader->opts->keep_samples)
-            td_model_add_sample(loader->model, &sample, values);
-    }
-}
-
-static void on_values(struct loader *loader, const struct td_profile_values *values, bool samples)
-{
-    for (uint32_t r = 0; r < values->runs->run_count; r++)
-        add_run(loader, &values->runs->runs[r], values->epoch, samples);
+    ret->time_ns = row->amount;
+    ret->thread = id_map_get(&loader->tables[TD_TABLE_THREADS], row->thread);
+    ret->node = node_of(loader, epoch, row->node);
+    if (ret->group != TD_NONE && ret->thread != TD_NONE && ret->node != TD_NONE)
+        return true;
+    loader->status->dropped++;
+    return false;
 }
 
 static void on_samples(void *ctx, const struct td_profile_values *values)
 {
-    on_values(ctx, values, true);
+    struct loader *loader = ctx;
+    const struct td_value_row *row = values->runs->rows;
+    const uint64_t *value = values->runs->values;
+
+    for (uint32_t r = 0; r < values->runs->run_count; r++) {
+        const struct td_value_run *run = &values->runs->runs[r];
+        struct td_sample sample = {
+            .group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group),
+            .cpu = run->cpu,
+        };
+
+        for (uint32_t i = 0; i < run->count; i++, row++, value += run->columns) {
+            if (!place_of(loader, row, values->epoch, &sample) ||
+                !in_time_range(loader, sample.time_ns))
+                continue;
+            td_model_add_values(loader->model, sample.thread, sample.node, sample.group, 1, value);
+            if (loader->opts->keep_samples)
+                td_model_add_sample(loader->model, &sample, value);
+        }
+    }
 }
 
 static void on_tallies(void *ctx, const struct td_profile_values *values)
 {
-    on_values(ctx, values, false);
+    struct loader *loader = ctx;
+    const struct td_value_row *row = values->runs->rows;
+    const uint64_t *value = values->runs->values;
+
+    for (uint32_t r = 0; r < values->runs->run_count; r++) {
+        const struct td_value_run *run = &values->runs->runs[r];
+        struct td_sample place = {
+            .group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group),
+        };
+
+        for (uint32_t i = 0; i < run->count; i++, row++, value += run->columns) {
+            if (place_of(loader, row, values->epoch, &place))
+                td_model_add_values(loader->model, place.thread, place.node, place.group,
+                                    row->amount, value);
+        }
+    }
 }
 
 static void on_counter(void *ctx, uint64_t counter, uint64_t value)

@@ -27,9 +27,7 @@ void td_pending_release(struct td_pending *pending)
     free(pending->rows);
     free(pending->values);
     free(pending->runs);
-    free(pending->out_runs);
-    free(pending->out_rows);
-    free(pending->out_values);
+    td_value_runs_release(&pending->out);
     td_map_release(&pending->run_ids);
     *pending = (struct td_pending){0};
 }
@@ -94,41 +92,38 @@ static int by_group_and_cpu(const void *a, const void *b)
 struct fill {
     struct td_value_row *row;
     uint64_t *values;
+    uint32_t columns;
 };
 
 /* Lays the runs out one after another; returns by run id where to fill. */
-static struct fill *lay_out(struct td_pending *p)
+static struct fill *lay_out(struct td_pending *pending)
 {
-    struct fill *fills = td_xcalloc(p->run_count, sizeof(*fills));
-    struct td_value_row *row = NULL;
-    uint64_t *values = NULL;
+    struct fill *fills = td_xcalloc(pending->run_count, sizeof(*fills));
+    struct td_value_runs *out = &pending->out;
+    struct fill next = {0};
 
-    p->out_runs = td_grow(p->out_runs, &p->out_run_cap, p->run_count, sizeof(*p->out_runs));
-    p->out_rows = td_grow(p->out_rows, &p->out_row_cap, p->row_count, sizeof(*p->out_rows));
-    p->out_values = td_grow(p->out_values, &p->out_value_cap, p->value_count, sizeof(*values));
-    row = p->out_rows;
-    values = p->out_values;
-    for (size_t r = 0; r < p->run_count; r++) {
-        struct td_value_run *out = &p->out_runs[r];
+    out->run_count = (uint32_t)pending->run_count;
+    out->row_count = pending->row_count;
+    out->value_count = pending->value_count;
+    td_value_runs_reserve(out);
+    next.row = out->rows;
+    next.values = out->values;
+    for (size_t r = 0; r < pending->run_count; r++) {
+        const struct td_value_run *run = &pending->runs[r].run;
 
-        *out = p->runs[r].run;
-        out->rows = row;
-        out->values = values;
-        fills[p->runs[r].id] = (struct fill){.row = row, .values = values};
-        row += out->count;
-        values += (size_t)out->count * out->columns;
+        out->runs[r] = *run;
+        next.columns = run->columns;
+        fills[pending->runs[r].id] = next;
+        next.row += run->count;
+        next.values += (size_t)run->count * run->columns;
     }
     return fills;
 }
 
-const struct td_value_run *td_pending_take(struct td_pending *pending, uint32_t *count)
+const struct td_value_runs *td_pending_take(struct td_pending *pending)
 {
-    *count = (uint32_t)pending->run_count;
     if (pending->run_count == 0)
         return NULL;
-    uint32_t *columns = td_xcalloc(pending->run_count, sizeof(*columns));
-    for (size_t r = 0; r < pending->run_count; r++)
-        columns[r] = pending->runs[r].run.columns;
     qsort(pending->runs, pending->run_count, sizeof(*pending->runs), by_group_and_cpu);
     struct fill *fills = lay_out(pending);
     for (size_t i = 0; i < pending->row_count; i++) {
@@ -136,12 +131,11 @@ const struct td_value_run *td_pending_take(struct td_pending *pending, uint32_t 
         struct fill *fill = &fills[row->run];
 
         *fill->row++ = row->row;
-        for (uint32_t c = 0; c < columns[row->run]; c++)
+        for (uint32_t c = 0; c < fill->columns; c++)
             *fill->values++ = pending->values[row->values + c];
     }
-    free(columns);
     free(fills);
     td_map_clear(&pending->run_ids);
     pending->run_count = pending->row_count = pending->value_count = 0;
-    return pending->out_runs;
+    return &pending->out;
 }

@@ -25,11 +25,7 @@ struct td_pending {
     size_t run_count, run_cap;
     struct td_map run_ids; /* (group, cpu) to the index in runs */
     uint32_t last_run;
-    /* What td_pending_take hands out. */
-    struct td_value_run *out_runs;
-    struct td_value_row *out_rows;
-    uint64_t *out_values;
-    size_t out_run_cap, out_row_cap, out_value_cap;
+    struct td_value_runs out; /* what td_pending_take hands out */
 };
 
 void td_pending_release(struct td_pending *pending);
@@ -37,8 +33,8 @@ void td_pending_add(struct td_pending *pending, const struct td_value_run *place
                     const struct td_value_row *row, const uint64_t *values);
 /* Time to write: one more row may be too many for a chunk. */
 bool td_pending_full(const struct td_pending *pending);
-/* The runs, by group and CPU, rows in the order they came; *count of them. Empties the store; what
- * is returned is valid until the next call. */
-const struct td_value_run *td_pending_take(struct td_pending *pending, uint32_t *count);
+/* The runs, by group and CPU, rows in the order they came. Empties the store; what is returned is
+ * valid until the next call, NULL when there was nothing. */
+const struct td_value_runs *td_pending_take(struct td_pending *pending);
 
 #endif

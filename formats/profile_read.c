@@ -25,7 +25,7 @@ struct reader {
     uint64_t nodes; /* of this epoch, with the empty stack */
     struct td_node_row *node_rows;
     size_t node_cap;
-    struct td_value_runs runs;
+    struct td_columns_reader values;
     uint64_t totals[KIND_COUNT];
     uint32_t sequence;
     bool lost; /* a chunk is missing: ids that are not known are no longer an error */
@@ -268,9 +268,13 @@ static void read_nodes(struct reader *reader, struct td_rd *rd)
     VISIT(reader, record, rd->pos);
     nodes.epoch = reader->epoch;
     nodes.count = get_range(reader, rd, &reader->nodes, &nodes.first);
+    if (nodes.count > TD_CHUNK_ROWS_MAX)
+        td_rd_fail(rd);
+    if (!td_rd_ok(rd))
+        return;
     reader->node_rows =
         td_grow(reader->node_rows, &reader->node_cap, nodes.count, sizeof(*reader->node_rows));
-    td_columns_get_nodes(rd, nodes.first, reader->node_rows, nodes.count);
+    td_columns_get_nodes(rd, &reader->values.scratch, nodes.first, reader->node_rows, nodes.count);
     for (uint32_t i = 0; i < nodes.count; i++)
         known = known && reader->node_rows[i].module < reader->defined[TD_TABLE_MODULES];
     if (!known && !reader->lost)
@@ -294,16 +298,13 @@ static uint32_t columns_of(const void *ctx, uint32_t group)
 /* Every row names a thread and a node that exist. */
 static bool rows_known(const struct reader *reader, uint32_t epoch)
 {
+    const struct td_value_runs *runs = &reader->values.runs;
     const uint64_t threads = reader->defined[TD_TABLE_THREADS];
     const uint64_t nodes = epoch == reader->epoch ? reader->nodes : 0;
 
-    for (uint32_t r = 0; r < reader->runs.run_count; r++) {
-        const struct td_value_run *run = &reader->runs.runs[r];
-
-        for (uint32_t i = 0; i < run->count; i++) {
-            if (run->rows[i].thread >= threads || run->rows[i].node >= nodes)
-                return false;
-        }
+    for (size_t i = 0; i < runs->row_count; i++) {
+        if (runs->rows[i].thread >= threads || runs->rows[i].node >= nodes)
+            return false;
     }
     return true;
 }
@@ -313,18 +314,16 @@ static bool read_values(struct reader *reader, struct td_rd *rd, enum td_chunk_k
 {
     VISIT(reader, record, rd->pos);
     values->epoch = get_u32(rd);
-    values->runs = &reader->runs;
+    values->runs = &reader->values.runs;
     if (kind == TD_CHUNK_SAMPLES)
-        td_columns_get_samples(rd, &reader->runs, columns_of, reader);
+        td_columns_get_samples(rd, &reader->values);
     else
-        td_columns_get_tallies(rd, &reader->runs, columns_of, reader);
+        td_columns_get_tallies(rd, &reader->values);
     if (td_rd_ok(rd) && !reader->lost && !rows_known(reader, values->epoch))
         td_rd_fail(rd);
-    if (!td_rd_ok(rd))
-        return false;
-    for (uint32_t r = 0; r < reader->runs.run_count; r++)
-        reader->totals[kind] += reader->runs.runs[r].count;
-    return true;
+    if (td_rd_ok(rd))
+        reader->totals[kind] += reader->values.runs.row_count;
+    return td_rd_ok(rd);
 }
 
 static void read_samples(struct reader *reader, struct td_rd *rd)
@@ -501,11 +500,14 @@ int td_profile_read(const void *data, size_t size, const struct td_profile_visit
         return rc;
     VISIT(&reader, header, &reader.header);
     reader.unpacker = td_chunk_unpacker_new();
+    reader.values.columns_of = columns_of;
+    reader.values.ctx = &reader;
     reader.defined[TD_TABLE_STRINGS] = 1; /* "" needs no description */
     rc = walk(&reader, err);
     *ending = reader.ending;
     td_chunk_unpacker_free(reader.unpacker);
-    td_value_runs_release(&reader.runs);
+    td_value_runs_release(&reader.values.runs);
+    td_column_scratch_release(&reader.values.scratch);
     free(reader.node_rows);
     free(reader.columns);
     return rc;

@@ -38,6 +38,7 @@ struct td_profile_writer {
     unsigned time_shift;
     struct td_chunk_packer *packer;
     struct td_chunk_body body;
+    struct td_column_scratch scratch;
     struct td_buf out;
     struct td_intern *strings;
     uint32_t string_base; /* added to the ids of `strings`, since it started anew */
@@ -158,7 +159,8 @@ static void flush_nodes(struct td_profile_writer *w)
         td_buf_uleb(&w->body.raw, w->nodes.epoch);
         td_buf_uleb(&w->body.raw, w->nodes_written);
         td_buf_uleb(&w->body.raw, count);
-        td_columns_put_nodes(&w->body, w->nodes_written, w->nodes.rows + w->nodes_written, count);
+        td_columns_put_nodes(&w->body, &w->scratch, w->nodes_written,
+                             w->nodes.rows + w->nodes_written, count);
         write_chunk(w, TD_CHUNK_NODES);
         w->totals[TD_CHUNK_NODES] += count;
         w->nodes_written += count;
@@ -167,30 +169,26 @@ static void flush_nodes(struct td_profile_writer *w)
 
 static void flush_samples(struct td_profile_writer *w)
 {
-    const uint64_t total = w->samples.row_count;
-    uint32_t count = 0;
-    const struct td_value_run *runs = td_pending_take(&w->samples, &count);
+    const struct td_value_runs *runs = td_pending_take(&w->samples);
 
-    if (count == 0)
+    if (!runs)
         return;
     td_buf_uleb(&w->body.raw, w->nodes.epoch);
-    td_columns_put_samples(&w->body, runs, count, w->time_shift);
+    td_columns_put_samples(&w->body, &w->scratch, runs, w->time_shift);
     write_chunk(w, TD_CHUNK_SAMPLES);
-    w->totals[TD_CHUNK_SAMPLES] += total;
+    w->totals[TD_CHUNK_SAMPLES] += runs->row_count;
 }
 
 static void flush_tallies(struct td_profile_writer *w)
 {
-    const uint64_t total = w->tallies.row_count;
-    uint32_t count = 0;
-    const struct td_value_run *runs = td_pending_take(&w->tallies, &count);
+    const struct td_value_runs *runs = td_pending_take(&w->tallies);
 
-    if (count == 0)
+    if (!runs)
         return;
     td_buf_uleb(&w->body.raw, w->nodes.epoch);
-    td_columns_put_tallies(&w->body, runs, count);
+    td_columns_put_tallies(&w->body, &w->scratch, runs);
     write_chunk(w, TD_CHUNK_TALLIES);
-    w->totals[TD_CHUNK_TALLIES] += total;
+    w->totals[TD_CHUNK_TALLIES] += runs->row_count;
 }
 
 /* Values, and everything that they refer to, in an order that a reader can follow. */
@@ -265,6 +263,7 @@ void td_profile_writer_free(struct td_profile_writer *writer)
         return;
     td_chunk_packer_free(writer->packer);
     td_chunk_body_release(&writer->body);
+    td_column_scratch_release(&writer->scratch);
     td_buf_release(&writer->out);
     td_intern_free(writer->strings);
     for (size_t i = 0; i < TD_ARRAY_SIZE(writer->texts); i++)
