@@ -11,7 +11,7 @@
 #include "formats/model.h"
 
 struct td_load_opts {
-    bool keep_samples; /* samples with their times, beside the tallies */
+    bool keep_samples; /* samples in the order of their times, beside the tallies */
     uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
     uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
     bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/intern.h"
-#include "base/map.h"
 #include "base/mem.h"
 
 /* A growable array of `type`; `len` elements are in use. */
@@ -20,6 +19,20 @@
 /* The place of one more element at the end, zeroed by the caller's assignment. */
 #define VECTOR_PUSH(v) \
     ((v).at = td_grow((v).at, &(v).cap, (v).len + 1, sizeof(*(v).at)), &(v).at[(v).len++])
+
+/* Finds the ids of equal things: open addressing over (hash, id) pairs. The things themselves
+ * stand in the model's arrays, so that an entry takes 8 bytes. A zeroed struct is an empty table.
+ */
+struct id_slot {
+    uint32_t hash;
+    uint32_t next_id; /* the id plus 1; 0: empty */
+};
+
+struct id_table {
+    struct id_slot *slots;
+    size_t cap; /* a power of two, or 0 */
+    size_t len;
+};
 
 struct env_entry {
     uint32_t key, value;
@@ -52,8 +65,52 @@ struct td_model {
     size_t tally_values_len, tally_values_cap;
     uint64_t *sample_values;
     size_t sample_values_len, sample_values_cap;
-    struct td_map module_ids, location_ids, node_ids, function_ids, tally_ids;
+    struct id_table module_ids, location_ids, node_ids, function_ids, tally_ids;
+    uint32_t last_tally; /* samples of one place often follow one another */
 };
+
+static void id_table_grow(struct id_table *table)
+{
+    struct id_table bigger = {.cap = table->cap ? table->cap * 2 : 64, .len = table->len};
+
+    bigger.slots = td_xcalloc(bigger.cap, sizeof(*bigger.slots));
+    for (size_t s = 0; s < table->cap; s++) {
+        size_t i = table->slots[s].hash & (bigger.cap - 1);
+
+        if (table->slots[s].next_id == 0)
+            continue;
+        while (bigger.slots[i].next_id)
+            i = (i + 1) & (bigger.cap - 1);
+        bigger.slots[i] = table->slots[s];
+    }
+    free(table->slots);
+    *table = bigger;
+}
+
+/* Whether the model's thing `id` is the one that `key` describes. */
+typedef bool equal_fn(const struct td_model *model, uint32_t id, const void *key);
+
+/* The id of what `key` describes; when there is none yet, next_id becomes its id and is returned.
+ * Inlined, so that `equal` is too. */
+static inline __attribute__((always_inline)) uint32_t
+id_table_put(struct id_table *table, uint64_t wide_hash, uint32_t next_id, equal_fn *equal,
+             const struct td_model *model, const void *key)
+{
+    const uint32_t hash = (uint32_t)wide_hash;
+
+    if (table->len * 4 >= table->cap * 3)
+        id_table_grow(table);
+    size_t i = hash & (table->cap - 1);
+    for (; table->slots[i].next_id; i = (i + 1) & (table->cap - 1)) {
+        const uint32_t id = table->slots[i].next_id - 1;
+
+        if (table->slots[i].hash == hash && equal(model, id, key))
+            return id;
+    }
+    table->slots[i] = (struct id_slot){.hash = hash, .next_id = next_id + 1};
+    table->len++;
+    return next_id;
+}
 
 struct td_model *td_model_new(void)
 {
@@ -85,11 +142,11 @@ void td_model_free(struct td_model *model)
     free(model->symbols.at);
     free(model->tally_values);
     free(model->sample_values);
-    td_map_release(&model->module_ids);
-    td_map_release(&model->location_ids);
-    td_map_release(&model->node_ids);
-    td_map_release(&model->function_ids);
-    td_map_release(&model->tally_ids);
+    free(model->module_ids.slots);
+    free(model->location_ids.slots);
+    free(model->node_ids.slots);
+    free(model->function_ids.slots);
+    free(model->tally_ids.slots);
     free(model);
 }
 
@@ -183,17 +240,10 @@ bool td_model_complete(const struct td_model *model)
     return model->complete;
 }
 
-/* The strings are interned, so that a module is the same when these few words are. */
-static uint64_t module_hash(const struct td_module *m)
+static bool module_equal(const struct td_model *model, uint32_t id, const void *key)
 {
-    uint64_t hash = td_hash_bytes(m->build_id.bytes, m->build_id.size);
+    const struct td_module *a = &model->modules.at[id], *b = key;
 
-    hash = td_hash_mix(hash, (uint64_t)m->kind << 32 | m->path);
-    return td_hash_mix(hash, m->base);
-}
-
-static bool module_equal(const struct td_module *a, const struct td_module *b)
-{
     return a->kind == b->kind && a->path == b->path && a->pid == b->pid && a->base == b->base &&
            a->build_id.size == b->build_id.size &&
            memcmp(a->build_id.bytes, b->build_id.bytes, a->build_id.size) == 0;
@@ -201,41 +251,53 @@ static bool module_equal(const struct td_module *a, const struct td_module *b)
 
 uint32_t td_model_put_module(struct td_model *model, const struct td_module *module)
 {
-    /* The salt steps over the (never seen) case of two modules with one hash. */
-    for (uint64_t salt = 0;; salt++) {
-        bool added = false;
-        const uint32_t id =
-            *td_map_put(&model->module_ids, module_hash(module), (uint64_t)module->pid << 32 | salt,
-                        (uint32_t)model->modules.len, &added);
+    uint64_t hash = td_hash_bytes(module->build_id.bytes, module->build_id.size);
 
-        if (added)
-            *VECTOR_PUSH(model->modules) = *module;
-        if (added || module_equal(&model->modules.at[id], module))
-            return id;
-    }
+    hash = td_hash_mix(hash, (uint64_t)module->kind << 32 | module->path);
+    hash = td_hash_mix(hash + module->pid, module->base);
+    const uint32_t id = id_table_put(&model->module_ids, hash, (uint32_t)model->modules.len,
+                                     module_equal, model, module);
+    if (id == model->modules.len)
+        *VECTOR_PUSH(model->modules) = *module;
+    return id;
+}
+
+static bool location_equal(const struct td_model *model, uint32_t id, const void *key)
+{
+    const struct td_location *a = &model->locations.at[id], *b = key;
+
+    return a->module == b->module && a->offset == b->offset;
 }
 
 uint32_t td_model_put_location(struct td_model *model, uint32_t module, uint64_t offset)
 {
-    bool added = false;
-    const uint32_t id =
-        *td_map_put(&model->location_ids, module, offset, (uint32_t)model->locations.len, &added);
+    const struct td_location location = {.module = module, .offset = offset};
 
     assert(module < model->modules.len);
-    if (added)
-        *VECTOR_PUSH(model->locations) = (struct td_location){.module = module, .offset = offset};
+    const uint32_t id =
+        id_table_put(&model->location_ids, td_hash_mix(module, offset),
+                     (uint32_t)model->locations.len, location_equal, model, &location);
+    if (id == model->locations.len)
+        *VECTOR_PUSH(model->locations) = location;
     return id;
+}
+
+static bool node_equal(const struct td_model *model, uint32_t id, const void *key)
+{
+    const struct td_node *a = &model->nodes.at[id], *b = key;
+
+    return a->parent == b->parent && a->location == b->location;
 }
 
 uint32_t td_model_put_node(struct td_model *model, uint32_t parent, uint32_t location)
 {
-    bool added = false;
-    const uint32_t id =
-        *td_map_put(&model->node_ids, parent, location, (uint32_t)model->nodes.len, &added);
+    const struct td_node node = {.parent = parent, .location = location};
 
     assert(parent < model->nodes.len && location < model->locations.len);
-    if (added)
-        *VECTOR_PUSH(model->nodes) = (struct td_node){.parent = parent, .location = location};
+    const uint32_t id = id_table_put(&model->node_ids, td_hash_mix(parent, location),
+                                     (uint32_t)model->nodes.len, node_equal, model, &node);
+    if (id == model->nodes.len)
+        *VECTOR_PUSH(model->nodes) = node;
     return id;
 }
 
@@ -258,25 +320,25 @@ uint32_t td_model_add_group(struct td_model *model, const struct td_group *group
     return (uint32_t)model->groups.len - 1;
 }
 
+static bool function_equal(const struct td_model *model, uint32_t id, const void *key)
+{
+    const struct td_function *a = &model->functions.at[id], *b = key;
+
+    return a->name == b->name && a->linkage_name == b->linkage_name && a->file == b->file &&
+           a->line == b->line && a->module == b->module;
+}
+
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function)
 {
     const uint64_t where = td_hash_mix((uint64_t)function->file << 32 | function->line,
                                        (uint64_t)function->linkage_name << 32 | function->module);
+    const uint32_t id =
+        id_table_put(&model->function_ids, td_hash_mix(where, function->name),
+                     (uint32_t)model->functions.len, function_equal, model, function);
 
-    for (uint64_t salt = 0;; salt++) {
-        bool added = false;
-        const uint32_t id =
-            *td_map_put(&model->function_ids, where, (uint64_t)function->name << 32 | salt,
-                        (uint32_t)model->functions.len, &added);
-        const struct td_function *f = NULL;
-
-        if (added)
-            *VECTOR_PUSH(model->functions) = *function;
-        f = &model->functions.at[id];
-        if (f->name == function->name && f->linkage_name == function->linkage_name &&
-            f->file == function->file && f->line == function->line && f->module == function->module)
-            return id;
-    }
+    if (id == model->functions.len)
+        *VECTOR_PUSH(model->functions) = *function;
+    return id;
 }
 
 void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol)
@@ -290,27 +352,37 @@ void td_model_add_symbol(struct td_model *model, uint32_t module, const struct t
                       (symbols->sorted && symbols->at[symbols->len - 2].offset <= symbol->offset);
 }
 
+static bool tally_equal(const struct td_model *model, uint32_t id, const void *key)
+{
+    const struct td_tally *a = &model->tallies.at[id], *b = key;
+
+    return a->thread == b->thread && a->node == b->node && a->group == b->group;
+}
+
+static void add_tally(struct td_model *model, const struct td_tally *place, uint32_t columns)
+{
+    model->tally_values = td_grow(model->tally_values, &model->tally_values_cap,
+                                  model->tally_values_len + columns, sizeof(uint64_t));
+    memset(model->tally_values + model->tally_values_len, 0, columns * sizeof(uint64_t));
+    *VECTOR_PUSH(model->tallies) = *place;
+    model->tallies.at[model->tallies.len - 1].values = model->tally_values_len;
+    model->tally_values_len += columns;
+}
+
 void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
                          uint64_t samples, const uint64_t *values)
 {
-    bool added = false;
     const uint32_t columns = td_model_group(model, group)->column_count;
-    const uint32_t id = *td_map_put(&model->tally_ids, (uint64_t)thread << 32 | group, node,
-                                    (uint32_t)model->tallies.len, &added);
+    const struct td_tally place = {.thread = thread, .node = node, .group = group};
+    uint32_t id = model->last_tally;
 
     assert(thread < model->threads.len && node < model->nodes.len);
-    if (added) {
-        model->tally_values = td_grow(model->tally_values, &model->tally_values_cap,
-                                      model->tally_values_len + columns, sizeof(uint64_t));
-        memset(model->tally_values + model->tally_values_len, 0, columns * sizeof(uint64_t));
-        *VECTOR_PUSH(model->tallies) = (struct td_tally){
-            .thread = thread,
-            .node = node,
-            .group = group,
-            .values = model->tally_values_len,
-        };
-        model->tally_values_len += columns;
-    }
+    if (id >= model->tallies.len || !tally_equal(model, id, &place))
+        id = id_table_put(&model->tally_ids, td_hash_mix((uint64_t)thread << 32 | group, node),
+                          (uint32_t)model->tallies.len, tally_equal, model, &place);
+    if (id == model->tallies.len)
+        add_tally(model, &place, columns);
+    model->last_tally = id;
     struct td_tally *tally = &model->tallies.at[id];
     tally->samples += samples;
     for (uint32_t c = 0; c < columns; c++)
@@ -329,6 +401,23 @@ void td_model_add_sample(struct td_model *model, const struct td_sample *sample,
                                    model->sample_values_len + columns, sizeof(uint64_t));
     memcpy(model->sample_values + model->sample_values_len, values, columns * sizeof(uint64_t));
     model->sample_values_len += columns;
+}
+
+/* Values stand in the order of addition, which tells samples of one time apart. */
+static int by_time(const void *a, const void *b)
+{
+    const struct td_sample *x = a, *y = b;
+
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->values > y->values) - (x->values < y->values);
+}
+
+void td_model_sort_samples(struct td_model *model)
+{
+    if (model->samples.len == 0)
+        return;
+    qsort(model->samples.at, model->samples.len, sizeof(*model->samples.at), by_time);
 }
 
 void td_model_set_lines(struct td_model *model, uint32_t location, const struct td_line *lines,

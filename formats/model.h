@@ -188,6 +188,8 @@ void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node,
 /* Appends a sample as such; does not touch the tallies. */
 void td_model_add_sample(struct td_model *model, const struct td_sample *sample,
                          const uint64_t *values);
+/* Puts the samples in the order of their times; equal ones keep theirs. */
+void td_model_sort_samples(struct td_model *model);
 
 /* What symbolize/ completes. */
 void td_model_set_lines(struct td_model *model, uint32_t location, const struct td_line *lines,

@@ -50,7 +50,8 @@ enum td_unit {
     X(DATA_ADDRESS, 7, "data-address", "PERF_SAMPLE_ADDR")                                     \
     X(TIME_ENABLED, 8, "time-enabled", "ns since the previous sample of this group")           \
     X(TIME_RUNNING, 9, "time-running", "ns since the previous sample of this group")           \
-    X(FLAGS, 10, "flags", "enum td_sample_flag bits")
+    X(FLAGS, 10, "flags", "enum td_sample_flag bits")                                          \
+    X(UNKNOWN, 255, "unknown", "of a newer version; to be left alone")
 
 enum td_column_kind {
 #define X(symbol, number, name, meaning) TD_COLUMN_##symbol = (number),

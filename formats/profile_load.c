@@ -314,6 +314,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
     int rc = td_profile_read(data, size, &visitor, &ending, err);
     if (rc == TD_OK) {
         say_cut(&loader, &ending, size);
+        td_model_sort_samples(model);
         td_model_set_complete(model, ending.complete && !status->damaged);
         if (loader.records == 0) {
             *err = status->damage;

@@ -64,6 +64,15 @@ static uint32_t get_id_or_none(struct reader *reader, struct td_rd *rd, enum td_
     return (uint32_t)td_rd_uleb_below(rd, 1 + (reader->lost ? ID_MAX : reader->defined[table])) - 1;
 }
 
+/* A number out of one of the lists of profile_kinds.h. What a newer list holds is `other` to us. */
+static uint32_t get_listed(struct td_rd *rd, const char *(*name)(unsigned), uint32_t other)
+{
+    const uint64_t number = td_rd_uleb(rd);
+
+    return number <= UINT8_MAX && strcmp(name((unsigned)number), "?") != 0 ? (uint32_t)number
+                                                                           : other;
+}
+
 static uint32_t get_u32(struct td_rd *rd)
 {
     return (uint32_t)td_rd_uleb_below(rd, UINT64_C(1) << 32);
@@ -124,7 +133,7 @@ static void read_modules(struct reader *reader, struct td_rd *rd)
         struct td_module module = {0};
 
         begin_record(reader, rd, TD_CHUNK_MODULES);
-        module.kind = get_u32(rd);
+        module.kind = get_listed(rd, td_module_kind_name, TD_MODULE_UNKNOWN);
         module.path = get_id(reader, rd, TD_TABLE_STRINGS);
         module.pid = get_u32(rd);
         module.base = td_rd_uleb(rd);
@@ -166,7 +175,7 @@ static void read_events(struct reader *reader, struct td_rd *rd)
 
         begin_record(reader, rd, TD_CHUNK_EVENTS);
         event.name = get_id(reader, rd, TD_TABLE_STRINGS);
-        event.unit = get_u32(rd);
+        event.unit = get_listed(rd, td_unit_name, TD_UNIT_COUNT);
         event.pmu_type = get_u32(rd);
         for (int c = 0; c < 3; c++)
             event.config[c] = td_rd_uleb(rd);
@@ -190,14 +199,14 @@ static enum td_tma_node get_tma_node(struct td_rd *rd)
 static void get_group(struct reader *reader, struct td_rd *rd, struct td_group *group)
 {
     group->name = get_id(reader, rd, TD_TABLE_STRINGS);
-    group->role = get_u32(rd);
-    group->attribution = get_u32(rd);
+    group->role = get_listed(rd, td_group_role_name, TD_ROLE_METRIC);
+    group->attribution = get_listed(rd, td_attribution_name, TD_ATTRIBUTION_NONE);
     group->locates = get_tma_node(rd);
     group->sampler = get_id_or_none(reader, rd, TD_TABLE_EVENTS);
     group->cpu_type = get_id(reader, rd, TD_TABLE_STRINGS);
     group->column_count = (uint32_t)td_rd_uleb_below(rd, TD_COLUMNS_MAX + 1);
     for (uint32_t c = 0; c < group->column_count; c++) {
-        group->columns[c].kind = get_u32(rd);
+        group->columns[c].kind = get_listed(rd, td_column_kind_name, TD_COLUMN_UNKNOWN);
         group->columns[c].event = get_id_or_none(reader, rd, TD_TABLE_EVENTS);
         group->columns[c].node = get_tma_node(rd);
     }
