@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/pager.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *pager_command(void)
+{
+    static const char *const names[] = {"TDPROF_PAGER", "PAGER"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value)
+            return value;
+    }
+    return "less";
+}
+
+/* In the child: the pager's input is the pipe. F: leave if it fits the screen; R: colours; X: keep
+ * the text on the screen. */
+static void run_pager(const char *command, int input)
+{
+    dup2(input, STDIN_FILENO);
+    close(input);
+    setenv("LESS", "FRX", 0);
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+bool td_pager_start(pid_t *ret)
+{
+    const char *command = pager_command();
+    int ends[2];
+
+    if (command[0] == '\0' || strcmp(command, "cat") == 0 || pipe(ends) != 0)
+        return false;
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return false;
+    }
+    if (pid == 0) {
+        close(ends[1]);
+        run_pager(command, ends[0]);
+    }
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    *ret = pid;
+    return true;
+}
+
+void td_pager_finish(pid_t pager)
+{
+    fflush(stdout);
+    close(STDOUT_FILENO);
+    while (waitpid(pager, NULL, 0) < 0)
+        continue;
+}

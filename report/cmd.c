@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/cmd.h"
+
+#include <string.h>
+
+#include "report/view/head.h"
+
+extern const struct td_cmd td_cmd_report, td_cmd_functions, td_cmd_lines, td_cmd_modules,
+    td_cmd_threads, td_cmd_annotate, td_cmd_folded, td_cmd_export, td_cmd_dump;
+
+const struct td_cmd *const td_cmds[] = {
+    &td_cmd_report,  &td_cmd_functions, &td_cmd_lines,  &td_cmd_annotate, &td_cmd_modules,
+    &td_cmd_threads, &td_cmd_folded,    &td_cmd_export, &td_cmd_dump,     NULL};
+
+static void print_help(const struct td_cmd *cmd, const struct td_opt *table)
+{
+    printf("usage: tdreport %s%s%s\n%s\n\n", cmd->name[0] ? cmd->name : "[command]",
+           cmd->args[0] ? " " : "", cmd->args, cmd->about);
+    if (!cmd->name[0]) {
+        puts("Commands");
+        for (const struct td_cmd *const *c = td_cmds; *c; c++)
+            printf("  %-12s%s\n", (*c)->name[0] ? (*c)->name : "(none)", (*c)->about);
+    }
+    td_opt_print(table, stdout);
+    if (!cmd->name[0])
+        puts("\n'tdreport COMMAND --help' has the options of a command. Exit: 0 good, 1 gate "
+             "failed,\n2 usage, 3 damaged or partial input (what could be read is shown), 4 "
+             "nothing to show.");
+}
+
+int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
+                 const struct td_opt *table, int argc, char **argv, int *exit_code)
+{
+    struct td_err err = TD_ERR_INIT;
+    const int used = td_opt_parse(table, argc, argv, true, &err);
+
+    if (used < 0) {
+        td_complain("%s", err.text);
+        *exit_code = TD_EXIT_USAGE;
+        return -1;
+    }
+    if (common->help) {
+        print_help(cmd, table);
+        *exit_code = td_finish_stdout();
+        return -1;
+    }
+    return used;
+}
+
+bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *common,
+                      const struct td_opt *table, int argc, char **argv, int *exit_code)
+{
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, exit_code);
+
+    if (used < 0)
+        return false;
+    if (used < argc) {
+        td_complain("%s takes no argument, but here is '%s'", cmd->name[0] ? cmd->name : "this",
+                    argv[used]);
+        *exit_code = TD_EXIT_USAGE;
+        return false;
+    }
+    return true;
+}
+
+struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double percent, uint64_t max)
+{
+    struct td_cut cut = {0};
+    size_t kept = 0;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        if (kept < max && 100 * td_row_share_of(rows, &rows->at[i], metric) >= percent) {
+            rows->at[kept++] = rows->at[i];
+            continue;
+        }
+        cut.dropped++;
+        cut.dropped_share += td_row_share(rows, &rows->at[i]);
+    }
+    rows->len = kept;
+    return cut;
+}
+
+struct td_head td_session_head(const struct td_session *session)
+{
+    return (struct td_head){.measure = session->measure,
+                            .coverage = &session->coverage,
+                            .damage = session->status.damaged ? session->status.damage.text : NULL,
+                            .filter = session->filter_text,
+                            .kept_share = session->kept_share};
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands of tdreport: one const descriptor in one file each, and one line in the table. */
+#ifndef TD_REPORT_CMD_H
+#define TD_REPORT_CMD_H
+
+#include "report/query/rows.h"
+#include "report/session.h"
+#include "report/view/table.h"
+
+struct td_cmd {
+    const char *name;  /* "" for the default report */
+    const char *args;  /* after the name, for help */
+    const char *about; /* one line for help */
+    /* argv[0] is the command's name. `common` may hold options given before it. Returns the exit
+     * code. */
+    int (*run)(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv);
+};
+
+/* NULL-terminated; the default report first. */
+extern const struct td_cmd *const td_cmds[];
+
+/* Parses the command's options. Returns how many of argv's first words were options and the name,
+ * or -1 after help was shown or a mistake was explained, with the exit code in *exit_code. */
+int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
+                 const struct td_opt *table, int argc, char **argv, int *exit_code);
+/* As td_cmd_parse for a command that takes no words; false in place of -1. */
+bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *common,
+                      const struct td_opt *table, int argc, char **argv, int *exit_code);
+
+/* A command that prints one table. */
+struct td_table_cmd {
+    enum td_row_kind kind;
+    bool functions_only;  /* it needs no lines */
+    double percent_limit; /* of the text, when none is given */
+    const char *noun;     /* "functions" */
+    void (*add_columns)(struct td_table *table);
+};
+int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *cmd,
+                     struct td_common_opts *common, int argc, char **argv);
+
+/* The first rows of at least `percent` of `metric`, in their order; the others are dropped and
+ * counted. */
+struct td_cut {
+    size_t dropped;
+    double dropped_share; /* of the primary metric */
+};
+struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double percent,
+                          uint64_t max);
+
+/* What every report that is not JSON has above its tables. */
+struct td_head;
+struct td_head td_session_head(const struct td_session *session);
+
+#endif

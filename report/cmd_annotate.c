@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/cmd.h"
+#include "report/query/names.h"
+#include "report/view/annotate.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+
+#define HOTTEST_COUNT 3
+#define NEAREST_COUNT 200
+#define NAME_BYTES    512
+
+struct annotate_opts {
+    uint64_t functions; /* how many of the hottest, when none is named */
+    uint64_t context;
+    uint64_t levels;
+    double percent_limit;
+    struct td_opt_list dirs;
+};
+
+/* What is annotated: functions, or lines from..to of a file. */
+struct request {
+    uint32_t *functions;
+    size_t len, cap;
+    char *file; /* NULL: functions */
+    uint32_t from, to;
+};
+
+static void add_function(struct request *r, uint32_t function)
+{
+    for (size_t i = 0; i < r->len; i++) {
+        if (r->functions[i] == function)
+            return;
+    }
+    r->functions = td_grow(r->functions, &r->cap, r->len + 1, sizeof(*r->functions));
+    r->functions[r->len++] = function;
+}
+
+/* "FILE:14" or "FILE:10-20"; false when the word is not of that form. */
+static bool parse_place(const char *word, struct request *r)
+{
+    const char *colon = strrchr(word, ':');
+    uint64_t from = 0, to = 0;
+    char number[24];
+
+    if (!colon || colon == word || colon[-1] == ':' || strlen(colon) > sizeof(number))
+        return false;
+    const size_t len = strcspn(colon + 1, "-");
+    memcpy(number, colon + 1, len);
+    number[len] = '\0';
+    if (!td_parse_u64(number, &from) || from == 0 || from > UINT32_MAX)
+        return false;
+    to = from;
+    if (colon[1 + len] == '-' && (!td_parse_u64(colon + 2 + len, &to) || to < from))
+        return false;
+    r->file = td_xstrndup(word, (size_t)(colon - word));
+    r->from = (uint32_t)from;
+    r->to = to > UINT32_MAX ? UINT32_MAX : (uint32_t)to;
+    return true;
+}
+
+/* By what they cost themselves; then those that only contain what costs. */
+static void find_functions(const struct td_session *session, const struct td_rows *rows,
+                           const char *pattern, struct request *r)
+{
+    const struct td_model *model = session->model;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        if (rows->at[i].function != TD_NONE &&
+            td_pattern_names(pattern, td_row_name(rows, &rows->at[i])))
+            add_function(r, rows->at[i].function);
+    }
+    for (uint32_t f = 0; f < td_model_function_count(model) && r->len == 0; f++) {
+        if (td_pattern_names(pattern, td_model_string(model, td_model_function(model, f)->name)))
+            add_function(r, f);
+    }
+}
+
+static void complain_unknown(const struct td_rows *rows, const char *pattern)
+{
+    char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
+    const char *names[2 * NEAREST_COUNT + 1];
+    size_t len = 0;
+    char safe[NAME_BYTES];
+
+    for (size_t i = 0; i < rows->len && i < NEAREST_COUNT; i++) {
+        char *name = bare + i * NAME_BYTES;
+
+        td_name_bare(name, NAME_BYTES, td_row_name(rows, &rows->at[i]));
+        names[len++] = name;
+        const char *last = strrchr(name, ':');
+        if (last && last[1])
+            names[len++] = last + 1;
+    }
+    names[len] = NULL;
+    const char *near = td_nearest(pattern, names);
+    char shown[NAME_BYTES];
+    td_text_safe(shown, sizeof(shown), pattern, strlen(pattern));
+    td_text_safe(safe, sizeof(safe), near ? near : "", near ? strlen(near) : 0);
+    if (near)
+        td_complain("no function '%s' in this profile: did you mean '%s'?", shown, safe);
+    else
+        td_complain("no function '%s' in this profile (tdreport functions lists them)", shown);
+    free(bare);
+}
+
+static int make_request(const struct td_session *session, const struct annotate_opts *o,
+                        const struct td_rows *rows, char **words, struct request *r)
+{
+    for (size_t i = 0; i < rows->len && r->len < o->functions && !words[0]; i++) {
+        if (rows->at[i].function != TD_NONE)
+            add_function(r, rows->at[i].function);
+    }
+    for (; *words; words++) {
+        const size_t before = r->len;
+
+        if (!r->file && parse_place(*words, r))
+            continue;
+        find_functions(session, rows, *words, r);
+        if (r->len == before) {
+            complain_unknown(rows, *words);
+            return TD_EXIT_NOTHING;
+        }
+    }
+    return TD_EXIT_OK;
+}
+
+static void print_text(const struct td_session *session, const struct annotate_opts *o,
+                       const struct request *r, const struct td_sections *sections)
+{
+    const struct td_head head = td_session_head(session);
+    const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
+    const char *realtime = td_model_env(session->model, TD_ENV_REALTIME_NS);
+    struct td_annotate_opts opts = {.dirs = &dirs,
+                                    .context = (uint32_t)(o->context > 1000 ? 1000 : o->context),
+                                    .from = r->file ? r->from : 0,
+                                    .to = r->to,
+                                    .percent_limit = o->percent_limit,
+                                    .levels = (int)(o->levels > 3 ? 3 : o->levels)};
+
+    if (realtime)
+        td_parse_u64(realtime, &opts.recorded_ns);
+    td_head_print_short(&head, &session->style);
+    for (size_t i = 0; i < sections->len; i++) {
+        fputc('\n', session->style.out);
+        td_annotate_print(&sections->at[i], session->measure, &opts, &session->style);
+    }
+}
+
+static int show(struct td_session *session, const struct annotate_opts *o, char **words)
+{
+    struct request r = {.functions = NULL};
+    struct td_sections sections = {.at = NULL};
+    struct td_rows rows;
+    const bool no_inline = session->opts->no_inline;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, no_inline);
+    int exit_code = make_request(session, o, &rows, words, &r);
+    if (exit_code != TD_EXIT_OK)
+        goto out;
+    if (r.file)
+        td_sections_of_file(&sections, session->measure, r.file, r.from, r.to, no_inline);
+    else
+        td_sections_of_functions(&sections, session->measure, r.functions, r.len, no_inline);
+    if (sections.len == 0) {
+        td_complain("nothing was sampled there");
+        exit_code = TD_EXIT_NOTHING;
+        goto out;
+    }
+    td_session_begin_output(session);
+    if (session->opts->json) {
+        struct td_json json = td_json_init(stdout, 2);
+
+        td_report_json_begin(&json, session->measure, &session->coverage);
+        td_report_json_sections(&json, session->measure, &sections);
+        td_json_end(&json);
+    } else {
+        print_text(session, o, &r, &sections);
+    }
+    exit_code = td_session_end_output(session);
+out:
+    td_sections_release(&sections);
+    td_rows_release(&rows);
+    free(r.functions);
+    free(r.file);
+    return exit_code;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct annotate_opts o = {
+        .functions = HOTTEST_COUNT, .context = 3, .levels = 1, .percent_limit = 0.05};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_U64, 'n', "functions", "N", "without a name: the N hottest functions (3)",
+         &o.functions},
+        {TD_OPT_U64, 0, "context", "N", "lines around one that costs something (3)", &o.context},
+        {TD_OPT_U64, 0, "level", "N", "levels of category columns (1)", &o.levels},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "lines below P percent are left out (0.05)",
+         &o.percent_limit},
+        {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session = {.opts = NULL};
+    int exit_code = TD_EXIT_OK;
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, &exit_code);
+
+    if (used < 0)
+        goto out;
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, &o, argv + used);
+    td_session_release(&session);
+out:
+    td_opt_list_release(&o.dirs);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_annotate = {
+    .name = "annotate",
+    .args = "[FUNCTION | FILE:LINE[-LINE]]… [options]",
+    .about = "source lines with what they cost beside them",
+    .run = run,
+};

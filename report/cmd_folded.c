@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/version.h"
+#include "formats/export.h"
+#include "report/cmd.h"
+
+static int show(struct td_session *session, const char *category)
+{
+    const struct td_exporter *folded = td_exporter_by_name("folded");
+    struct td_export_opts opts = {.metric = TD_METRIC_COUNT,
+                                  .no_inline = session->opts->no_inline,
+                                  .tool = "tdreport " TD_VERSION};
+    struct td_err err = TD_ERR_INIT;
+
+    if (category) {
+        struct td_sort sort;
+
+        if (td_sort_parse(&sort, session->measure, category, &err) < 0 ||
+            sort.by != TD_SORT_VALUE) {
+            td_complain("--category %s: this profile has no such values", category);
+            return TD_EXIT_USAGE;
+        }
+        opts.metric = sort.metric;
+    }
+    td_session_begin_output(session);
+    const int rc = folded->write(session->measure, &opts, stdout, &err);
+    const int exit_code = td_session_end_output(session);
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    return exit_code;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    const char *category = NULL;
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_STRING, 0, "category", "NODE",
+         "count what is lost to it; also: samples, time (ns), slots", &category},
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+
+    if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
+        return exit_code;
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, category);
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_folded = {
+    .name = "folded",
+    .args = "[options]",
+    .about = "folded stacks for flame graphs",
+    .run = run,
+};

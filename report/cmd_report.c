@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* The default report: what an engineer with a slow program and twenty minutes wants to see. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/cmd.h"
+#include "report/query/names.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+#include "report/view/tree.h"
+
+#define ROWS_DEFAULT   12
+#define CATEGORY_ROWS  3
+#define CATEGORY_SHARE 0.05 /* of all slots: smaller categories have no table of their own */
+#define LIMIT_DEFAULT  0.5
+
+struct report_opts {
+    uint64_t rows;
+    double percent_limit; /* negative: not given */
+};
+
+static void heading(const struct td_style *style, const char *text)
+{
+    fputc('\n', style->out);
+    td_style_begin(style, TD_TONE_HEADING);
+    fputs(text, style->out);
+    td_style_end(style, TD_TONE_HEADING);
+    fputc('\n', style->out);
+}
+
+/* How much of the whole the rows above cover. */
+static void print_rest(const struct td_style *style, const struct td_cut *cut, const char *noun,
+                       const char *command)
+{
+    char count[32];
+
+    if (cut->dropped == 0)
+        return;
+    td_style_begin(style, TD_TONE_DIM);
+    fprintf(style->out, "  %s %s more %s, %.1f %% together (tdreport %s)\n",
+            td_style_ellipsis(style), td_format_count(count, sizeof(count), cut->dropped), noun,
+            100 * cut->dropped_share, command);
+    td_style_end(style, TD_TONE_DIM);
+}
+
+static bool has_any_line(const struct td_rows *rows)
+{
+    for (size_t i = 0; i < rows->len; i++) {
+        if (rows->at[i].line != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Rows without a line are in the head's coverage and in the notes, not in the table of lines. */
+static void drop_lineless(struct td_rows *rows)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        if (rows->at[i].line != 0)
+            rows->at[kept++] = rows->at[i];
+    }
+    rows->len = kept;
+}
+
+static void print_functions(const struct td_session *session, struct td_rows *rows,
+                            const struct report_opts *o, double limit)
+{
+    const struct td_cut cut = td_rows_cut(rows, rows->primary, limit, o->rows);
+    struct td_table table = td_table_of(rows, rows->len, 2);
+
+    heading(&session->style, "Hot functions");
+    td_table_add_cost(&table);
+    td_table_add_nodes(&table, 1);
+    td_table_add(&table, &td_field_name, rows->primary);
+    td_table_add(&table, &td_field_module, rows->primary);
+    td_table_print(&table, &session->style);
+    print_rest(&session->style, &cut, "functions", "functions");
+}
+
+static void print_lines(const struct td_session *session, const struct report_opts *o, double limit)
+{
+    struct td_rows rows;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_LINES, session->opts->no_inline);
+    if (has_any_line(&rows)) {
+        drop_lineless(&rows);
+        const struct td_cut cut = td_rows_cut(&rows, rows.primary, limit, o->rows);
+        struct td_table table = td_table_of(&rows, rows.len, 2);
+
+        heading(&session->style, "Hot lines");
+        td_table_add_cost(&table);
+        td_table_add_nodes(&table, 1);
+        td_table_add(&table, &td_field_place, rows.primary);
+        td_table_add(&table, &td_field_name, rows.primary);
+        td_table_print(&table, &session->style);
+        print_rest(&session->style, &cut, "lines", "lines");
+    }
+    td_rows_release(&rows);
+}
+
+/* The functions that lose most to one category. */
+static void print_category(const struct td_session *session, const struct td_tree_node *node)
+{
+    const enum td_metric metric = (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node->node);
+    struct td_rows rows;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    td_rows_sort(&rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = metric});
+    td_rows_cut(&rows, metric, 1, CATEGORY_ROWS);
+    char *title =
+        td_xasprintf("Most %s (%.1f %% of slots)", td_tma_info(node->node)->id, 100 * node->share);
+    heading(&session->style, title);
+    free(title);
+    struct td_table table = td_table_of(&rows, rows.len, 2);
+    td_table_add(&table, &td_field_share, metric);
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
+        const enum td_metric child = (enum td_metric)(TD_METRIC_FIRST_NODE + n);
+
+        if (info->parent == node->node && session->measure->values[child])
+            td_table_add(&table, &td_field_node, child);
+    }
+    td_table_add(&table, &td_field_name, metric);
+    td_table_add(&table, &td_field_module, metric);
+    td_table_print(&table, &session->style);
+    td_rows_release(&rows);
+}
+
+static void print_tree(const struct td_session *session)
+{
+    const struct td_tree tree = td_tree_of(session->measure);
+    const bool modelled = td_measure_is_modelled(session->measure);
+
+    if (tree.len == 0)
+        return;
+    heading(&session->style, "Top-down");
+    td_tree_print(&tree, modelled ? "modelled slots" : "slots",
+                  session->measure->totals[TD_METRIC_TIME_NS], &session->style);
+    for (size_t i = 0; i < tree.len; i++) {
+        const struct td_tree_node *node = &tree.at[i];
+
+        if (td_tma_info(node->node)->level == 1 && node->node != TD_NODE_RETIRING &&
+            node->share >= CATEGORY_SHARE)
+            print_category(session, node);
+    }
+}
+
+/* A word for a shell, when it can be one without escapes of escapes. */
+static bool quotable(const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == '\'' || *c == 0x7f || (unsigned char)*c >= 0x80)
+            return false;
+    }
+    return *name != '\0' && *name != '-';
+}
+
+static void print_next(const struct td_session *session, const struct td_rows *functions)
+{
+    const struct td_style *style = &session->style;
+    const char *input = session->opts->input;
+    char bare[256] = "";
+
+    for (size_t i = 0; i < functions->len && !bare[0]; i++) {
+        if (functions->at[i].function != TD_NONE && functions->at[i].file != 0)
+            td_name_bare(bare, sizeof(bare), td_row_name(functions, &functions->at[i]));
+    }
+    fputc('\n', style->out);
+    td_style_begin(style, TD_TONE_NOTE);
+    fputs("next", style->out);
+    td_style_end(style, TD_TONE_NOTE);
+    fputs("  tdreport ", style->out);
+    fputs(bare[0] ? "annotate" : "functions", style->out);
+    if (input && quotable(input))
+        fprintf(style->out, strpbrk(input, " ()&;|<>$`\"*?") ? " -i '%s'" : " -i %s", input);
+    if (bare[0] && quotable(bare) && strlen(bare) < 60)
+        fprintf(style->out, strpbrk(bare, " ()&;|<>$`\"*?~{}[]#") ? " '%s'" : " %s", bare);
+    fputs("\n", style->out);
+}
+
+static void print_text(const struct td_session *session, const struct report_opts *o)
+{
+    const double limit = o->percent_limit >= 0 ? o->percent_limit : LIMIT_DEFAULT;
+    const struct td_head head = td_session_head(session);
+    struct td_rows functions;
+
+    td_head_print(&head, &session->style);
+    print_tree(session);
+    td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    print_functions(session, &functions, o, limit);
+    print_lines(session, o, limit);
+    td_notes_print(session->measure, &session->style);
+    print_next(session, &functions);
+    td_rows_release(&functions);
+}
+
+static void print_json(const struct td_session *session, const struct report_opts *o)
+{
+    const double limit = o->percent_limit >= 0 ? o->percent_limit : 0;
+    const struct td_tree tree = td_tree_of(session->measure);
+    static const enum td_row_kind kinds[] = {TD_ROWS_FUNCTIONS, TD_ROWS_LINES};
+    struct td_json json = td_json_init(stdout, 2);
+
+    td_report_json_begin(&json, session->measure, &session->coverage);
+    td_report_json_tree(&json, &tree);
+    for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++) {
+        struct td_rows rows;
+
+        td_rows_init(&rows, session->measure, kinds[k], session->opts->no_inline);
+        td_rows_cut(&rows, rows.primary, limit, o->rows);
+        td_report_json_rows(&json, &rows, rows.len);
+        td_rows_release(&rows);
+    }
+    td_json_end(&json);
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct report_opts o = {.percent_limit = -1};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_U64, 'n', "rows", "N", "at most N rows in each table (12; all in JSON)", &o.rows},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent (0.5)",
+         &o.percent_limit},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+
+    if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
+        return exit_code;
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK) {
+        o.rows = o.rows ? o.rows : common->json ? UINT64_MAX : ROWS_DEFAULT;
+        td_session_begin_output(&session);
+        if (common->json)
+            print_json(&session, &o);
+        else
+            print_text(&session, &o);
+        exit_code = td_session_end_output(&session);
+    }
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_report = {
+    .name = "",
+    .args = "[options]",
+    .about = "the whole: head, coverage, categories, hot functions and lines",
+    .run = run,
+};

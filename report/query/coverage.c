@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/coverage.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "formats/frames.h"
+#include "report/query/stats.h"
+
+/* The primary metric's parts without a name and without a line. */
+static void count_unknown(const struct td_measure *measure, uint64_t *no_name, uint64_t *no_line)
+{
+    const uint64_t *values = measure->values[td_measure_primary(measure)];
+
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint32_t node = measure->rows[i].node;
+        const struct td_frame frame =
+            td_frame_leaf(measure->model, td_model_node(measure->model, node)->location, false);
+
+        if (frame.function == TD_NONE)
+            *no_name += values[i];
+        if (frame.line == 0)
+            *no_line += values[i];
+    }
+}
+
+struct td_coverage td_coverage_of(const struct td_measure *measure)
+{
+    const struct td_model *model = measure->model;
+    const uint64_t total = measure->totals[td_measure_primary(measure)];
+    const uint64_t counted = td_model_counter(model, TD_COUNTER_COUNTED_NS);
+    const uint64_t sampled = td_model_counter(model, TD_COUNTER_SAMPLED_NS);
+    const uint64_t started = td_model_counter(model, TD_COUNTER_STARTED_NS);
+    const uint64_t ended = td_model_counter(model, TD_COUNTER_ENDED_NS);
+    struct td_coverage c = {.samples = td_model_counter(model, TD_COUNTER_SAMPLES),
+                            .lost = td_model_counter(model, TD_COUNTER_LOST),
+                            .throttled = td_model_counter(model, TD_COUNTER_THROTTLED),
+                            .complete = td_model_complete(model)};
+    uint64_t no_name = 0, no_line = 0;
+
+    if (c.samples == 0)
+        c.samples = measure->totals[TD_METRIC_SAMPLES];
+    count_unknown(measure, &no_name, &no_line);
+    c.unresolved_share = td_ratio(no_name, total);
+    c.no_line_share = td_ratio(no_line, total);
+    c.truncated_stacks_share =
+        td_ratio(td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS), c.samples);
+    if (counted > sampled && sampled > 0)
+        c.unsampled_share = td_ratio(counted - sampled, counted);
+    if (ended > started)
+        c.duration_s = (double)(ended - started) * 1e-9;
+    return c;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct td_gap *x = a, *y = b;
+
+    if (x->share > y->share || x->share < y->share)
+        return x->share > y->share ? -1 : 1;
+    return x->module < y->module ? -1 : x->module > y->module;
+}
+
+size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, size_t max)
+{
+    const struct td_model *model = measure->model;
+    const enum td_metric primary = td_measure_primary(measure);
+    const uint32_t modules = td_model_module_count(model);
+    struct td_gap *all = td_xcalloc((size_t)modules + 1, sizeof(*all));
+    size_t len = 0;
+
+    for (uint32_t m = 0; m < modules; m++)
+        all[m].module = m;
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const struct td_frame frame =
+            td_frame_leaf(model, td_model_node(model, measure->rows[i].node)->location, false);
+
+        if (frame.line == 0 && frame.module != TD_NONE)
+            all[frame.module].share +=
+                td_ratio(measure->values[primary][i], measure->totals[primary]);
+    }
+    qsort(all, modules, sizeof(*all), larger_first);
+    for (uint32_t m = 0; m < modules && len < max; m++) {
+        if (all[m].share > 0 && td_model_module(model, all[m].module)->note != 0)
+            gaps[len++] = all[m];
+    }
+    free(all);
+    return len;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* How far a profile can be trusted: what it covers, and what it lacks and why. */
+#ifndef TD_REPORT_QUERY_COVERAGE_H
+#define TD_REPORT_QUERY_COVERAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/measure.h"
+
+struct td_coverage {
+    uint64_t samples; /* of the whole recording, before any filter */
+    uint64_t lost;
+    uint64_t throttled;
+    double unresolved_share;       /* of the primary metric: innermost frame without a name */
+    double no_line_share;          /* ...without a source line, unresolved included */
+    double truncated_stacks_share; /* of samples */
+    double unsampled_share;        /* of CPU time: counted by the kernel, but not sampled */
+    double duration_s;             /* 0 when not known */
+    bool complete;
+};
+
+struct td_coverage td_coverage_of(const struct td_measure *measure);
+
+/* A module whose names or lines are missing, and how much of the primary metric that concerns. */
+struct td_gap {
+    uint32_t module;
+    double share; /* of what has no line */
+};
+
+/* Gaps of modules that have a note, the largest first, into `gaps`; returns how many. */
+size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, size_t max);
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/frames.h"
+#include "report/query/names.h"
+
+/* Where the values of one group go. */
+struct scale {
+    bool used;
+    bool samples_are_instructions;
+    uint64_t samples_factor;     /* samples times this is the metric below */
+    enum td_metric from_samples; /* TD_METRIC_COUNT: nothing */
+    enum td_metric metric[TD_COLUMNS_MAX];
+};
+
+struct builder {
+    const struct td_model *model;
+    struct td_measure *measure;
+    struct scale *scales; /* by group */
+    unsigned used_groups;
+    size_t cap;
+    bool *keep_thread;
+    bool *keep_location;
+    bool keep_unknown; /* rows without any frame */
+    struct td_map rows;
+};
+
+static enum td_metric node_metric(enum td_tma_node node)
+{
+    return (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
+}
+
+static const char *group_event(const struct td_model *model, const struct td_group *group)
+{
+    if (group->sampler == TD_NONE)
+        return "";
+    return td_model_string(model, td_model_event(model, group->sampler)->name);
+}
+
+/* The metric of one column of a modelled tally. Every slot stands in exactly one column that names
+ * a node, so a column of all slots would count them twice. */
+static enum td_metric model_metric(const struct td_model *model, const struct td_column *column)
+{
+    if (column->node != TD_NODE_NONE)
+        return node_metric(column->node);
+    if (column->event == TD_NONE)
+        return TD_METRIC_COUNT;
+    switch (td_model_event(model, column->event)->unit) {
+    case TD_UNIT_CYCLES: return TD_METRIC_CYCLES;
+    case TD_UNIT_INSTRUCTIONS: return TD_METRIC_INSTRUCTIONS;
+    case TD_UNIT_COUNT:
+    case TD_UNIT_NS:
+    case TD_UNIT_SLOTS:
+    case TD_UNIT_BYTES: break;
+    }
+    return TD_METRIC_COUNT;
+}
+
+static struct scale model_scale(const struct td_model *model, const struct td_group *group)
+{
+    struct scale scale = {
+        .used = true, .samples_are_instructions = true, .from_samples = TD_METRIC_INSTRUCTIONS};
+
+    scale.samples_factor = 1;
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        scale.metric[c] = model_metric(model, &group->columns[c]);
+        if (scale.metric[c] == TD_METRIC_INSTRUCTIONS)
+            scale.from_samples = TD_METRIC_COUNT;
+    }
+    return scale;
+}
+
+static enum td_metric unit_metric(const struct td_model *model, uint32_t event)
+{
+    if (event != TD_NONE && td_model_event(model, event)->unit == TD_UNIT_NS)
+        return TD_METRIC_TIME_NS;
+    return TD_METRIC_EVENT;
+}
+
+/* A sampled group: what its sampler counted between samples, else a fixed period a sample. */
+static struct scale sampled_scale(const struct td_model *model, const struct td_group *group)
+{
+    struct scale scale = {.used = true, .from_samples = TD_METRIC_COUNT};
+    bool has_period = false;
+
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        scale.metric[c] = TD_METRIC_COUNT;
+        if (group->columns[c].kind == TD_COLUMN_PERIOD && !has_period) {
+            scale.metric[c] = unit_metric(model, group->sampler);
+            has_period = true;
+        }
+    }
+    if (!has_period && group->sampler != TD_NONE) {
+        scale.samples_factor = td_model_event(model, group->sampler)->period;
+        scale.from_samples =
+            scale.samples_factor ? unit_metric(model, group->sampler) : TD_METRIC_COUNT;
+    }
+    return scale;
+}
+
+/* The groups that a report is of: the modelled ones, else those of one sampling event. */
+static int choose_groups(struct builder *b, const char *event, struct td_err *err)
+{
+    const uint32_t count = td_model_group_count(b->model);
+    const struct td_group *chosen = NULL;
+
+    for (uint32_t g = 0; g < count; g++) {
+        const struct td_group *group = td_model_group(b->model, g);
+        const bool modelled = group->role == TD_ROLE_MODEL;
+        const bool named = event && strcmp(group_event(b->model, group), event) == 0;
+
+        if (event ? named && !chosen
+                  : !chosen || (modelled && chosen->role != TD_ROLE_MODEL) ||
+                        (group->role == TD_ROLE_TIME && chosen->role != TD_ROLE_MODEL &&
+                         chosen->role != TD_ROLE_TIME))
+            chosen = group;
+    }
+    if (!chosen && event && count > 0)
+        return td_fail(err, TD_EUSAGE, "no samples of an event '%s' in this profile (it has '%s')",
+                       event, group_event(b->model, td_model_group(b->model, 0)));
+    if (!chosen)
+        return td_fail(err, TD_ENODATA, "the profile holds no samples");
+    for (uint32_t g = 0; g < count; g++) {
+        const struct td_group *group = td_model_group(b->model, g);
+
+        if (group->role != chosen->role ||
+            strcmp(group_event(b->model, group), group_event(b->model, chosen)) != 0)
+            continue;
+        b->scales[g] = group->role == TD_ROLE_MODEL ? model_scale(b->model, group)
+                                                    : sampled_scale(b->model, group);
+        b->used_groups++;
+    }
+    b->measure->attribution = chosen->attribution;
+    b->measure->event = chosen->sampler;
+    return TD_OK;
+}
+
+static bool names_number(const char *pattern, uint32_t number)
+{
+    uint64_t value = 0;
+
+    return td_parse_u64(pattern, &value) && value == number;
+}
+
+static bool thread_matches(const struct td_model *model, const struct td_thread *thread,
+                           const struct td_filter *filter)
+{
+    bool thread_ok = filter->threads.len == 0, process_ok = filter->processes.len == 0;
+
+    for (size_t i = 0; i < filter->threads.len && !thread_ok; i++) {
+        const char *p = filter->threads.at[i];
+
+        thread_ok = td_pattern_matches(p, td_model_string(model, thread->name)) ||
+                    names_number(p, thread->tid);
+    }
+    for (size_t i = 0; i < filter->processes.len && !process_ok; i++) {
+        const char *p = filter->processes.at[i];
+
+        process_ok = td_pattern_matches(p, td_model_string(model, thread->process)) ||
+                     names_number(p, thread->pid);
+    }
+    return thread_ok && process_ok;
+}
+
+static bool frame_matches(const struct td_model *model, const struct td_frame *frame,
+                          const struct td_filter *filter)
+{
+    bool module_ok = filter->modules.len == 0, function_ok = filter->functions.len == 0;
+    char buf[512];
+
+    for (size_t i = 0; i < filter->modules.len && !module_ok; i++) {
+        const char *p = filter->modules.at[i];
+
+        module_ok = td_pattern_is_path(p, td_module_name(model, frame->module)) ||
+                    (frame->module != TD_NONE &&
+                     td_pattern_is_path(
+                         p, td_model_string(model, td_model_module(model, frame->module)->path)));
+    }
+    for (size_t i = 0; i < filter->functions.len && !function_ok; i++)
+        function_ok = td_pattern_names(filter->functions.at[i],
+                                       td_frame_name(model, frame, buf, sizeof(buf)));
+    return module_ok && function_ok;
+}
+
+/* Decides once for each thread and location, not once for each row. */
+static void apply_filter(struct builder *b, const struct td_filter *filter)
+{
+    const uint32_t threads = td_model_thread_count(b->model);
+    const uint32_t locations = td_model_location_count(b->model);
+
+    b->keep_thread = td_xcalloc((size_t)threads + 1, sizeof(bool));
+    b->keep_location = td_xcalloc((size_t)locations + 1, sizeof(bool));
+    for (uint32_t t = 0; t < threads; t++)
+        b->keep_thread[t] = thread_matches(b->model, td_model_thread(b->model, t), filter);
+    for (uint32_t l = 0; l < locations; l++) {
+        const struct td_frame frame = td_frame_leaf(b->model, l, filter->no_inline);
+        b->keep_location[l] = frame_matches(b->model, &frame, filter);
+    }
+    const struct td_frame unknown = td_frame_leaf(b->model, TD_NONE, false);
+    b->keep_unknown = frame_matches(b->model, &unknown, filter);
+}
+
+static bool passes(const struct builder *b, uint32_t thread, uint32_t node)
+{
+    const uint32_t location = td_model_node(b->model, node)->location;
+
+    return b->keep_thread[thread] &&
+           (location == TD_NONE ? b->keep_unknown : b->keep_location[location]);
+}
+
+static void need_metric(struct builder *b, enum td_metric metric)
+{
+    if (!b->measure->values[metric])
+        b->measure->values[metric] = td_xcalloc(b->cap ? b->cap : 1, sizeof(uint64_t));
+}
+
+/* The columns that the chosen groups fill, with every ancestor of a node. */
+static void need_metrics(struct builder *b)
+{
+    for (uint32_t g = 0; g < td_model_group_count(b->model); g++) {
+        const struct scale *scale = &b->scales[g];
+
+        if (!scale->used)
+            continue;
+        if (scale->from_samples < TD_METRIC_COUNT)
+            need_metric(b, scale->from_samples);
+        if (!scale->samples_are_instructions)
+            need_metric(b, TD_METRIC_SAMPLES);
+        for (uint32_t c = 0; c < td_model_group(b->model, g)->column_count; c++) {
+            enum td_metric metric = scale->metric[c];
+
+            if (metric < TD_METRIC_COUNT)
+                need_metric(b, metric);
+            while (metric >= TD_METRIC_FIRST_NODE && metric < TD_METRIC_COUNT) {
+                const enum td_tma_node node = (enum td_tma_node)(metric - TD_METRIC_FIRST_NODE);
+
+                need_metric(b, metric);
+                need_metric(b, TD_METRIC_SLOTS);
+                if (td_tma_info(node)->parent == TD_NODE_NONE)
+                    break;
+                metric = node_metric(td_tma_info(node)->parent);
+            }
+        }
+    }
+}
+
+static size_t add_row(struct builder *b, uint32_t thread, uint32_t node, uint64_t time_ns)
+{
+    struct td_measure *m = b->measure;
+
+    if (m->row_count == b->cap) {
+        const size_t old = b->cap;
+
+        m->rows = td_grow(m->rows, &b->cap, m->row_count + 1, sizeof(*m->rows));
+        for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+            if (!m->values[k])
+                continue;
+            m->values[k] = td_xrealloc(m->values[k], b->cap, sizeof(uint64_t));
+            memset(m->values[k] + old, 0, (b->cap - old) * sizeof(uint64_t));
+        }
+    }
+    m->rows[m->row_count] =
+        (struct td_measure_row){.thread = thread, .node = node, .time_ns = time_ns};
+    return m->row_count++;
+}
+
+static void add_value(struct td_measure *m, size_t row, enum td_metric metric, uint64_t value)
+{
+    m->values[metric][row] += value;
+    m->totals[metric] += value;
+}
+
+static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t samples,
+                       const uint64_t *values)
+{
+    const struct scale *scale = &b->scales[group];
+    struct td_measure *m = b->measure;
+
+    if (!scale->samples_are_instructions)
+        add_value(m, row, TD_METRIC_SAMPLES, samples);
+    if (scale->from_samples < TD_METRIC_COUNT)
+        add_value(m, row, scale->from_samples, samples * scale->samples_factor);
+    for (uint32_t c = 0; c < td_model_group(b->model, group)->column_count; c++) {
+        enum td_metric metric = scale->metric[c];
+
+        if (metric >= TD_METRIC_COUNT || values[c] == 0)
+            continue;
+        if (metric < TD_METRIC_FIRST_NODE) {
+            add_value(m, row, metric, values[c]);
+            continue;
+        }
+        add_value(m, row, TD_METRIC_SLOTS, values[c]);
+        for (enum td_tma_node node = (enum td_tma_node)(metric - TD_METRIC_FIRST_NODE);
+             node != TD_NODE_NONE; node = td_tma_info(node)->parent)
+            add_value(m, row, node_metric(node), values[c]);
+    }
+}
+
+static void add_tallies(struct builder *b)
+{
+    const size_t count = td_model_tally_count(b->model);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct td_tally *tally = td_model_tally(b->model, i);
+        size_t row = 0;
+
+        if (!b->scales[tally->group].used || !passes(b, tally->thread, tally->node))
+            continue;
+        if (b->used_groups == 1) {
+            row = add_row(b, tally->thread, tally->node, 0);
+        } else {
+            bool added = false;
+
+            row = *td_map_put(&b->rows, tally->thread, tally->node, (uint32_t)b->measure->row_count,
+                              &added);
+            if (added)
+                row = add_row(b, tally->thread, tally->node, 0);
+        }
+        add_values(b, row, tally->group, tally->samples, td_model_tally_values(b->model, tally));
+    }
+}
+
+static int compare_times(const void *a, const void *b, void *ctx)
+{
+    const struct td_model *model = ctx;
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const uint64_t s = td_model_sample(model, x)->time_ns, t = td_model_sample(model, y)->time_ns;
+
+    if (s != t)
+        return s < t ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void add_samples(struct builder *b)
+{
+    const size_t count = td_model_sample_count(b->model);
+    size_t *order = td_xcalloc(count, sizeof(*order));
+    union {
+        const struct td_model *model;
+        void *ctx;
+    } sorting = {.model = b->model};
+
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof(*order), compare_times, sorting.ctx);
+    for (size_t i = 0; i < count; i++) {
+        const struct td_sample *sample = td_model_sample(b->model, order[i]);
+
+        if (!b->scales[sample->group].used || !passes(b, sample->thread, sample->node))
+            continue;
+        const size_t row = add_row(b, sample->thread, sample->node, sample->time_ns);
+        add_values(b, row, sample->group, 1, td_model_sample_values(b->model, sample));
+    }
+    free(order);
+}
+
+/* The value of a parameter "name=123" of the source, or 0. */
+static uint64_t parameter(const struct td_model *model, const char *name)
+{
+    const size_t len = strlen(name);
+    const char *text = NULL;
+    uint64_t value = 0;
+
+    for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
+        if (strncmp(text, name, len) == 0 && text[len] == '=' &&
+            td_parse_u64(text + len + 1, &value))
+            return value;
+    }
+    return 0;
+}
+
+/* Modelled time is slots, or cycles, at a constant rate. Each row gets the difference of two
+ * rounded running sums, so that the rows add up to the total exactly. */
+static void model_time(struct builder *b)
+{
+    struct td_measure *m = b->measure;
+    const bool by_cycles = m->values[TD_METRIC_CYCLES] != NULL;
+    const uint64_t clock_hz = parameter(b->model, "clock_hz");
+    const uint64_t width = by_cycles ? 1 : parameter(b->model, "width");
+    const uint64_t *from = m->values[by_cycles ? TD_METRIC_CYCLES : TD_METRIC_SLOTS];
+    uint64_t running = 0, before = 0;
+
+    if (clock_hz == 0 || width == 0 || !from)
+        return;
+    need_metric(b, TD_METRIC_TIME_NS);
+    for (size_t i = 0; i < m->row_count; i++) {
+        running += from[i];
+        const long double ns =
+            (long double)running * 1e9L / ((long double)clock_hz * (long double)width);
+        const uint64_t now = (uint64_t)(ns + 0.5L);
+
+        add_value(m, i, TD_METRIC_TIME_NS, now - before);
+        before = now;
+    }
+}
+
+int td_measure_new(struct td_measure **ret, const struct td_model *model,
+                   const struct td_filter *filter, struct td_err *err)
+{
+    static const struct td_filter everything = {0};
+    struct builder b = {.model = model, .measure = td_xcalloc(1, sizeof(*b.measure))};
+    int rc = TD_OK;
+
+    filter = filter ? filter : &everything;
+    b.measure->model = model;
+    b.scales = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(*b.scales));
+    rc = choose_groups(&b, filter->event, err);
+    if (rc < 0)
+        goto out;
+    apply_filter(&b, filter);
+    need_metrics(&b);
+    b.measure->by_sample = filter->by_sample && td_model_sample_count(model) > 0;
+    if (b.measure->by_sample)
+        add_samples(&b);
+    else
+        add_tallies(&b);
+    if (td_measure_is_modelled(b.measure))
+        model_time(&b);
+    *ret = b.measure;
+    b.measure = NULL;
+out:
+    td_measure_free(b.measure);
+    td_map_release(&b.rows);
+    free(b.keep_location);
+    free(b.keep_thread);
+    free(b.scales);
+    return rc;
+}
+
+bool td_measure_is_modelled(const struct td_measure *measure)
+{
+    return measure->values[TD_METRIC_SLOTS] && !measure->values[TD_METRIC_SAMPLES];
+}
+
+uint64_t td_measure_unfiltered_total(const struct td_model *model, const struct td_filter *filter)
+{
+    const struct td_filter only_event = {.event = filter ? filter->event : NULL};
+    struct td_measure *measure = NULL;
+    uint64_t total = 0;
+
+    if (td_measure_new(&measure, model, &only_event, NULL) == TD_OK)
+        total = measure->totals[td_measure_primary(measure)];
+    td_measure_free(measure);
+    return total;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "formats/frames.h"
+#include "report/query/stats.h"
+
+#define KEY_UNKNOWN (UINT64_C(1) << 63) /* rows of places without a name or line */
+
+struct key {
+    uint64_t a, b;
+};
+
+static struct key row_key(enum td_row_kind kind, const struct td_frame *frame, uint32_t thread)
+{
+    switch (kind) {
+    case TD_ROWS_FUNCTIONS:
+        if (frame->function != TD_NONE)
+            return (struct key){frame->function, 0};
+        return (struct key){KEY_UNKNOWN, frame->module};
+    case TD_ROWS_LINES:
+        if (frame->line != 0)
+            return (struct key){frame->file, frame->line};
+        return (struct key){KEY_UNKNOWN | frame->function, frame->module};
+    case TD_ROWS_MODULES: return (struct key){frame->module, 0};
+    case TD_ROWS_THREADS: return (struct key){thread, 0};
+    }
+    return (struct key){0, 0};
+}
+
+static struct td_row new_row(const struct td_model *model, enum td_row_kind kind,
+                             const struct td_frame *frame, uint32_t thread)
+{
+    struct td_row row = {.function = TD_NONE, .module = TD_NONE, .thread = TD_NONE};
+
+    switch (kind) {
+    case TD_ROWS_FUNCTIONS:
+        row.function = frame->function;
+        row.module = frame->module;
+        if (frame->function != TD_NONE) {
+            row.file = td_model_function(model, frame->function)->file;
+            row.line = td_model_function(model, frame->function)->line;
+        }
+        break;
+    case TD_ROWS_LINES:
+        row.function = frame->function;
+        row.module = frame->module;
+        row.file = frame->line ? frame->file : 0;
+        row.line = frame->line;
+        break;
+    case TD_ROWS_MODULES: row.module = frame->module; break;
+    case TD_ROWS_THREADS: row.thread = thread; break;
+    }
+    return row;
+}
+
+struct summing {
+    struct td_rows *rows;
+    size_t cap;
+    struct td_map ids;        /* key -> row */
+    uint32_t *row_of;         /* by location (the last: no location), or by thread; TD_NONE: none */
+    struct td_map line_parts; /* LINES: (row, function) -> index in parts */
+    struct line_part {
+        uint32_t row, function, module;
+        uint64_t value;
+    } * parts;
+    size_t part_len, part_cap;
+};
+
+static uint32_t find_row(struct summing *s, const struct td_frame *frame, uint32_t thread)
+{
+    struct td_rows *rows = s->rows;
+    const struct key key = row_key(rows->kind, frame, thread);
+    bool added = false;
+    const uint32_t row = *td_map_put(&s->ids, key.a, key.b, (uint32_t)rows->len, &added);
+
+    if (added) {
+        rows->at = td_grow(rows->at, &s->cap, rows->len + 1, sizeof(*rows->at));
+        rows->at[rows->len++] = new_row(rows->measure->model, rows->kind, frame, thread);
+    }
+    return row;
+}
+
+/* Which function a line's cost belongs to, when several share the line. */
+static void add_part(struct summing *s, uint32_t row, const struct td_frame *frame, uint64_t value)
+{
+    bool added = false;
+    const uint32_t part =
+        *td_map_put(&s->line_parts, row, frame->function, (uint32_t)s->part_len, &added);
+
+    if (added) {
+        s->parts = td_grow(s->parts, &s->part_cap, s->part_len + 1, sizeof(*s->parts));
+        s->parts[s->part_len++] =
+            (struct line_part){.row = row, .function = frame->function, .module = frame->module};
+    }
+    s->parts[part].value += value;
+}
+
+static void choose_line_functions(struct summing *s)
+{
+    uint64_t *best = td_xcalloc(s->rows->len + 1, sizeof(*best));
+
+    for (size_t i = 0; i < s->part_len; i++) {
+        const struct line_part *part = &s->parts[i];
+        struct td_row *row = &s->rows->at[part->row];
+
+        if (part->function != row->function)
+            row->others++;
+        if (part->value > best[part->row]) {
+            best[part->row] = part->value;
+            row->function = part->function;
+            row->module = part->module;
+        }
+    }
+    free(best);
+}
+
+static void drop_empty_rows(struct td_rows *rows)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        bool any = false;
+
+        for (unsigned m = 0; m < TD_METRIC_COUNT && !any; m++)
+            any = rows->at[i].values[m] > 0;
+        if (any)
+            rows->at[kept++] = rows->at[i];
+    }
+    rows->len = kept;
+}
+
+static void sum_row(struct summing *s, size_t i, bool no_inline)
+{
+    struct td_rows *rows = s->rows;
+    const struct td_measure *measure = rows->measure;
+    const struct td_measure_row *from = &measure->rows[i];
+    const uint32_t location = td_model_node(measure->model, from->node)->location;
+    const uint32_t last = td_model_location_count(measure->model);
+    uint32_t *cached = &s->row_of[rows->kind == TD_ROWS_THREADS ? from->thread
+                                  : location == TD_NONE         ? last
+                                                                : location];
+
+    if (*cached == TD_NONE || rows->kind == TD_ROWS_LINES) {
+        const struct td_frame frame = td_frame_leaf(measure->model, location, no_inline);
+
+        if (*cached == TD_NONE)
+            *cached = find_row(s, &frame, from->thread);
+        if (rows->kind == TD_ROWS_LINES)
+            add_part(s, *cached, &frame, measure->values[rows->primary][i]);
+    }
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (measure->values[m])
+            rows->at[*cached].values[m] += measure->values[m][i];
+    }
+}
+
+void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum td_row_kind kind,
+                  bool no_inline)
+{
+    const struct td_model *model = measure->model;
+    const size_t count = 1 + (size_t)(kind == TD_ROWS_THREADS ? td_model_thread_count(model)
+                                                              : td_model_location_count(model));
+    struct summing s = {.rows = rows};
+
+    *rows =
+        (struct td_rows){.measure = measure, .kind = kind, .primary = td_measure_primary(measure)};
+    s.row_of = td_xcalloc(count, sizeof(*s.row_of));
+    memset(s.row_of, 0xff, count * sizeof(*s.row_of));
+    for (size_t i = 0; i < measure->row_count; i++)
+        sum_row(&s, i, no_inline);
+    if (kind == TD_ROWS_LINES)
+        choose_line_functions(&s);
+    drop_empty_rows(rows);
+    td_rows_sort(rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = rows->primary});
+    td_map_release(&s.ids);
+    td_map_release(&s.line_parts);
+    free(s.parts);
+    free(s.row_of);
+}
+
+void td_rows_release(struct td_rows *rows)
+{
+    free(rows->at);
+    *rows = (struct td_rows){0};
+}
+
+const char *td_row_name(const struct td_rows *rows, const struct td_row *row)
+{
+    const struct td_model *model = rows->measure->model;
+
+    if (rows->kind == TD_ROWS_THREADS)
+        return td_model_string(model, td_model_thread(model, row->thread)->name);
+    if (rows->kind == TD_ROWS_MODULES)
+        return td_module_name(model, row->module);
+    if (row->function == TD_NONE)
+        return "[unknown]";
+    return td_model_string(model, td_model_function(model, row->function)->name);
+}
+
+struct sorting {
+    const struct td_rows *rows;
+    struct td_sort sort;
+};
+
+static int by_value(const struct td_row *a, const struct td_row *b, enum td_metric metric)
+{
+    return (a->values[metric] < b->values[metric]) - (a->values[metric] > b->values[metric]);
+}
+
+static int by_number(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_name(const struct sorting *s, const struct td_row *a, const struct td_row *b)
+{
+    return strcmp(td_row_name(s->rows, a), td_row_name(s->rows, b));
+}
+
+static int by_module(const struct sorting *s, const struct td_row *a, const struct td_row *b)
+{
+    const struct td_model *model = s->rows->measure->model;
+
+    return strcmp(td_module_name(model, a->module), td_module_name(model, b->module));
+}
+
+static int by_file(const struct sorting *s, const struct td_row *a, const struct td_row *b)
+{
+    const struct td_model *model = s->rows->measure->model;
+    const int order = strcmp(td_model_string(model, a->file), td_model_string(model, b->file));
+
+    return order ? order : by_number(a->line, b->line);
+}
+
+static int compare_rows(const void *x, const void *y, void *ctx)
+{
+    const struct sorting *s = ctx;
+    const struct td_row *a = x, *b = y;
+    int order = 0;
+
+    switch (s->sort.by) {
+    case TD_SORT_VALUE: order = by_value(a, b, s->sort.metric); break;
+    case TD_SORT_NAME: order = by_name(s, a, b); break;
+    case TD_SORT_MODULE: order = by_module(s, a, b); break;
+    case TD_SORT_FILE: order = by_file(s, a, b); break;
+    }
+    order = order ? order : by_value(a, b, s->rows->primary);
+    order = order ? order : by_name(s, a, b);
+    order = order ? order : by_file(s, a, b);
+    order = order ? order : by_number(a->function, b->function);
+    order = order ? order : by_number(a->module, b->module);
+    return order ? order : by_number(a->thread, b->thread);
+}
+
+void td_rows_sort(struct td_rows *rows, struct td_sort sort)
+{
+    struct sorting sorting = {.rows = rows, .sort = sort};
+
+    if (rows->len > 1)
+        qsort_r(rows->at, rows->len, sizeof(*rows->at), compare_rows, &sorting);
+}
+
+int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, const char *key,
+                  struct td_err *err)
+{
+    static const struct {
+        const char *name;
+        enum td_sort_by by;
+    } places[] = {{"name", TD_SORT_NAME},
+                  {"function", TD_SORT_NAME},
+                  {"module", TD_SORT_MODULE},
+                  {"file", TD_SORT_FILE}};
+    const char *names[TD_METRIC_COUNT + TD_ARRAY_SIZE(places) + 1];
+    size_t len = 0;
+    const enum td_metric metric = td_metric_by_id(key);
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(places); i++) {
+        names[len++] = places[i].name;
+        if (strcmp(key, places[i].name) == 0) {
+            *ret = (struct td_sort){.by = places[i].by, .metric = TD_METRIC_COUNT};
+            return TD_OK;
+        }
+    }
+    if (metric < TD_METRIC_COUNT && measure->values[metric]) {
+        *ret = (struct td_sort){.by = TD_SORT_VALUE, .metric = metric};
+        return TD_OK;
+    }
+    if (metric < TD_METRIC_COUNT)
+        return td_fail(err, TD_EUSAGE, "-s %s: this profile has no such values", key);
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (measure->values[m])
+            names[len++] = td_metric_id((enum td_metric)m);
+    }
+    names[len] = NULL;
+    const char *near = td_nearest(key, names);
+    if (near)
+        return td_fail(err, TD_EUSAGE, "-s %s: no such key; did you mean '%s'?", key, near);
+    return td_fail(err, TD_EUSAGE, "-s %s: no such key; there are name, module, file, %s, %s", key,
+                   td_metric_id(td_measure_primary(measure)), "samples");
+}
+
+double td_row_share(const struct td_rows *rows, const struct td_row *row)
+{
+    return td_row_share_of(rows, row, rows->primary);
+}
+
+double td_row_share_of(const struct td_rows *rows, const struct td_row *row, enum td_metric metric)
+{
+    return td_ratio(row->values[metric], rows->measure->totals[metric]);
+}
+
+double td_row_node_share(const struct td_row *row, enum td_tma_node node)
+{
+    return td_ratio(row->values[TD_METRIC_FIRST_NODE + (int)node], row->values[TD_METRIC_SLOTS]);
+}
+
+double td_row_error(const struct td_rows *rows, const struct td_row *row)
+{
+    if (rows->measure->attribution == TD_ATTRIBUTION_EXACT)
+        return 0;
+    return td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
+}

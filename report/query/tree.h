@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The top-down tree of a measure, with what stands out in it. */
+#ifndef TD_REPORT_QUERY_TREE_H
+#define TD_REPORT_QUERY_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/measure.h"
+
+struct td_tree_node {
+    enum td_tma_node node;
+    uint64_t slots;
+    double share; /* of all slots */
+    double error; /* ±, 95 %; 0 when exact */
+    double threshold;
+    bool flagged; /* it and all its ancestors exceed their thresholds */
+};
+
+struct td_tree {
+    struct td_tree_node at[TD_NODE_COUNT]; /* each node before its children */
+    size_t len;                            /* 0 when the profile has no categories */
+};
+
+struct td_tree td_tree_of(const struct td_measure *measure);
+/* NULL when the tree has no such node. */
+const struct td_tree_node *td_tree_find(const struct td_tree *tree, enum td_tma_node node);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/session.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/pager.h"
+#include "base/text.h"
+#include "report/query/stats.h"
+#include "symbolize/symbolize.h"
+
+#define DEFAULT_INPUT "profile.td"
+#define WIDTH_PIPE    100
+#define WIDTH_MIN     40
+#define WIDTH_MAX     1000
+
+void td_common_opts_release(struct td_common_opts *opts)
+{
+    td_opt_list_release(&opts->threads);
+    td_opt_list_release(&opts->processes);
+    td_opt_list_release(&opts->modules);
+    td_opt_list_release(&opts->functions);
+}
+
+void td_complain(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("tdreport: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int td_exit_of(enum td_code code)
+{
+    switch (code) {
+    case TD_OK: return TD_EXIT_OK;
+    case TD_ENODATA: return TD_EXIT_NOTHING;
+    case TD_EUSAGE:
+    case TD_ENOENT:
+    case TD_EPERM:
+    case TD_EUNSUPPORTED: return TD_EXIT_USAGE;
+    case TD_EIO:
+    case TD_EFORMAT:
+    case TD_EVERSION:
+    case TD_ENOMEM:
+    case TD_ELIMIT:
+    case TD_EMISMATCH:
+    case TD_EBUG: break;
+    }
+    return TD_EXIT_DAMAGED;
+}
+
+int td_finish_stdout(void)
+{
+    const bool failed = ferror(stdout) != 0;
+
+    if (fflush(stdout) == 0 && !failed)
+        return TD_EXIT_OK;
+    if (errno == EPIPE) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+        _exit(128 + SIGPIPE);
+    }
+    td_complain("cannot write the result: %s", strerror(errno ? errno : EIO));
+    return TD_EXIT_DAMAGED;
+}
+
+/* Progress while symbolizing: from the first second on, at most five times a second. */
+struct progress {
+    struct timespec begun, last;
+    bool terminal;
+    bool shown;
+};
+
+static double seconds_between(const struct timespec *from, const struct timespec *to)
+{
+    return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) * 1e-9;
+}
+
+static void show_progress(void *ctx, size_t done, size_t total, const char *module)
+{
+    struct progress *p = ctx;
+    struct timespec now;
+    char name[64];
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (seconds_between(&p->begun, &now) < 1 || seconds_between(&p->last, &now) < 0.2 ||
+        (!p->terminal && p->shown))
+        return;
+    p->last = now;
+    p->shown = true;
+    const char *slash = module ? strrchr(module, '/') : NULL;
+    module = slash ? slash + 1 : module;
+    td_text_safe(name, sizeof(name), module ? module : "", module ? strlen(module) : 0);
+    if (p->terminal)
+        fprintf(stderr, "\r\033[Ktdreport: names and lines: %zu of %zu addresses  %s", done, total,
+                name);
+    else
+        fprintf(stderr, "tdreport: finding names and lines of %zu addresses\n", total);
+    fflush(stderr);
+}
+
+static int symbolize(struct td_session *session, struct td_session_needs needs, struct td_err *err)
+{
+    const struct td_common_opts *o = session->opts;
+    const char *const dirs[] = {o->debug_dir, NULL};
+    struct progress progress = {.terminal = isatty(STDERR_FILENO)};
+    const struct td_symbolizer_opts opts = {.cache_dir = o->no_cache ? "" : NULL,
+                                            .debug_dirs = o->debug_dir ? dirs : NULL,
+                                            .functions_only = needs.functions_only,
+                                            .debuginfod = o->debuginfod,
+                                            .progress = show_progress,
+                                            .progress_ctx = &progress};
+
+    clock_gettime(CLOCK_MONOTONIC, &progress.begun);
+    struct td_symbolizer *symbolizer = td_symbolizer_new(&opts);
+    const int rc = td_symbolizer_resolve(symbolizer, session->model, err);
+    td_symbolizer_free(symbolizer);
+    if (progress.terminal && progress.shown)
+        fputs("\r\033[K", stderr);
+    return rc;
+}
+
+/* "1.5", "1.5s", "200ms", "30us", "7ns"; seconds without a unit. */
+static bool parse_time(const char *text, size_t len, uint64_t *ret_ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"s", 1e9}, {"", 1e9}};
+    char number[32];
+    double value = 0;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(units); i++) {
+        const size_t unit = strlen(units[i].name);
+
+        if (len <= unit || len - unit >= sizeof(number) ||
+            strncmp(text + len - unit, units[i].name, unit) != 0)
+            continue;
+        memcpy(number, text, len - unit);
+        number[len - unit] = '\0';
+        if (!td_parse_double(number, &value) || value < 0 || value * units[i].ns > 9e18)
+            continue;
+        *ret_ns = (uint64_t)(value * units[i].ns + 0.5);
+        return true;
+    }
+    return false;
+}
+
+static int parse_time_range(const char *text, struct td_load_opts *opts, struct td_err *err)
+{
+    const char *dots = strstr(text, "..");
+
+    if (!dots || (dots == text && dots[2] == '\0') ||
+        (dots > text && !parse_time(text, (size_t)(dots - text), &opts->from_ns)) ||
+        (dots[2] && !parse_time(dots + 2, strlen(dots + 2), &opts->to_ns)))
+        return td_fail(err, TD_EUSAGE, "--time '%s' is not A..B, as in 1.5..3 or 200ms..", text);
+    if (dots[2] && opts->to_ns <= opts->from_ns)
+        return td_fail(err, TD_EUSAGE, "--time %s ends before it begins", text);
+    return TD_OK;
+}
+
+static int load(struct td_session *session, struct td_session_needs needs, struct td_err *err)
+{
+    const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
+    struct td_load_opts opts = {.keep_samples = needs.samples};
+
+    if (session->opts->time && parse_time_range(session->opts->time, &opts, err) < 0)
+        return TD_EUSAGE;
+    const int rc = td_load_file(&session->model, input, &opts, &session->status, err);
+    if (rc == TD_ENOENT && !session->opts->input)
+        return td_fail(err, TD_ENOENT,
+                       "no " DEFAULT_INPUT " here: run 'tdrec ./app' first, or name a profile "
+                       "with -i FILE");
+    return rc;
+}
+
+static struct td_filter make_filter(const struct td_common_opts *o, bool by_sample)
+{
+    return (struct td_filter){.threads = {o->threads.items, o->threads.len},
+                              .processes = {o->processes.items, o->processes.len},
+                              .modules = {o->modules.items, o->modules.len},
+                              .functions = {o->functions.items, o->functions.len},
+                              .event = o->event,
+                              .no_inline = o->no_inline,
+                              .by_sample = by_sample};
+}
+
+static void print_list(FILE *out, const char *what, const struct td_opt_list *list)
+{
+    for (size_t i = 0; i < list->len; i++)
+        fprintf(out, "%s%s %s", ftell(out) > 0 ? (i ? " or " : ", ") : "", what, list->items[i]);
+}
+
+/* The filters in words, for the head of the report; NULL when there is none. */
+static char *describe_filter(const struct td_common_opts *o)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        abort();
+    print_list(out, "thread", &o->threads);
+    print_list(out, "process", &o->processes);
+    print_list(out, "module", &o->modules);
+    print_list(out, "function", &o->functions);
+    if (o->time)
+        fprintf(out, "%stime %s", ftell(out) > 0 ? ", " : "", o->time);
+    fclose(out);
+    if (size > 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static unsigned choose_width(const struct td_common_opts *o)
+{
+    const char *columns = getenv("COLUMNS");
+    uint64_t width = o->width;
+    struct winsize size;
+
+    if (width == 0 && !(columns && td_parse_u64(columns, &width))) {
+        width = WIDTH_PIPE;
+        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+            size.ws_col > 0)
+            width = size.ws_col;
+    }
+    return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : (unsigned)width;
+}
+
+static bool wants_colour(const struct td_common_opts *o)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+
+    return !o->no_color && isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
+           strcmp(term, "dumb") != 0;
+}
+
+static int measure(struct td_session *session, struct td_session_needs needs, struct td_err *err)
+{
+    const struct td_filter filter = make_filter(session->opts, needs.samples);
+    const int rc = td_measure_new(&session->measure, session->model, &filter, err);
+
+    if (rc < 0)
+        return rc;
+    const uint64_t total = session->measure->totals[td_measure_primary(session->measure)];
+    session->filter_text = describe_filter(session->opts);
+    session->kept_share = 1;
+    if (session->filter_text) {
+        const uint64_t all = td_measure_unfiltered_total(session->model, &filter);
+        session->kept_share = td_ratio(total, all);
+    }
+    if (total == 0 && session->filter_text)
+        return td_fail(err, TD_ENODATA, "nothing in this profile matches %s", session->filter_text);
+    if (total == 0)
+        return td_fail(err, TD_ENODATA,
+                       "the profile holds no samples: the command used too little CPU time; run it "
+                       "longer, or sample faster with 'tdrec -F 20000'");
+    session->coverage = td_coverage_of(session->measure);
+    return TD_OK;
+}
+
+int td_session_open(struct td_session *session, const struct td_common_opts *opts,
+                    struct td_session_needs needs)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    *session = (struct td_session){.opts = opts};
+    session->style = (struct td_style){.out = stdout,
+                                       .width = choose_width(opts),
+                                       .colour = wants_colour(opts) && !opts->json,
+                                       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                                       .full = opts->full};
+    int rc = load(session, needs, &err);
+    if (rc < 0)
+        goto out;
+    if (session->status.damaged)
+        td_complain("%s: %s", opts->input ? opts->input : DEFAULT_INPUT,
+                    session->status.damage.text);
+    if (symbolize(session, needs, &err) < 0)
+        td_complain("names are missing: %s", err.text);
+    rc = measure(session, needs, &err);
+out:
+    if (rc < 0)
+        td_complain("%s", err.text);
+    if (rc == TD_ENODATA && (session->status.damaged || !td_model_complete(session->model)))
+        return TD_EXIT_DAMAGED;
+    return td_exit_of((enum td_code)rc);
+}
+
+void td_session_begin_output(struct td_session *session)
+{
+    if (!session->opts->no_pager && !session->opts->stdio && isatty(STDOUT_FILENO))
+        session->pager_running = td_pager_start(&session->pager);
+}
+
+int td_session_end_output(struct td_session *session)
+{
+    const int rc = td_finish_stdout();
+
+    if (session->pager_running)
+        td_pager_finish(session->pager);
+    session->pager_running = false;
+    if (rc != TD_EXIT_OK)
+        return rc;
+    return session->status.damaged || !session->coverage.complete ? TD_EXIT_DAMAGED : TD_EXIT_OK;
+}
+
+void td_session_release(struct td_session *session)
+{
+    free(session->filter_text);
+    td_measure_free(session->measure);
+    td_model_free(session->model);
+    *session = (struct td_session){.opts = NULL};
+}

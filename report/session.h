@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every command of tdreport begins with: the options they share, the profile loaded,
+ * symbolized and measured, and how its result goes out.
+ */
+#ifndef TD_REPORT_SESSION_H
+#define TD_REPORT_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "formats/load.h"
+#include "report/query/coverage.h"
+#include "report/query/measure.h"
+#include "report/view/style.h"
+
+/* Exit codes (DESIGN.md). */
+enum td_exit {
+    TD_EXIT_OK = 0,
+    TD_EXIT_GATE = 1,
+    TD_EXIT_USAGE = 2,
+    TD_EXIT_DAMAGED = 3,
+    TD_EXIT_NOTHING = 4
+};
+
+/* Options of every command that reads a profile. */
+struct td_common_opts {
+    const char *input;
+    struct td_opt_list threads, processes, modules, functions;
+    const char *time; /* "A..B" */
+    const char *event;
+    bool no_inline;
+    bool json;
+    bool no_color;
+    bool no_pager;
+    bool stdio; /* as no_pager */
+    bool full;
+    bool help;
+    uint64_t width;
+    const char *debug_dir;
+    bool debuginfod;
+    bool no_cache;
+};
+
+void td_common_opts_release(struct td_common_opts *opts);
+
+/* Rows of a command's option table. */
+/* clang-format off */
+#define TD_OPT_COMMON_INPUT(o)                                                                   \
+    {TD_OPT_HEADING, 0, NULL, NULL, "Input", NULL},                                              \
+    {TD_OPT_STRING, 'i', "input", "FILE", "the profile (profile.td); may be a perf.data",        \
+     &(o)->input},                                                                               \
+    {TD_OPT_STRING, 0, "event", "NAME", "of several sampled events, the one to report",          \
+     &(o)->event},                                                                               \
+    {TD_OPT_STRING, 0, "debug-dir", "DIR", "search DIR for debug files, as /usr/lib/debug",      \
+     &(o)->debug_dir},                                                                           \
+    {TD_OPT_FLAG, 0, "debuginfod", NULL, "ask the servers in $DEBUGINFOD_URLS for debug files",  \
+     &(o)->debuginfod},                                                                          \
+    {TD_OPT_FLAG, 0, "no-cache", NULL, "do not use or fill ~/.cache/tdprof", &(o)->no_cache}
+
+#define TD_OPT_COMMON_FILTER(o)                                                                  \
+    {TD_OPT_HEADING, 0, NULL, NULL,                                                              \
+     "Filters (each may be given again; a name, number or pattern)", NULL},                      \
+    {TD_OPT_LIST, 0, "thread", "NAME", "only threads of this name or tid", &(o)->threads},       \
+    {TD_OPT_LIST, 0, "process", "NAME", "only processes of this name or pid", &(o)->processes},  \
+    {TD_OPT_LIST, 0, "module", "NAME", "only time spent in this binary or library",              \
+     &(o)->modules},                                                                             \
+    {TD_OPT_LIST, 0, "function", "NAME", "only time spent in this function itself",              \
+     &(o)->functions},                                                                           \
+    {TD_OPT_STRING, 0, "time", "A..B", "only from A to B since the start: 1.5..3, 200ms..",      \
+     &(o)->time}
+
+#define TD_OPT_COMMON_OUTPUT(o)                                                                  \
+    {TD_OPT_FLAG, 0, "no-inline", NULL, "inlined code counts to the function that contains it",  \
+     &(o)->no_inline},                                                                           \
+    {TD_OPT_FLAG, 0, "full", NULL, "names in full, however wide", &(o)->full},                   \
+    {TD_OPT_U64, 'w', "width", "COLUMNS", "columns to use (the terminal's; 100 in a pipe)",      \
+     &(o)->width},                                                                               \
+    {TD_OPT_FLAG, 0, "no-color", NULL, "no colours (also: NO_COLOR)", &(o)->no_color},           \
+    {TD_OPT_FLAG, 0, "no-pager", NULL, "do not page on a terminal", &(o)->no_pager},             \
+    {TD_OPT_FLAG, 0, "stdio", NULL, "as --no-pager, for fingers used to perf", &(o)->stdio},     \
+    {TD_OPT_FLAG, 'h', "help", NULL, "show this", &(o)->help}
+
+#define TD_OPT_COMMON_JSON(o)                                                                    \
+    {TD_OPT_FLAG, 0, "json", NULL, "the same as JSON (schema tdreport/1)", &(o)->json}
+/* clang-format on */
+
+struct td_session {
+    const struct td_common_opts *opts;
+    struct td_model *model;
+    struct td_measure *measure;
+    struct td_coverage coverage;
+    struct td_load_status status;
+    struct td_style style;
+    char *filter_text; /* NULL: no filter */
+    double kept_share;
+    bool pager_running;
+    pid_t pager;
+};
+
+struct td_session_needs {
+    bool samples;        /* single samples, with times */
+    bool functions_only; /* no inlined functions, no lines */
+};
+
+/* Loads, symbolizes and measures. Returns TD_EXIT_OK, or the exit code after having said on stderr
+ * what is wrong. Release in either case. */
+int td_session_open(struct td_session *session, const struct td_common_opts *opts,
+                    struct td_session_needs needs);
+/* Starts the pager when stdout is a terminal. Call before the first output. */
+void td_session_begin_output(struct td_session *session);
+/* Ends the output; returns the exit code, which tells of damage and of a failed write. */
+int td_session_end_output(struct td_session *session);
+void td_session_release(struct td_session *session);
+
+/* The one way to complain: "tdreport: …" on stderr. */
+void td_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What an exit code an error of reading amounts to. */
+int td_exit_of(enum td_code code);
+/* Flushes stdout; TD_EXIT_DAMAGED, said on stderr, when what was written is not all there. A
+ * reader that went away is no failure of ours: the process ends as by SIGPIPE, quietly. */
+int td_finish_stdout(void);
+
+#endif

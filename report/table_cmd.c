@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands that print one table have in common. */
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/cmd.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+
+struct table_opts {
+    const char *sort;
+    const char *category;
+    uint64_t rows;
+    double percent_limit; /* negative: not given */
+};
+
+static void print_table(const struct td_session *session, const struct td_table_cmd *table_cmd,
+                        const struct td_rows *rows, enum td_metric metric, struct td_cut cut,
+                        double limit)
+{
+    const struct td_head head = td_session_head(session);
+    struct td_table table = td_table_of(rows, rows->len, 0);
+    const struct td_style *style = &session->style;
+    char count[32];
+
+    td_head_print_short(&head, style);
+    fputc('\n', style->out);
+    if (metric != rows->primary)
+        td_table_add(&table, &td_field_share, metric);
+    table_cmd->add_columns(&table);
+    td_table_print(&table, style);
+    if (cut.dropped > 0) {
+        td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s %s more %s, %.1f %% together", td_style_ellipsis(style),
+                td_format_count(count, sizeof(count), cut.dropped), table_cmd->noun,
+                100 * cut.dropped_share);
+        if (limit > 0)
+            fprintf(style->out, " (--percent-limit 0 shows all)");
+        td_style_end(style, TD_TONE_DIM);
+        fputc('\n', style->out);
+    }
+    td_notes_print(session->measure, style);
+}
+
+/* The order, and the metric that limits are of. */
+static int choose_order(const struct td_session *session, const struct table_opts *o,
+                        struct td_sort *sort, enum td_metric *metric)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    *metric = td_measure_primary(session->measure);
+    if (o->category) {
+        if (td_sort_parse(sort, session->measure, o->category, &err) < 0 ||
+            sort->metric < TD_METRIC_FIRST_NODE || sort->by != TD_SORT_VALUE) {
+            td_complain("--category %s: %s", o->category,
+                        session->measure->values[TD_METRIC_SLOTS]
+                            ? "no such category in this profile; the report's tree has their names"
+                            : "this profile measures time only, and has no categories");
+            return TD_EXIT_USAGE;
+        }
+        *metric = sort->metric;
+    }
+    *sort = (struct td_sort){.by = TD_SORT_VALUE, .metric = *metric};
+    if (o->sort && td_sort_parse(sort, session->measure, o->sort, &err) < 0) {
+        td_complain("%s", err.text);
+        return TD_EXIT_USAGE;
+    }
+    return TD_EXIT_OK;
+}
+
+static int show(struct td_session *session, const struct td_table_cmd *table_cmd,
+                const struct table_opts *o)
+{
+    struct td_rows rows;
+    struct td_sort sort;
+    enum td_metric metric = TD_METRIC_SAMPLES;
+    const bool json = session->opts->json;
+    const double limit = o->percent_limit >= 0 ? o->percent_limit
+                         : json                ? 0
+                                               : table_cmd->percent_limit;
+    const int rc = choose_order(session, o, &sort, &metric);
+
+    if (rc != TD_EXIT_OK)
+        return rc;
+    td_rows_init(&rows, session->measure, table_cmd->kind, session->opts->no_inline);
+    td_rows_sort(&rows, sort);
+    const struct td_cut cut = td_rows_cut(&rows, metric, limit, o->rows ? o->rows : UINT64_MAX);
+    td_session_begin_output(session);
+    if (json) {
+        struct td_json out = td_json_init(stdout, 2);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_report_json_rows(&out, &rows, rows.len);
+        td_json_end(&out);
+    } else {
+        print_table(session, table_cmd, &rows, metric, cut, limit);
+    }
+    td_rows_release(&rows);
+    return td_session_end_output(session);
+}
+
+int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *cmd,
+                     struct td_common_opts *common, int argc, char **argv)
+{
+    struct table_opts o = {.percent_limit = -1};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_STRING, 's', "sort", "KEY", "time, samples, slots, a category, name, module, file",
+         &o.sort},
+        {TD_OPT_STRING, 0, "category", "NODE", "the rows that lose most slots to it", &o.category},
+        {TD_OPT_U64, 'n', "rows", "N", "at most N rows", &o.rows},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent",
+         &o.percent_limit},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+
+    if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
+        return exit_code;
+    exit_code = td_session_open(
+        &session, common, (struct td_session_needs){.functions_only = table_cmd->functions_only});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, table_cmd, &o);
+    td_session_release(&session);
+    return exit_code;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The fields that tables are made of. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "formats/frames.h"
+#include "report/query/stats.h"
+#include "report/view/table.h"
+
+const char *td_metric_heading(const struct td_measure *measure, enum td_metric metric)
+{
+    if (metric == TD_METRIC_EVENT && measure->event != TD_NONE)
+        return td_model_string(measure->model,
+                               td_model_event(measure->model, measure->event)->name);
+    if (metric >= TD_METRIC_FIRST_NODE && metric < TD_METRIC_COUNT)
+        return td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE))->name;
+    return td_metric_id(metric);
+}
+
+static const struct td_model *model_of(const struct td_table *table)
+{
+    return table->rows->measure->model;
+}
+
+static const char *share_heading(const struct td_style *style, const struct td_table *table,
+                                 const struct td_table_column *column)
+{
+    (void)style;
+    return column->metric == table->rows->primary
+               ? "%"
+               : td_metric_heading(table->rows->measure, column->metric);
+}
+
+static enum td_tone share_cell(const struct td_table *table, const struct td_table_column *column,
+                               const struct td_row *row, char *dst, size_t size)
+{
+    const double share = td_row_share_of(table->rows, row, column->metric);
+
+    snprintf(dst, size, "%.1f", share * 100);
+    return td_style_heat(share);
+}
+
+const struct td_field td_field_share = {
+    .id = "share", .right = true, .heading = share_heading, .cell = share_cell};
+
+static const char *error_heading(const struct td_style *style, const struct td_table *table,
+                                 const struct td_table_column *column)
+{
+    (void)table;
+    (void)column;
+    return td_style_plus_minus(style);
+}
+
+static enum td_tone error_cell(const struct td_table *table, const struct td_table_column *column,
+                               const struct td_row *row, char *dst, size_t size)
+{
+    const double percent = td_row_error(table->rows, row) * 100;
+
+    (void)column;
+    snprintf(dst, size, percent < 0.095 ? "%.2f" : "%.1f", percent);
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_error = {
+    .id = "error", .right = true, .heading = error_heading, .cell = error_cell};
+
+static const char *value_heading(const struct td_style *style, const struct td_table *table,
+                                 const struct td_table_column *column)
+{
+    (void)style;
+    if (column->metric == TD_METRIC_TIME_NS)
+        return "seconds";
+    return td_metric_heading(table->rows->measure, column->metric);
+}
+
+static enum td_tone value_cell(const struct td_table *table, const struct td_table_column *column,
+                               const struct td_row *row, char *dst, size_t size)
+{
+    const uint64_t value = row->values[column->metric];
+    const uint64_t total = table->rows->measure->totals[column->metric];
+
+    if (column->metric == TD_METRIC_TIME_NS)
+        snprintf(dst, size, total < UINT64_C(10000000000) ? "%.3f" : "%.2f", (double)value * 1e-9);
+    else
+        td_format_count(dst, size, value);
+    return TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_value = {
+    .id = "value", .right = true, .heading = value_heading, .cell = value_cell};
+
+/* A share of the row's own slots; nothing where there is nothing. */
+static enum td_tone node_cell(const struct td_table *table, const struct td_table_column *column,
+                              const struct td_row *row, char *dst, size_t size)
+{
+    const enum td_tma_node node = (enum td_tma_node)(column->metric - TD_METRIC_FIRST_NODE);
+    const double share = td_row_node_share(row, node);
+
+    (void)table;
+    if (row->values[column->metric] > 0)
+        snprintf(dst, size, share < 0.00995 ? "<1" : "%.0f", share * 100);
+    if (node == TD_NODE_RETIRING || td_tma_info(node)->parent == TD_NODE_RETIRING)
+        return TD_TONE_PLAIN;
+    return share >= 0.5 ? TD_TONE_HOT : share >= 0.2 ? TD_TONE_WARM : TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_node = {.id = "node", .right = true, .cell = node_cell};
+
+static const char *name_heading(const struct td_style *style, const struct td_table *table,
+                                const struct td_table_column *column)
+{
+    (void)style;
+    (void)column;
+    return table->rows->kind == TD_ROWS_MODULES   ? "module"
+           : table->rows->kind == TD_ROWS_THREADS ? "thread"
+                                                  : "function";
+}
+
+static enum td_tone name_cell(const struct td_table *table, const struct td_table_column *column,
+                              const struct td_row *row, char *dst, size_t size)
+{
+    (void)column;
+    if (row->others > 0)
+        snprintf(dst, size, "%s (+%" PRIu32 ")", td_row_name(table->rows, row), row->others);
+    else
+        snprintf(dst, size, "%s", td_row_name(table->rows, row));
+    return row->function == TD_NONE && table->rows->kind < TD_ROWS_MODULES ? TD_TONE_DIM
+                                                                           : TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_name = {
+    .id = "name", .stretch = 3, .heading = name_heading, .cell = name_cell, .fit = td_fit_name};
+
+static const char *module_heading(const struct td_style *style, const struct td_table *table,
+                                  const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "module";
+}
+
+static enum td_tone module_cell(const struct td_table *table, const struct td_table_column *column,
+                                const struct td_row *row, char *dst, size_t size)
+{
+    (void)column;
+    snprintf(dst, size, "%s", td_module_name(model_of(table), row->module));
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_module = {
+    .id = "module", .stretch = 1, .heading = module_heading, .cell = module_cell};
+
+static const char *place_heading(const struct td_style *style, const struct td_table *table,
+                                 const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "line";
+}
+
+static enum td_tone place_cell(const struct td_table *table, const struct td_table_column *column,
+                               const struct td_row *row, char *dst, size_t size)
+{
+    const struct td_model *model = model_of(table);
+
+    (void)column;
+    if (row->line == 0) {
+        snprintf(dst, size, "(no line) %s", td_module_name(model, row->module));
+        return TD_TONE_DIM;
+    }
+    snprintf(dst, size, "%s:%" PRIu32, td_model_string(model, row->file), row->line);
+    return TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_place = {
+    .id = "line", .stretch = 2, .heading = place_heading, .cell = place_cell, .fit = td_fit_path};
+
+static const char *process_heading(const struct td_style *style, const struct td_table *table,
+                                   const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "process";
+}
+
+static enum td_tone process_cell(const struct td_table *table, const struct td_table_column *column,
+                                 const struct td_row *row, char *dst, size_t size)
+{
+    const struct td_thread *thread = td_model_thread(model_of(table), row->thread);
+
+    (void)column;
+    snprintf(dst, size, "%s (%" PRIu32 ")", td_model_string(model_of(table), thread->process),
+             thread->pid);
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_process = {
+    .id = "process", .stretch = 3, .heading = process_heading, .cell = process_cell};
+
+static const char *tid_heading(const struct td_style *style, const struct td_table *table,
+                               const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "tid";
+}
+
+static enum td_tone tid_cell(const struct td_table *table, const struct td_table_column *column,
+                             const struct td_row *row, char *dst, size_t size)
+{
+    (void)column;
+    snprintf(dst, size, "%" PRIu32, td_model_thread(model_of(table), row->thread)->tid);
+    return TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_tid = {
+    .id = "tid", .right = true, .heading = tid_heading, .cell = tid_cell};
+
+static const char *path_heading(const struct td_style *style, const struct td_table *table,
+                                const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "path";
+}
+
+static enum td_tone path_cell(const struct td_table *table, const struct td_table_column *column,
+                              const struct td_row *row, char *dst, size_t size)
+{
+    const struct td_model *model = model_of(table);
+
+    (void)column;
+    if (row->module != TD_NONE)
+        snprintf(dst, size, "%s",
+                 td_model_string(model, td_model_module(model, row->module)->path));
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_path = {
+    .id = "path", .stretch = 4, .heading = path_heading, .cell = path_cell, .fit = td_fit_path};

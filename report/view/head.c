@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/head.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/frames.h"
+#include "report/query/measure.h"
+
+#define LABEL_WIDTH 10
+#define GAPS_MAX    6
+#define GAP_SHARE   0.005 /* a smaller gap is not worth a line */
+
+/* A text that grows. */
+struct text {
+    char *at;
+    size_t size;
+    FILE *out;
+};
+
+static struct text text_begin(void)
+{
+    struct text text = {0};
+
+    text.out = open_memstream(&text.at, &text.size);
+    if (!text.out)
+        abort();
+    return text;
+}
+
+static void subject(const struct td_style *style, const char *label, const char *text,
+                    enum td_tone tone)
+{
+    td_style_begin(style, tone == TD_TONE_PLAIN ? TD_TONE_DIM : tone);
+    fprintf(style->out, "%-*s", LABEL_WIDTH - 1, label);
+    td_style_end(style, tone == TD_TONE_PLAIN ? TD_TONE_DIM : tone);
+    td_style_wrap(style, text, LABEL_WIDTH - 1, LABEL_WIDTH);
+}
+
+static void subject_end(const struct td_style *style, const char *label, struct text *text)
+{
+    fclose(text->out);
+    if (text->at[0])
+        subject(style, label, text->at, TD_TONE_PLAIN);
+    free(text->at);
+}
+
+/* `printed` separates what comes next. */
+static const char *comma(const struct text *text)
+{
+    fflush(text->out);
+    return text->size ? ", " : "";
+}
+
+/* A word of a command line as a shell would read it back. */
+static void print_word(FILE *out, const char *word)
+{
+    if (word[0] && !strpbrk(word, " \t\n'\"\\$`*?[]()<>|&;#~"))
+        fputs(word, out);
+    else
+        fprintf(out, "'%s'", word);
+}
+
+static void print_command(const struct td_model *model, const struct td_style *style)
+{
+    const char *target = td_model_env(model, TD_ENV_TARGET);
+    const char *scope = td_model_env(model, TD_ENV_SCOPE);
+    const char *word = NULL;
+    struct text text = text_begin();
+
+    for (size_t i = 0; (word = td_model_env_at(model, TD_ENV_ARGV, i)); i++) {
+        fputs(i ? " " : "", text.out);
+        print_word(text.out, word);
+    }
+    fflush(text.out);
+    if (text.size == 0 && scope)
+        fprintf(text.out, "%s%s%s", scope, target ? " " : "", target ? target : "");
+    subject_end(style, "command", &text);
+}
+
+/* Never the source without its reason; never a modelled number without the word. */
+static void print_source_text(FILE *out, const struct td_model *model)
+{
+    const char *source = td_model_env(model, TD_ENV_SOURCE);
+    const char *reason = td_model_env(model, TD_ENV_SOURCE_REASON);
+    const char *core = td_model_env(model, TD_ENV_CORE);
+
+    if (!source)
+        return;
+    fputs(source, out);
+    if (strcmp(source, "sim") == 0 || strcmp(source, "hybrid") == 0)
+        fprintf(out, ", modelled%s%s", core ? " on core " : "", core ? core : "");
+    else if (strcmp(source, "clock") == 0)
+        fputs(" (time only, no pipeline categories)", out);
+    else if (core)
+        fprintf(out, " on core %s", core);
+    if (reason)
+        fprintf(out, ": %s", reason);
+}
+
+static void print_machine(const struct td_model *model, const struct td_style *style)
+{
+    static const struct {
+        enum td_env_key key;
+        const char *before;
+    } parts[] = {{TD_ENV_CPU, ""},
+                 {TD_ENV_CPUS_ONLINE, "CPUs "},
+                 {TD_ENV_HYPERVISOR, "under "},
+                 {TD_ENV_KERNEL, "kernel "},
+                 {TD_ENV_HOST, "host "}};
+    struct text text = text_begin();
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(parts); i++) {
+        const char *value = td_model_env(model, parts[i].key);
+
+        if (value && *value)
+            fprintf(text.out, "%s%s%s", comma(&text), parts[i].before, value);
+    }
+    subject_end(style, "machine", &text);
+}
+
+static void print_rate(FILE *out, const struct td_model *model)
+{
+    const char *frequency = td_model_env(model, TD_ENV_FREQUENCY);
+    const char *period = td_model_env(model, TD_ENV_PERIOD);
+    uint64_t hz = 0;
+    char count[32];
+
+    if (frequency && td_parse_u64(frequency, &hz))
+        fprintf(out, " at %s Hz", td_format_count(count, sizeof(count), hz));
+    else if (period)
+        fprintf(out, " every %s", period);
+}
+
+static const char *call_graph_words(const char *call_graph)
+{
+    static const char *const words[][2] = {{"fp", "call stacks by frame pointer"},
+                                           {"dwarf", "call stacks by unwind tables"},
+                                           {"lbr", "call stacks by branch records"},
+                                           {"none", "no call stacks"}};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(words); i++) {
+        if (call_graph && strcmp(call_graph, words[i][0]) == 0)
+            return words[i][1];
+    }
+    return call_graph;
+}
+
+static void print_recorded(const struct td_head *head, const struct td_style *style)
+{
+    const struct td_model *model = head->measure->model;
+    const struct td_coverage *c = head->coverage;
+    const char *call_graph = call_graph_words(td_model_env(model, TD_ENV_CALL_GRAPH));
+    const char *end = td_model_env(model, TD_ENV_EXIT);
+    const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
+    const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
+    struct text text = text_begin();
+    char count[32];
+
+    if (c->samples > 0 && !td_measure_is_modelled(head->measure)) {
+        fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
+        print_rate(text.out, model);
+    }
+    if (c->duration_s > 0)
+        fprintf(text.out, c->duration_s < 10 ? "%s%.2f s" : "%s%.1f s", comma(&text),
+                c->duration_s);
+    if (instructions > 0) {
+        fprintf(text.out, "%s%s instructions", comma(&text),
+                td_format_count(count, sizeof(count), instructions));
+        if (cycles > 0)
+            fprintf(text.out, ", %.2f cycles each", (double)cycles / (double)instructions);
+    }
+    if (call_graph)
+        fprintf(text.out, "%s%s", comma(&text), call_graph);
+    if (end)
+        fprintf(text.out, "%scommand ended with %s", comma(&text), end);
+    subject_end(style, "recorded", &text);
+}
+
+static void print_coverage(const struct td_head *head, const struct td_style *style)
+{
+    const struct td_coverage *c = head->coverage;
+    const bool modelled = td_measure_is_modelled(head->measure);
+    struct text text = text_begin();
+    char count[32];
+
+    fputs(c->complete ? "complete" : "the recording was cut off; what was written is shown",
+          text.out);
+    if (!modelled) {
+        fprintf(text.out, ", %s lost", td_format_count(count, sizeof(count), c->lost));
+        if (c->samples + c->lost > 0 && c->lost > 0)
+            fprintf(text.out, " (%.1f %%)", 100 * (double)c->lost / (double)(c->lost + c->samples));
+        fprintf(text.out, ", %s throttled", td_format_count(count, sizeof(count), c->throttled));
+    }
+    if (c->unresolved_share > 0)
+        fprintf(text.out, ", %.1f %% without a name", 100 * c->unresolved_share);
+    if (c->no_line_share > 0)
+        fprintf(text.out, ", %.1f %% without a line", 100 * c->no_line_share);
+    if (c->truncated_stacks_share > 0)
+        fprintf(text.out, ", %.1f %% of stacks cut short", 100 * c->truncated_stacks_share);
+    if (c->unsampled_share >= 0.005)
+        fprintf(text.out, ", %.1f %% of CPU time not sampled", 100 * c->unsampled_share);
+    subject_end(style, "coverage", &text);
+}
+
+static void print_filter(const struct td_head *head, const struct td_style *style)
+{
+    struct text text = text_begin();
+
+    if (head->filter)
+        fprintf(text.out, "only %s: %.1f %% of the profile; shares are of that", head->filter,
+                100 * head->kept_share);
+    subject_end(style, "filter", &text);
+}
+
+static void print_warnings(const struct td_head *head, const struct td_style *style)
+{
+    static const enum td_env_key keys[] = {TD_ENV_PRIVILEGE, TD_ENV_LEFT_OUT, TD_ENV_WARNING};
+    const struct td_model *model = head->measure->model;
+
+    if (head->damage)
+        subject(style, "damaged", head->damage, TD_TONE_HOT);
+    for (size_t k = 0; k < TD_ARRAY_SIZE(keys); k++) {
+        const char *value = NULL;
+
+        for (size_t i = 0; (value = td_model_env_at(model, keys[k], i)); i++)
+            subject(style, "note", value, TD_TONE_WARM);
+    }
+}
+
+void td_head_print(const struct td_head *head, const struct td_style *style)
+{
+    struct text source = text_begin();
+
+    print_command(head->measure->model, style);
+    print_source_text(source.out, head->measure->model);
+    subject_end(style, "source", &source);
+    print_machine(head->measure->model, style);
+    print_recorded(head, style);
+    print_coverage(head, style);
+    print_filter(head, style);
+    print_warnings(head, style);
+}
+
+void td_head_print_short(const struct td_head *head, const struct td_style *style)
+{
+    struct text source = text_begin();
+
+    print_source_text(source.out, head->measure->model);
+    subject_end(style, "source", &source);
+    print_coverage(head, style);
+    print_filter(head, style);
+    print_warnings(head, style);
+}
+
+void td_notes_print(const struct td_measure *measure, const struct td_style *style)
+{
+    const struct td_model *model = measure->model;
+    struct td_gap gaps[GAPS_MAX];
+    const size_t len = td_coverage_gaps(measure, gaps, GAPS_MAX);
+    bool first = true;
+
+    for (size_t i = 0; i < len && gaps[i].share >= GAP_SHARE; i++) {
+        const struct td_module *module = td_model_module(model, gaps[i].module);
+        char *text = td_xasprintf("%.1f %% in %s: %s", 100 * gaps[i].share,
+                                  td_module_name(model, gaps[i].module),
+                                  td_model_string(model, module->note));
+
+        if (first)
+            fputc('\n', style->out);
+        first = false;
+        td_style_begin(style, TD_TONE_NOTE);
+        fputs("note", style->out);
+        td_style_end(style, TD_TONE_NOTE);
+        td_style_wrap(style, text, 4, 6);
+        free(text);
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands above every report: what was recorded, how, and how far it can be trusted. */
+#ifndef TD_REPORT_VIEW_HEAD_H
+#define TD_REPORT_VIEW_HEAD_H
+
+#include "report/query/coverage.h"
+#include "report/view/style.h"
+
+struct td_head {
+    const struct td_measure *measure;
+    const struct td_coverage *coverage;
+    const char *damage; /* one sentence, or NULL */
+    const char *filter; /* the filters in words, or NULL */
+    double kept_share;  /* of the profile, by the filters */
+};
+
+/* The head of the default report, a paragraph a subject. */
+void td_head_print(const struct td_head *head, const struct td_style *style);
+/* The head of a single table: one or two lines. */
+void td_head_print_short(const struct td_head *head, const struct td_style *style);
+/* Modules whose names or lines are missing, with the reason and what would help. */
+void td_notes_print(const struct td_measure *measure, const struct td_style *style);
+
+#endif

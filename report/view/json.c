@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/json.h"
+
+#include <string.h>
+
+#include "formats/frames.h"
+#include "report/query/stats.h"
+
+#define DIGITS 6
+
+static void add_env(struct td_json *json, const char *key, const struct td_model *model,
+                    enum td_env_key env)
+{
+    td_json_string(json, key, td_model_env(model, env));
+}
+
+/* A total that is 0 was not counted. */
+static void add_total(struct td_json *json, const char *key, uint64_t value)
+{
+    if (value)
+        td_json_u64(json, key, value);
+    else
+        td_json_null(json, key);
+}
+
+static void add_list(struct td_json *json, const char *key, const struct td_model *model,
+                     enum td_env_key env)
+{
+    const char *value = NULL;
+
+    td_json_array(json, key);
+    for (size_t i = 0; (value = td_model_env_at(model, env, i)); i++)
+        td_json_string(json, NULL, value);
+    td_json_end(json);
+}
+
+static void add_profile(struct td_json *json, const struct td_measure *measure,
+                        const struct td_coverage *coverage)
+{
+    const struct td_model *model = measure->model;
+
+    td_json_object(json, "profile");
+    add_list(json, "command", model, TD_ENV_ARGV);
+    add_env(json, "source", model, TD_ENV_SOURCE);
+    add_env(json, "source_reason", model, TD_ENV_SOURCE_REASON);
+    add_env(json, "core", model, TD_ENV_CORE);
+    add_env(json, "kernel", model, TD_ENV_KERNEL);
+    add_env(json, "cpu", model, TD_ENV_CPU);
+    td_json_double(json, "duration_s", coverage->duration_s, 9);
+    add_total(json, "cycles", td_model_counter(model, TD_COUNTER_CYCLES));
+    add_total(json, "instructions", td_model_counter(model, TD_COUNTER_INSTRUCTIONS));
+    add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
+    if (measure->event != TD_NONE)
+        td_json_string(json, "event",
+                       td_model_string(model, td_model_event(model, measure->event)->name));
+    else
+        td_json_null(json, "event");
+    add_env(json, "scope", model, TD_ENV_SCOPE);
+    add_env(json, "exit", model, TD_ENV_EXIT);
+    add_env(json, "recorder", model, TD_ENV_RECORDER);
+    add_list(json, "warnings", model, TD_ENV_WARNING);
+    td_json_end(json);
+}
+
+void td_report_json_begin(struct td_json *json, const struct td_measure *measure,
+                          const struct td_coverage *coverage)
+{
+    td_json_object(json, NULL);
+    td_json_string(json, "schema", "tdreport/1");
+    add_profile(json, measure, coverage);
+    td_json_object(json, "coverage");
+    td_json_u64(json, "samples", coverage->samples);
+    td_json_u64(json, "lost", coverage->lost);
+    td_json_u64(json, "throttled", coverage->throttled);
+    td_json_double(json, "unresolved_share", coverage->unresolved_share, DIGITS);
+    td_json_double(json, "no_line_share", coverage->no_line_share, DIGITS);
+    td_json_double(json, "truncated_stacks_share", coverage->truncated_stacks_share, DIGITS);
+    td_json_double(json, "unsampled_share", coverage->unsampled_share, DIGITS);
+    td_json_bool(json, "complete", coverage->complete);
+    td_json_end(json);
+}
+
+void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
+{
+    td_json_array(json, "tree");
+    for (size_t i = 0; i < tree->len; i++) {
+        const struct td_tree_node *n = &tree->at[i];
+        const struct td_tma_info *info = td_tma_info(n->node);
+
+        td_json_object(json, NULL);
+        td_json_string(json, "id", info->id);
+        td_json_string(json, "parent",
+                       info->parent == TD_NODE_NONE ? NULL : td_tma_info(info->parent)->id);
+        td_json_i64(json, "level", info->level);
+        td_json_u64(json, "slots", n->slots);
+        td_json_double(json, "share", n->share, DIGITS);
+        td_json_double(json, "error", n->error, DIGITS);
+        td_json_double(json, "threshold", n->threshold, DIGITS);
+        td_json_bool(json, "flagged", n->flagged);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
+/* Shares of the row's own slots. */
+static void add_categories(struct td_json *json, const struct td_measure *measure,
+                           const uint64_t *values)
+{
+    td_json_object(json, "categories");
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const unsigned metric = (unsigned)TD_METRIC_FIRST_NODE + (unsigned)n;
+
+        if (measure->values[metric] && values[TD_METRIC_SLOTS] > 0)
+            td_json_double(json, td_tma_info((enum td_tma_node)n)->id,
+                           td_ratio(values[metric], values[TD_METRIC_SLOTS]), DIGITS);
+    }
+    td_json_end(json);
+}
+
+static void add_value(struct td_json *json, const char *key, const struct td_measure *measure,
+                      const uint64_t *values, enum td_metric metric)
+{
+    if (measure->values[metric])
+        td_json_u64(json, key, values[metric]);
+    else
+        td_json_null(json, key);
+}
+
+static void add_share(struct td_json *json, const char *key, const struct td_measure *measure,
+                      const uint64_t *values, enum td_metric metric)
+{
+    if (measure->values[metric])
+        td_json_double(json, key, td_ratio(values[metric], measure->totals[metric]), DIGITS);
+    else
+        td_json_null(json, key);
+}
+
+static void add_costs(struct td_json *json, const struct td_measure *measure,
+                      const uint64_t *values)
+{
+    add_share(json, "time_share", measure, values, TD_METRIC_TIME_NS);
+    add_value(json, "slots", measure, values, TD_METRIC_SLOTS);
+    add_share(json, "slots_share", measure, values, TD_METRIC_SLOTS);
+    if (measure->values[TD_METRIC_EVENT])
+        add_share(json, "event_share", measure, values, TD_METRIC_EVENT);
+    add_value(json, "time_ns", measure, values, TD_METRIC_TIME_NS);
+    add_value(json, "samples", measure, values, TD_METRIC_SAMPLES);
+    if (measure->values[TD_METRIC_EVENT])
+        add_value(json, "event", measure, values, TD_METRIC_EVENT);
+    if (measure->values[TD_METRIC_CYCLES])
+        add_value(json, "cycles", measure, values, TD_METRIC_CYCLES);
+    if (measure->values[TD_METRIC_INSTRUCTIONS])
+        add_value(json, "instructions", measure, values, TD_METRIC_INSTRUCTIONS);
+}
+
+/* null where the file, or the line, is not known. */
+static void add_place(struct td_json *json, const struct td_model *model, uint32_t file,
+                      uint32_t line)
+{
+    td_json_string(json, "file", file ? td_model_string(model, file) : NULL);
+    if (line)
+        td_json_u64(json, "line", line);
+    else
+        td_json_null(json, "line");
+}
+
+static void add_module(struct td_json *json, const struct td_model *model, uint32_t module)
+{
+    td_json_string(json, "module", td_module_name(model, module));
+    td_json_string(
+        json, "module_path",
+        module == TD_NONE ? NULL : td_model_string(model, td_model_module(model, module)->path));
+}
+
+static void add_thread(struct td_json *json, const struct td_model *model, uint32_t thread)
+{
+    const struct td_thread *t = td_model_thread(model, thread);
+
+    td_json_string(json, "thread", td_model_string(model, t->name));
+    td_json_u64(json, "tid", t->tid);
+    td_json_string(json, "process", td_model_string(model, t->process));
+    td_json_u64(json, "pid", t->pid);
+}
+
+static void add_build_id(struct td_json *json, const struct td_module *module)
+{
+    char hex[2 * TD_BUILD_ID_MAX + 1] = "";
+
+    for (unsigned i = 0; i < module->build_id.size; i++)
+        snprintf(hex + (size_t)2 * i, 3, "%02x", module->build_id.bytes[i]);
+    td_json_string(json, "build_id", module->build_id.size ? hex : NULL);
+}
+
+static void add_module_details(struct td_json *json, const struct td_model *model, uint32_t index)
+{
+    if (index == TD_NONE)
+        return;
+    const struct td_module *module = td_model_module(model, index);
+    td_json_string(json, "kind", td_module_kind_name(module->kind));
+    add_build_id(json, module);
+    td_json_string(json, "debug_file",
+                   module->debug_file ? td_model_string(model, module->debug_file) : NULL);
+    td_json_string(json, "note", module->note ? td_model_string(model, module->note) : NULL);
+}
+
+static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
+{
+    const struct td_measure *measure = rows->measure;
+    const struct td_model *model = measure->model;
+
+    td_json_object(json, NULL);
+    switch (rows->kind) {
+    case TD_ROWS_FUNCTIONS:
+        td_json_string(json, "function", td_row_name(rows, row));
+        add_module(json, model, row->module);
+        add_place(json, model, row->file, row->line);
+        break;
+    case TD_ROWS_LINES:
+        add_place(json, model, row->file, row->line);
+        td_json_string(json, "function", td_row_name(rows, row));
+        add_module(json, model, row->module);
+        break;
+    case TD_ROWS_MODULES:
+        add_module(json, model, row->module);
+        add_module_details(json, model, row->module);
+        break;
+    case TD_ROWS_THREADS: add_thread(json, model, row->thread); break;
+    }
+    td_json_string(json, "attribution", td_attribution_name(measure->attribution));
+    add_costs(json, measure, row->values);
+    td_json_double(json, "error", td_row_error(rows, row), DIGITS);
+    add_categories(json, measure, row->values);
+    td_json_end(json);
+}
+
+void td_report_json_rows(struct td_json *json, const struct td_rows *rows, size_t shown)
+{
+    static const char *const keys[] = {[TD_ROWS_FUNCTIONS] = "functions",
+                                       [TD_ROWS_LINES] = "lines",
+                                       [TD_ROWS_MODULES] = "modules",
+                                       [TD_ROWS_THREADS] = "threads"};
+
+    td_json_array(json, keys[rows->kind]);
+    for (size_t i = 0; i < shown && i < rows->len; i++)
+        add_row(json, rows, &rows->at[i]);
+    td_json_end(json);
+}
+
+static void add_section(struct td_json *json, const struct td_measure *measure,
+                        const struct td_section *section)
+{
+    const struct td_model *model = measure->model;
+    const enum td_metric primary = td_measure_primary(measure);
+
+    td_json_object(json, NULL);
+    td_json_string(json, "function",
+                   section->function == TD_NONE
+                       ? NULL
+                       : td_model_string(model, td_model_function(model, section->function)->name));
+    td_json_string(json, "module",
+                   section->module == TD_NONE ? NULL : td_module_name(model, section->module));
+    td_json_string(json, "file", section->file ? td_model_string(model, section->file) : NULL);
+    add_costs(json, measure, section->values);
+    td_json_double(json, "no_line_share", td_ratio(section->no_line, measure->totals[primary]),
+                   DIGITS);
+    td_json_array(json, "lines");
+    for (size_t i = 0; i < section->len; i++) {
+        const struct td_marked_line *line = &section->lines[i];
+
+        td_json_object(json, NULL);
+        td_json_u64(json, "line", line->line);
+        add_costs(json, measure, line->values);
+        td_json_double(json, "inlined_share", td_ratio(line->inlined, measure->totals[primary]),
+                       DIGITS);
+        add_categories(json, measure, line->values);
+        td_json_end(json);
+    }
+    td_json_end(json);
+    td_json_end(json);
+}
+
+void td_report_json_sections(struct td_json *json, const struct td_measure *measure,
+                             const struct td_sections *sections)
+{
+    td_json_array(json, "annotate");
+    for (size_t i = 0; i < sections->len; i++)
+        add_section(json, measure, &sections->at[i]);
+    td_json_end(json);
+}

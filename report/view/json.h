@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The same numbers as tdreport/1 JSON. */
+#ifndef TD_REPORT_VIEW_JSON_H
+#define TD_REPORT_VIEW_JSON_H
+
+#include "formats/json.h"
+#include "report/query/coverage.h"
+#include "report/query/lines_of.h"
+#include "report/query/rows.h"
+#include "report/query/tree.h"
+
+/* Begins the object and writes "schema", "profile" and "coverage"; the caller adds its tables and
+ * ends it with td_json_end. */
+void td_report_json_begin(struct td_json *json, const struct td_measure *measure,
+                          const struct td_coverage *coverage);
+void td_report_json_tree(struct td_json *json, const struct td_tree *tree);
+/* One array, named after the kind of row: "functions", "lines", "modules", "threads". */
+void td_report_json_rows(struct td_json *json, const struct td_rows *rows, size_t shown);
+/* "annotate": sections of lines. */
+void td_report_json_sections(struct td_json *json, const struct td_measure *measure,
+                             const struct td_sections *sections);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/style.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define NAME_BYTES 4096
+
+const char *td_style_ellipsis(const struct td_style *style)
+{
+    return style->utf8 ? "\xe2\x80\xa6" : "..";
+}
+
+const char *td_style_plus_minus(const struct td_style *style)
+{
+    return style->utf8 ? "\xc2\xb1" : "+-";
+}
+
+const char *td_style_bar(const struct td_style *style)
+{
+    return style->utf8 ? "\xe2\x94\x82" : "|";
+}
+
+static const char *tone_code(enum td_tone tone)
+{
+    switch (tone) {
+    case TD_TONE_PLAIN: break;
+    case TD_TONE_HEADING: return "\033[1m";
+    case TD_TONE_DIM: return "\033[2m";
+    case TD_TONE_WARM: return "\033[33m";
+    case TD_TONE_HOT: return "\033[1;31m";
+    case TD_TONE_NOTE: return "\033[36m";
+    }
+    return "";
+}
+
+void td_style_begin(const struct td_style *style, enum td_tone tone)
+{
+    if (style->colour)
+        fputs(tone_code(tone), style->out);
+}
+
+void td_style_end(const struct td_style *style, enum td_tone tone)
+{
+    if (style->colour && tone != TD_TONE_PLAIN)
+        fputs("\033[0m", style->out);
+}
+
+enum td_tone td_style_heat(double share)
+{
+    if (share >= 0.10)
+        return TD_TONE_HOT;
+    return share >= 0.02 ? TD_TONE_WARM : TD_TONE_PLAIN;
+}
+
+void td_style_safe(const struct td_style *style, const char *text, unsigned width)
+{
+    char buf[NAME_BYTES];
+
+    td_fit_text(style, buf, sizeof(buf), text, width);
+    fputs(buf, style->out);
+}
+
+void td_style_wrap(const struct td_style *style, const char *text, unsigned at, unsigned indent)
+{
+    char buf[NAME_BYTES];
+    char *rest = buf;
+    bool first = true; /* of its line */
+
+    td_text_safe(buf, sizeof(buf), text, strlen(text));
+    if (at < indent)
+        fprintf(style->out, "%*s", (int)(indent - at), "");
+    at = at < indent ? indent : at;
+    for (char *word = rest; *word; word = rest) {
+        const size_t len = strcspn(word, " ");
+        const bool last = word[len] == '\0';
+
+        rest = word + len + (last ? 0 : 1);
+        word[len] = '\0';
+        const unsigned width = (unsigned)td_text_width(word);
+        if (!first && at + 1 + width > style->width) {
+            fprintf(style->out, "\n%*s", (int)indent, "");
+            at = indent;
+            first = true;
+        }
+        fprintf(style->out, "%s%s", first ? "" : " ", word);
+        at += width + (first ? 0 : 1);
+        first = false;
+    }
+    fputc('\n', style->out);
+}
+
+/* The bytes of the longest beginning of `s` that takes at most `width` columns. */
+static size_t prefix_bytes(const char *s, unsigned width)
+{
+    const size_t len = strlen(s);
+    size_t used = 0;
+    char one[8];
+
+    while (used < len) {
+        unsigned n = td_text_utf8_len(s + used, len - used);
+
+        n = n ? n : 1;
+        memcpy(one, s + used, n);
+        one[n] = '\0';
+        const unsigned columns = (unsigned)td_text_width(one);
+        if (columns > width)
+            break;
+        width -= columns;
+        used += n;
+    }
+    return used;
+}
+
+/* Where the shortest end of `s` begins that leaves out at least `width` columns. */
+static size_t suffix_start(const char *s, unsigned leave_out)
+{
+    size_t start = prefix_bytes(s, leave_out);
+
+    if (td_text_width(s) > leave_out && leave_out > 0 && s[start] != '\0') {
+        char head[NAME_BYTES];
+
+        memcpy(head, s, start);
+        head[start] = '\0';
+        if (td_text_width(head) < leave_out) /* a wide character would be cut: leave it out too */
+            start += prefix_bytes(s + start, 2);
+    }
+    return start;
+}
+
+static void join(char *dst, size_t size, const char *a, size_t a_len, const char *middle,
+                 const char *b)
+{
+    snprintf(dst, size, "%.*s%s%s", (int)a_len, a, middle, b);
+}
+
+/* An escaped string into `width` columns, its middle left out; the end, which tells functions of a
+ * family apart, gets the larger part. */
+static void cut_middle(const struct td_style *style, char *dst, size_t size, const char *safe,
+                       unsigned width)
+{
+    const char *dots = td_style_ellipsis(style);
+    const unsigned dots_width = style->utf8 ? 1 : 2;
+    const unsigned full = (unsigned)td_text_width(safe);
+
+    if (width <= dots_width + 2) {
+        join(dst, size, safe, prefix_bytes(safe, width), "", "");
+        return;
+    }
+    const unsigned tail = (width - dots_width) * 3 / 5;
+    const unsigned head = width - dots_width - tail;
+    join(dst, size, safe, prefix_bytes(safe, head), dots, safe + suffix_start(safe, full - tail));
+}
+
+/* Where the bracket that closes the one at `s` stands, or NULL. */
+static const char *closing(const char *s)
+{
+    int depth = 0;
+
+    for (const char *p = s; *p; p++) {
+        if (strchr("<([{", *p))
+            depth++;
+        else if (strchr(")]}", *p) || (*p == '>' && p > s && p[-1] != '-'))
+            depth--;
+        if (depth == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static bool after_operator(const char *text, const char *s)
+{
+    return s >= text + 8 && memcmp(s - 8, "operator", 8) == 0;
+}
+
+/* Replaces the inside of every outermost pair of `open` brackets; "(anonymous namespace)", "()"
+ * and operators stay. */
+static void hollow(const struct td_style *style, char *dst, size_t size, const char *src, char open)
+{
+    size_t used = 0;
+
+    for (const char *s = src; *s && used + 8 < size; s++) {
+        const char *end = *s == open && !after_operator(src, s) && s > src ? closing(s) : NULL;
+
+        dst[used++] = *s;
+        if (!end || end - s <= 3 || strncmp(s, "(anonymous", 10) == 0)
+            continue;
+        for (const char *d = td_style_ellipsis(style); *d; d++)
+            dst[used++] = *d;
+        s = end - 1;
+    }
+    dst[used] = '\0';
+}
+
+void td_fit_name(const struct td_style *style, char *dst, size_t size, const char *text,
+                 unsigned width)
+{
+    char a[NAME_BYTES], b[NAME_BYTES];
+
+    td_text_safe(a, sizeof(a), text, strlen(text));
+    if (width == 0 || td_text_width(a) <= width) {
+        snprintf(dst, size, "%s", a);
+        return;
+    }
+    hollow(style, b, sizeof(b), a, '(');
+    if (td_text_width(b) > width) {
+        hollow(style, a, sizeof(a), b, '<');
+        snprintf(b, sizeof(b), "%s", a);
+    }
+    /* Parameters that are only dots say nothing: first to go. */
+    const size_t len = strlen(b), dots = strlen(td_style_ellipsis(style)) + 2;
+    if (td_text_width(b) > width && len > dots && b[len - dots] == '(' && b[len - 1] == ')')
+        b[len - dots] = '\0';
+    if (td_text_width(b) <= width)
+        snprintf(dst, size, "%s", b);
+    else
+        cut_middle(style, dst, size, b, width);
+}
+
+void td_fit_path(const struct td_style *style, char *dst, size_t size, const char *text,
+                 unsigned width)
+{
+    char safe[NAME_BYTES];
+    const unsigned dots_width = style->utf8 ? 1 : 2;
+
+    td_text_safe(safe, sizeof(safe), text, strlen(text));
+    const unsigned full = (unsigned)td_text_width(safe);
+    if (width == 0 || full <= width) {
+        snprintf(dst, size, "%s", safe);
+        return;
+    }
+    for (const char *slash = strchr(safe + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if (td_text_width(slash) + dots_width <= width) {
+            join(dst, size, "", 0, td_style_ellipsis(style), slash);
+            return;
+        }
+    }
+    if (width > dots_width)
+        join(dst, size, "", 0, td_style_ellipsis(style),
+             safe + suffix_start(safe, full - width + dots_width));
+    else
+        join(dst, size, safe, prefix_bytes(safe, width), "", "");
+}
+
+void td_fit_text(const struct td_style *style, char *dst, size_t size, const char *text,
+                 unsigned width)
+{
+    char safe[NAME_BYTES];
+    const unsigned dots_width = style->utf8 ? 1 : 2;
+
+    td_text_safe(safe, sizeof(safe), text, strlen(text));
+    if (width == 0 || td_text_width(safe) <= width)
+        snprintf(dst, size, "%s", safe);
+    else if (width > dots_width)
+        join(dst, size, safe, prefix_bytes(safe, width - dots_width), td_style_ellipsis(style), "");
+    else
+        join(dst, size, safe, prefix_bytes(safe, width), "", "");
+}

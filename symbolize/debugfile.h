@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files behind one module: itself, its separate debug file (by build-id or .gnu_debuglink), the
+ * supplementary file that dwz makes, and the symbols in .gnu_debugdata. A file counts only when its
+ * build-id or checksum is the one that was asked for.
+ */
+#ifndef TD_SYMBOLIZE_DEBUGFILE_H
+#define TD_SYMBOLIZE_DEBUGFILE_H
+
+#include <stdbool.h>
+
+#include "symbolize/dwarf.h"
+#include "symbolize/elf.h"
+
+/* Where to look; all borrowed. */
+struct td_search {
+    const char *const *debug_dirs; /* NULL-terminated; NULL: none but the standard ones */
+    const char *sysroot;           /* NULL: none */
+    bool debuginfod;               /* servers may be asked */
+};
+
+struct td_object {
+    struct td_elf *elf;   /* the module's own file */
+    struct td_elf *debug; /* its separate debug file, or NULL */
+    struct td_elf *alt;   /* the supplementary file, or NULL */
+    struct td_elf *mini;  /* the ELF inside of .gnu_debugdata, or NULL */
+    uint8_t *mini_bytes;
+    struct td_elf *with_dwarf; /* elf, debug or mini; NULL when none has debug information */
+    struct td_dwarf dwarf, alt_dwarf;
+    char why[256]; /* why there is no debug information, or why a part is missing; "" */
+};
+
+/* Opens `path` (below the sysroot) and what belongs to it. When `id` is not empty, the file's must
+ * be equal (TD_EMISMATCH). Fails only when the module's own file cannot be used. */
+int td_object_open(struct td_object *object, const struct td_search *search, const char *path,
+                   const struct td_build_id *id, struct td_err *err);
+void td_object_release(struct td_object *object);
+
+/* "1a2b3c…", `size` of at least 2 * TD_BUILD_ID_MAX + 1 bytes. */
+void td_build_id_text(const struct td_build_id *id, char *text, size_t size);
+bool td_build_id_equal(const struct td_build_id *a, const struct td_build_id *b);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbolize/module.h"
+
+#include <dwarf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "symbolize/dwarf_scan.h"
+#include "symbolize/split.h"
+#include "symbolize/symbols.h"
+
+/* What an offset became. */
+struct place {
+    uint64_t offset;
+    bool mine;         /* this shard's */
+    uint32_t scope;    /* of the scanner, or TD_NONE */
+    uint32_t function; /* out of the symbol table, or TD_NONE */
+    uint32_t file, line, column;
+    bool has_line;
+};
+
+/* A unit's share of the queries: pairs[first .. first + count). */
+struct share {
+    struct td_dwarf_unit *unit;
+    size_t first, count;
+};
+
+struct resolver {
+    const struct td_module_request *request;
+    struct td_answers *answers;
+    struct td_object object;
+    struct td_package *package;
+    bool package_tried;
+    struct td_ranges code; /* executable segments */
+    struct td_scanner scanner;
+    struct td_query *queries; /* by address */
+    uint32_t *place_of;       /* query -> place */
+    struct place *places;     /* by offset */
+    size_t query_count;
+    uint32_t *pairs;
+    size_t pair_count, pair_cap;
+    struct share *shares;
+    size_t share_count, share_cap;
+    unsigned dwo_missing;
+    char dwo_why[512];
+    struct td_query *scratch;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct td_query *x = a, *y = b;
+
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Offsets to addresses. Queries are sorted; while sorting, `file` carries the place. */
+static void make_queries(struct resolver *r)
+{
+    const struct td_module_request *request = r->request;
+    bool sorted = true;
+
+    r->places = td_xcalloc(request->count, sizeof(*r->places));
+    r->queries = td_xcalloc(request->count, sizeof(*r->queries));
+    r->place_of = td_xcalloc(request->count, sizeof(*r->place_of));
+    for (size_t i = 0; i < request->count; i++) {
+        struct td_query q = {.scope = TD_NONE, .file = (uint32_t)i};
+
+        r->places[i] =
+            (struct place){.offset = request->offsets[i], .scope = TD_NONE, .function = TD_NONE};
+        r->places[i].mine = request->shard == 0;
+        if (!td_elf_vaddr(r->object.elf, request->offsets[i], &q.address))
+            continue;
+        sorted =
+            sorted && (r->query_count == 0 || r->queries[r->query_count - 1].address <= q.address);
+        r->queries[r->query_count++] = q;
+    }
+    if (!sorted)
+        qsort(r->queries, r->query_count, sizeof(*r->queries), by_address);
+    for (size_t i = 0; i < r->query_count; i++) {
+        r->place_of[i] = r->queries[i].file;
+        r->queries[i].file = 0;
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts the unit's pairs and drops doubles (its ranges may overlap). */
+static void finish_share(struct resolver *r, struct share *share)
+{
+    uint32_t *pairs = r->pairs + share->first;
+    size_t kept = 0;
+
+    qsort(pairs, share->count, sizeof(*pairs), by_number);
+    for (size_t i = 0; i < share->count; i++) {
+        if (kept == 0 || pairs[kept - 1] != pairs[i])
+            pairs[kept++] = pairs[i];
+    }
+    share->count = kept;
+    r->pair_count = share->first + kept;
+}
+
+static void add_share(struct resolver *r, struct td_dwarf_unit *unit,
+                      const struct td_ranges *ranges)
+{
+    struct share share = {.unit = unit, .first = r->pair_count};
+
+    for (size_t i = 0; i < ranges->len; i++) {
+        size_t q = td_query_lower(r->queries, r->query_count, ranges->at[i].low);
+
+        if (q == r->query_count || r->queries[q].address >= ranges->at[i].high ||
+            !td_ranges_hold(&r->code, ranges->at[i].low))
+            continue;
+        for (; q < r->query_count && r->queries[q].address < ranges->at[i].high; q++) {
+            r->pairs = td_grow(r->pairs, &r->pair_cap, r->pair_count + 1, sizeof(*r->pairs));
+            r->pairs[r->pair_count++] = (uint32_t)q;
+        }
+    }
+    share.count = r->pair_count - share.first;
+    if (share.count == 0)
+        return;
+    finish_share(r, &share);
+    r->shares = td_grow(r->shares, &r->share_cap, r->share_count + 1, sizeof(share));
+    r->shares[r->share_count++] = share;
+}
+
+/* Which units cover which queries. */
+static void plan(struct resolver *r)
+{
+    struct td_dwarf *dwarf = &r->object.dwarf;
+    struct td_ranges ranges = {0};
+    struct td_die die;
+
+    for (size_t i = 0; i < dwarf->unit_count; i++) {
+        struct td_dwarf_unit *unit = &dwarf->units[i];
+
+        if (unit->type == DW_UT_type || unit->type == DW_UT_partial ||
+            !td_dwarf_unit_open(unit, &die) || !unit->has_code_ranges)
+            continue;
+        td_die_ranges(unit, &die, &ranges);
+        add_share(r, unit, &ranges);
+    }
+    td_ranges_release(&ranges);
+}
+
+/* Divides the queries between the shards, by the size of the units that have to be read for them:
+ * a query goes with the first unit that covers it. */
+static void choose_mine(struct resolver *r)
+{
+    const unsigned shards = r->request->shards ? r->request->shards : 1;
+    uint64_t total = 0, before = 0;
+
+    for (size_t s = 0; s < r->share_count; s++)
+        total += r->shares[s].unit->end - r->shares[s].unit->offset;
+    /* Backwards, so that the first unit has the last word. */
+    for (size_t s = r->share_count; s-- > 0;) {
+        const struct share *share = &r->shares[s];
+        const uint64_t middle = before + (share->unit->end - share->unit->offset) / 2;
+        const unsigned owner = total ? (unsigned)(middle * shards / total) : 0;
+
+        before += share->unit->end - share->unit->offset;
+        for (size_t i = 0; i < share->count; i++)
+            r->places[r->place_of[r->pairs[share->first + i]]].mine = owner == r->request->shard;
+    }
+}
+
+/* The entries of a unit: its own, or those of the .dwo that it stands for. */
+static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t count)
+{
+    const bool skeleton = unit->dwo_name && (unit->type == DW_UT_skeleton || unit->version < 5);
+    struct td_err err = TD_ERR_INIT;
+    struct td_split split;
+
+    if (!skeleton) {
+        (void)td_scanner_run(&r->scanner, unit, unit, r->scratch, count);
+        return;
+    }
+    if (!r->package_tried) {
+        r->package = td_package_open(&r->object, &r->request->search);
+        r->package_tried = true;
+    }
+    struct td_dwarf_unit *full = td_split_open(&split, unit, r->package, &r->request->search, &err);
+    if (!full) {
+        if (r->dwo_missing++ == 0)
+            snprintf(r->dwo_why, sizeof(r->dwo_why), "%s", err.text);
+        return;
+    }
+    (void)td_scanner_run(&r->scanner, full, unit, r->scratch, count);
+    /* Origins are remembered by file, and this one goes. */
+    td_map_clear(&r->scanner.by_origin);
+    td_split_release(&split);
+}
+
+static void keep(struct resolver *r, struct td_dwarf_unit *unit, const struct td_query *q,
+                 struct place *p)
+{
+    if (p->scope == TD_NONE)
+        p->scope = q->scope;
+    if (p->has_line || !q->has_line)
+        return;
+    p->has_line = true;
+    p->file = td_dwarf_file_path(r->answers, unit, q->file);
+    p->line = q->line;
+    p->column = q->column;
+}
+
+static void count_done(const struct resolver *r, size_t n)
+{
+    if (r->request->done)
+        atomic_fetch_add_explicit(r->request->done, n, memory_order_relaxed);
+}
+
+static void resolve_share(struct resolver *r, const struct share *share)
+{
+    struct td_dwarf_unit *unit = share->unit;
+    size_t count = 0;
+
+    for (size_t i = 0; i < share->count; i++) {
+        const uint32_t query = r->pairs[share->first + i];
+
+        if (!r->places[r->place_of[query]].mine)
+            continue;
+        r->scratch[count] = r->queries[query];
+        r->scratch[count++].scope = TD_NONE;
+    }
+    if (count == 0)
+        return;
+    scan_unit(r, unit, count);
+    const struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
+    if (lines && !td_dwarf_lines_run(lines, &r->code, r->scratch, count))
+        td_dwarf_damaged(&r->object.dwarf, unit->offset);
+    for (size_t i = 0, k = 0; i < share->count; i++) {
+        struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
+
+        if (p->mine)
+            keep(r, unit, &r->scratch[k++], p);
+    }
+    count_done(r, count);
+}
+
+/* Units that do not say where their code is (old compilers, some assemblers) are tried with what
+ * is left. */
+static void resolve_rangeless(struct resolver *r)
+{
+    struct td_dwarf *dwarf = &r->object.dwarf;
+    struct share share = {.first = 0};
+
+    r->pair_count = 0;
+    for (size_t i = 0; i < r->query_count; i++) {
+        const struct place *p = &r->places[r->place_of[i]];
+
+        if (!p->mine || p->scope != TD_NONE || p->has_line)
+            continue;
+        r->pairs = td_grow(r->pairs, &r->pair_cap, r->pair_count + 1, sizeof(*r->pairs));
+        r->pairs[r->pair_count++] = (uint32_t)i;
+    }
+    share.count = r->pair_count;
+    for (size_t i = 0; i < dwarf->unit_count && share.count > 0; i++) {
+        share.unit = &dwarf->units[i];
+        if (share.unit->opened && !share.unit->damaged && !share.unit->has_code_ranges &&
+            share.unit->tag == DW_TAG_compile_unit && share.unit->stmt_list != UINT64_MAX)
+            resolve_share(r, &share);
+    }
+}
+
+static void resolve_dwarf(struct resolver *r)
+{
+    r->scratch = td_xcalloc(r->query_count, sizeof(*r->scratch));
+    plan(r);
+    choose_mine(r);
+    for (size_t s = 0; s < r->share_count; s++)
+        resolve_share(r, &r->shares[s]);
+    resolve_rangeless(r);
+}
+
+/* Names out of the symbol tables for the places where DWARF gave none. */
+static void resolve_symbols(struct resolver *r)
+{
+    struct td_symbol_query *queries = td_xcalloc(r->query_count, sizeof(*queries));
+    uint32_t *place = td_xcalloc(r->query_count, sizeof(*place));
+    struct td_elf *elfs[] = {r->object.elf, r->object.debug, r->object.mini};
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->query_count; i++) {
+        const struct place *p = &r->places[r->place_of[i]];
+
+        if (!p->mine || (p->scope != TD_NONE && r->scanner.scopes[p->scope].function != TD_NONE))
+            continue;
+        place[count] = r->place_of[i];
+        queries[count++].address = r->queries[i].address;
+    }
+    for (size_t i = 0; i < TD_ARRAY_SIZE(elfs) && count > 0; i++) {
+        if (!elfs[i])
+            continue;
+        td_symbols_lookup(elfs[i], ".symtab", queries, count);
+        td_symbols_lookup(elfs[i], ".dynsym", queries, count);
+    }
+    if (count > 0)
+        td_symbols_plt(r->object.elf, queries, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!queries[i].name)
+            continue;
+        char *plt = queries[i].plt ? td_xasprintf("%s@plt", queries[i].name) : NULL;
+
+        r->places[place[i]].function = plt ? td_answers_function(r->answers, NULL, plt, 0, 0)
+                                           : td_answers_symbol(r->answers, queries[i].name);
+        free(plt);
+    }
+    free(queries);
+    free(place);
+}
+
+/* A name for an inlined call of which nothing is known but that it is one. */
+static uint32_t unknown_inline(struct resolver *r)
+{
+    return td_answers_function(r->answers, NULL, "[inlined]", 0, 0);
+}
+
+/* Innermost first: the line is the address's own in the first frame, the call's in the others. */
+static void add_frames(struct resolver *r, const struct place *p)
+{
+    struct td_answer_frame frame = {.file = p->file, .line = p->line, .column = p->column};
+    uint32_t scope = p->scope;
+
+    while (scope != TD_NONE) {
+        const struct td_scope *s = &r->scanner.scopes[scope];
+        const bool outermost = s->parent == TD_NONE;
+
+        frame.function = s->function;
+        if (frame.function == TD_NONE)
+            frame.function = outermost ? p->function : unknown_inline(r);
+        if (frame.function == TD_NONE)
+            frame.function = td_answers_function(r->answers, NULL, "[unnamed]", 0, 0);
+        td_answers_frame(r->answers, &frame);
+        frame.file = s->call_file;
+        frame.line = s->call_line;
+        frame.column = s->call_column;
+        scope = s->parent;
+    }
+    if (p->scope == TD_NONE && p->function != TD_NONE) {
+        frame.function = p->function;
+        td_answers_frame(r->answers, &frame);
+    }
+}
+
+/* Every offset becomes a place, also one of which nothing is known: it need not be asked again. */
+static void add_places(struct resolver *r)
+{
+    for (size_t i = 0; i < r->request->count; i++) {
+        const struct place *p = &r->places[i];
+
+        if (!p->mine)
+            continue;
+        add_frames(r, p);
+        td_answers_place(r->answers, p->offset);
+    }
+    if (r->answers->frame_count > 0) {
+        const struct td_elf *from = r->object.with_dwarf ? r->object.with_dwarf : r->object.elf;
+
+        r->answers->debug_file = td_answers_string(r->answers, td_elf_path(from));
+    }
+}
+
+static void note(struct td_answers *answers, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(struct td_answers *answers, const char *format, ...)
+{
+    char text[800];
+    va_list args;
+
+    if (answers->note != 0)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    answers->note = td_answers_string(answers, text);
+    answers->complete = false;
+}
+
+/* Says why there are no lines where there is no debug information at all. */
+static void note_no_dwarf(struct resolver *r, size_t unnamed)
+{
+    const char *why = r->object.why;
+    const bool stripped = !td_elf_section(r->object.elf, ".symtab") && !r->object.mini &&
+                          !(r->object.debug && td_elf_section(r->object.debug, ".symtab"));
+    const char *what = !stripped ? "no debug information: names come from the symbol table"
+                       : unnamed ? "stripped: most names are missing"
+                                 : "stripped: names come from the exported symbols";
+
+    if (why[0] != '\0')
+        note(r->answers, "%s; %s", what, why);
+    else
+        note(r->answers,
+             "%s; build it with -g, or install its debug symbols (a -dbgsym or -dbg package)",
+             what);
+}
+
+static void add_note(struct resolver *r)
+{
+    const struct td_object *o = &r->object;
+    size_t unnamed = 0;
+
+    for (size_t i = 0; i < r->request->count; i++)
+        unnamed += r->places[i].scope == TD_NONE && r->places[i].function == TD_NONE;
+    if (o->dwarf.damaged_at != UINT64_MAX)
+        note(r->answers, "damaged debug information in '%s' (.debug_info+0x%llx)",
+             td_elf_path(o->with_dwarf), (unsigned long long)o->dwarf.damaged_at);
+    if (r->dwo_missing > 0)
+        note(r->answers,
+             "split debug information is missing for %u compilation unit%s: %s; inlined functions "
+             "are not shown",
+             r->dwo_missing, r->dwo_missing == 1 ? "" : "s", r->dwo_why);
+    if (o->with_dwarf && o->why[0] != '\0')
+        note(r->answers, "%s", o->why);
+    if (!o->with_dwarf && !r->request->functions_only && !r->request->symbols_only)
+        note_no_dwarf(r, unnamed);
+}
+
+static void find_code(struct resolver *r)
+{
+    for (size_t i = 0; i < td_elf_segment_count(r->object.elf); i++) {
+        const struct td_elf_segment *s = td_elf_segment_at(r->object.elf, i);
+
+        if (s->executable)
+            td_ranges_add(&r->code, s->vaddr, s->vaddr + s->mem_size);
+    }
+}
+
+static void release(struct resolver *r)
+{
+    td_scanner_release(&r->scanner);
+    td_ranges_release(&r->code);
+    td_package_free(r->package);
+    td_object_release(&r->object);
+    free(r->queries);
+    free(r->place_of);
+    free(r->places);
+    free(r->pairs);
+    free(r->shares);
+    free(r->scratch);
+}
+
+void td_module_resolve(const struct td_module_request *request, struct td_answers *answers)
+{
+    struct resolver r = {.request = request, .answers = answers};
+    struct td_err err = TD_ERR_INIT;
+
+    r.scanner.answers = answers;
+    r.scanner.code = &r.code;
+    if (td_object_open(&r.object, &request->search, request->path, &request->build_id, &err) !=
+        TD_OK) {
+        note(answers, "%s", err.code == TD_ENOENT ? "the file is gone" : err.text);
+        return;
+    }
+    make_queries(&r);
+    find_code(&r);
+    if (r.object.with_dwarf && !request->functions_only && !request->symbols_only)
+        resolve_dwarf(&r);
+    else
+        choose_mine(&r);
+    resolve_symbols(&r);
+    if (request->functions_only && r.object.with_dwarf && !request->symbols_only &&
+        answers->function_count == 0)
+        resolve_dwarf(&r);
+    add_places(&r);
+    add_note(&r);
+    release(&r);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The addresses of one module, looked up in its files. This is what runs in the child process. */
+#ifndef TD_SYMBOLIZE_MODULE_H
+#define TD_SYMBOLIZE_MODULE_H
+
+#include <stdatomic.h>
+
+#include "symbolize/answers.h"
+#include "symbolize/debugfile.h"
+
+struct td_module_request {
+    const char *path; /* as recorded */
+    struct td_build_id build_id;
+    const uint64_t *offsets; /* in the file, ascending */
+    size_t count;
+    struct td_search search;
+    bool functions_only;    /* names of containing functions and nothing more */
+    bool symbols_only;      /* leave the DWARF alone: it failed before */
+    unsigned shard, shards; /* which part of the offsets; of how many */
+    _Atomic uint64_t *done; /* offsets finished, for the progress; may be NULL */
+};
+
+/* Fills `answers` (initialised) with the places that are known and a note about the rest. Never
+ * fails: a file that cannot be used is a note. With shards, each offset is some shard's; the notes
+ * of all are to be joined by the caller. */
+void td_module_resolve(const struct td_module_request *request, struct td_answers *answers);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Split DWARF: the entries of a skeleton unit, in a .dwo file or in the .dwp package. */
+#ifndef TD_SYMBOLIZE_SPLIT_H
+#define TD_SYMBOLIZE_SPLIT_H
+
+#include "symbolize/debugfile.h"
+
+struct td_split {
+    struct td_elf *dwo; /* NULL when the unit came out of the package */
+    struct td_dwarf dwarf;
+};
+
+/* The package beside the module or its debug file, opened once; NULL when there is none. */
+struct td_package;
+struct td_package *td_package_open(const struct td_object *object, const struct td_search *search);
+void td_package_free(struct td_package *package); /* NULL is allowed */
+
+/* Finds what belongs to the skeleton, by its id. Returns the unit with the entries, opened, which
+ * lives in *split; NULL, and the reason in err, when it is not to be had. */
+struct td_dwarf_unit *td_split_open(struct td_split *split, const struct td_dwarf_unit *skeleton,
+                                    struct td_package *package, const struct td_search *search,
+                                    struct td_err *err);
+void td_split_release(struct td_split *split);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbolize/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#define TIMEOUT_DEFAULT_S 60
+#define PROGRESS_MS       100
+/* What a child may have beside the files it maps: decompressed sections and its tables. */
+#define MEMORY_BYTES     (UINT64_C(3) << 30)
+#define RESULT_BYTES_MAX (UINT64_C(2) << 30)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#    define SANITIZED 1 /* their shadow memory is terabytes of address space */
+#else
+#    define SANITIZED 0
+#endif
+
+/* A child and the job it has. */
+struct child {
+    pid_t pid;
+    size_t job;
+    int alive_fd;  /* reads end of file when the child is gone */
+    int result_fd; /* a memfd that it fills */
+    uint64_t deadline_ms;
+    bool second_try;   /* without DWARF */
+    char failure[128]; /* of the first try */
+};
+
+struct pool {
+    const struct td_workers *workers;
+    const struct td_job *jobs;
+    size_t job_count, next;
+    struct child *children;
+    size_t at_once, running;
+    _Atomic uint64_t *done; /* shared with the children */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static unsigned timeout_s(const struct pool *pool)
+{
+    return pool->workers->timeout_s ? pool->workers->timeout_s : TIMEOUT_DEFAULT_S;
+}
+
+static void limit(int what, rlim_t value)
+{
+    const struct rlimit r = {.rlim_cur = value, .rlim_max = value};
+
+    (void)setrlimit(what, &r);
+}
+
+static uint64_t own_memory_bytes(void)
+{
+    struct td_buf buf = {0};
+    unsigned long long pages = 0;
+
+    if (td_file_read("/proc/self/statm", 4096, &buf, NULL) == TD_OK) {
+        td_buf_u8(&buf, 0);
+        pages = strtoull((const char *)buf.data, NULL, 10);
+    }
+    td_buf_release(&buf);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void confine(const struct pool *pool, const struct td_job *job)
+{
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    signal(SIGPIPE, SIG_DFL);
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+    }
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, timeout_s(pool) + 1);
+    limit(RLIMIT_FSIZE, RESULT_BYTES_MAX);
+    if (!SANITIZED)
+        limit(RLIMIT_AS, own_memory_bytes() + 4 * job->file_bytes + MEMORY_BYTES);
+}
+
+/* The child's whole life. */
+static void work(const struct pool *pool, const struct child *child)
+{
+    struct td_module_request request = pool->jobs[child->job].request;
+    struct td_answers answers;
+    struct td_buf buf = {0};
+
+    confine(pool, &pool->jobs[child->job]);
+    request.done = pool->done;
+    request.symbols_only = child->second_try;
+    td_answers_init(&answers);
+    td_module_resolve(&request, &answers);
+    td_answers_encode(&answers, &buf);
+    _exit(td_fd_write_all(child->result_fd, buf.data, buf.len, NULL) == TD_OK ? 0 : 1);
+}
+
+/* Starts a child on child->job. */
+static int start(struct pool *pool, struct child *child, struct td_err *err)
+{
+    int pipe_fds[2] = {-1, -1};
+    int rc = TD_OK;
+
+    child->result_fd = memfd_create("tdprof-answers", MFD_CLOEXEC);
+    if (child->result_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0) {
+        rc = td_fail_errno(err, TD_EIO, errno, "cannot prepare a process to read symbols");
+    } else {
+        child->pid = fork();
+        if (child->pid == 0) {
+            close(pipe_fds[0]);
+            work(pool, child);
+        }
+        if (child->pid < 0)
+            rc = td_fail_errno(err, TD_EIO, errno, "cannot start a process to read symbols");
+    }
+    if (pipe_fds[1] >= 0)
+        close(pipe_fds[1]);
+    child->alive_fd = pipe_fds[0];
+    child->deadline_ms = now_ms() + (uint64_t)timeout_s(pool) * 1000;
+    if (rc == TD_OK)
+        return rc;
+    if (child->result_fd >= 0)
+        close(child->result_fd);
+    if (child->alive_fd >= 0)
+        close(child->alive_fd);
+    return rc;
+}
+
+static void describe(char *text, size_t size, int status, bool late, unsigned seconds)
+{
+    if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        snprintf(text, size, "its debug information was given up after %u s", seconds);
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+        snprintf(text, size, "its debug information needs more memory than is allowed");
+    else if (WIFSIGNALED(status))
+        snprintf(text, size, "its debug information is damaged: reading it ended with signal %d",
+                 WTERMSIG(status));
+    else
+        snprintf(text, size, "its debug information could not be read");
+}
+
+/* Hands the child's result over. False when there is none that can be read. */
+static bool deliver(const struct pool *pool, const struct child *child)
+{
+    struct td_answers_view view;
+    struct stat st;
+    bool good = false;
+
+    if (fstat(child->result_fd, &st) < 0 || st.st_size <= 0)
+        return false;
+    void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, child->result_fd, 0);
+    if (data == MAP_FAILED)
+        return false;
+    const struct td_bytes bytes = {.data = data, .size = (size_t)st.st_size};
+    if (td_answers_open(&view, bytes, NULL) == TD_OK) {
+        pool->workers->done(pool->workers->done_ctx, &pool->jobs[child->job], &view,
+                            child->second_try ? child->failure : NULL);
+        good = true;
+    }
+    munmap(data, bytes.size);
+    return good;
+}
+
+/* The child is gone, or is to go: takes what it left, or lets the job be tried again. */
+static int finish(struct pool *pool, struct child *child, bool late, struct td_err *err)
+{
+    char failure[128];
+    int status = 0;
+
+    if (late)
+        kill(child->pid, SIGKILL);
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    const bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && deliver(pool, child);
+    close(child->alive_fd);
+    close(child->result_fd);
+    if (good) {
+        child->pid = 0;
+        return TD_OK;
+    }
+    describe(failure, sizeof(failure), status, late, timeout_s(pool));
+    if (!child->second_try) {
+        child->second_try = true;
+        memcpy(child->failure, failure, sizeof(failure));
+        return start(pool, child, err);
+    }
+    pool->workers->done(pool->workers->done_ctx, &pool->jobs[child->job], NULL, child->failure);
+    child->pid = 0;
+    return TD_OK;
+}
+
+static void report_progress(const struct pool *pool)
+{
+    const struct td_workers *w = pool->workers;
+    const char *path = NULL;
+
+    for (size_t i = 0; i < pool->at_once && !path; i++) {
+        if (pool->children[i].pid > 0)
+            path = pool->jobs[pool->children[i].job].request.path;
+    }
+    if (w->progress)
+        w->progress(w->progress_ctx, (size_t)atomic_load(pool->done), w->total, path);
+}
+
+/* Fills free places with jobs. */
+static int feed(struct pool *pool, struct td_err *err)
+{
+    for (size_t i = 0; i < pool->at_once && pool->next < pool->job_count; i++) {
+        struct child *child = &pool->children[i];
+
+        if (child->pid > 0)
+            continue;
+        *child = (struct child){.job = pool->next};
+        const int rc = start(pool, child, err);
+        if (rc != TD_OK) {
+            child->pid = 0;
+            return rc;
+        }
+        pool->next++;
+    }
+    return TD_OK;
+}
+
+/* Waits for children to end or their time to be over, and finishes those. */
+static int reap(struct pool *pool, struct pollfd *fds, struct td_err *err)
+{
+    const int timeout = pool->workers->progress ? PROGRESS_MS : 1000;
+
+    for (size_t i = 0; i < pool->at_once; i++) {
+        const struct child *child = &pool->children[i];
+
+        fds[i] = (struct pollfd){.fd = child->pid > 0 ? child->alive_fd : -1, .events = POLLIN};
+    }
+    if (poll(fds, pool->at_once, timeout) < 0 && errno != EINTR)
+        return td_fail_errno(err, TD_EIO, errno, "cannot wait for the symbol readers");
+    for (size_t i = 0; i < pool->at_once; i++) {
+        struct child *child = &pool->children[i];
+
+        if (child->pid <= 0)
+            continue;
+        const bool late = now_ms() > child->deadline_ms;
+        if (!late && !fds[i].revents)
+            continue;
+        const int rc = finish(pool, child, late && !fds[i].revents, err);
+        if (rc != TD_OK) {
+            child->pid = 0;
+            return rc;
+        }
+    }
+    return TD_OK;
+}
+
+static bool busy(const struct pool *pool)
+{
+    for (size_t i = 0; i < pool->at_once; i++) {
+        if (pool->children[i].pid > 0)
+            return true;
+    }
+    return pool->next < pool->job_count;
+}
+
+static void stop_all(struct pool *pool)
+{
+    for (size_t i = 0; i < pool->at_once; i++) {
+        const struct child *child = &pool->children[i];
+
+        if (child->pid <= 0)
+            continue;
+        kill(child->pid, SIGKILL);
+        while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        close(child->alive_fd);
+        close(child->result_fd);
+    }
+}
+
+int td_workers_run(const struct td_workers *workers, const struct td_job *jobs, size_t count,
+                   struct td_err *err)
+{
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    struct pool pool = {.workers = workers, .jobs = jobs, .job_count = count};
+    int rc = TD_OK;
+
+    if (count == 0)
+        return TD_OK;
+    pool.at_once = workers->at_once ? workers->at_once : (size_t)(cpus > 0 ? cpus : 1);
+    pool.children = td_xcalloc(pool.at_once, sizeof(*pool.children));
+    struct pollfd *fds = td_xcalloc(pool.at_once, sizeof(*fds));
+    void *shared =
+        mmap(NULL, sizeof(*pool.done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        rc = td_fail_errno(err, TD_EIO, errno, "cannot map a page");
+    else
+        pool.done = shared;
+    while (rc == TD_OK && busy(&pool)) {
+        rc = feed(&pool, err);
+        if (rc == TD_OK)
+            rc = reap(&pool, fds, err);
+        if (rc == TD_OK)
+            report_progress(&pool);
+    }
+    stop_all(&pool);
+    if (shared != MAP_FAILED)
+        munmap(shared, sizeof(*pool.done));
+    free(fds);
+    free(pool.children);
+    return rc;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbolizer as the report uses it, on this very program and on modules without files. */
+#include <ftw.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "symbolize/elf.h"
+#include "symbolize/symbolize.h"
+
+static int sink;
+
+static inline __attribute__((always_inline)) void inlined_body(int x)
+{
+    sink += x; /* the address asked for is made here */
+    __asm__ volatile(".globl td_test_here\ntd_test_here: nop" ::: "memory");
+}
+
+extern const char td_test_here[];
+static const int here_line = __LINE__ - 4;
+
+__attribute__((noinline, used)) static void outer_function(int x)
+{
+    inlined_body(x + 1);
+}
+
+/* The program's own file and the file offset of an address in it, from /proc/self/maps. */
+static uint64_t own_offset(const void *address, char *path, size_t size)
+{
+    const uint64_t a = (uint64_t)(uintptr_t)address;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1024];
+    uint64_t result = UINT64_MAX;
+
+    while (fgets(line, sizeof(line), maps)) {
+        char *p = NULL;
+        const uint64_t low = strtoull(line, &p, 16);
+        const uint64_t high = strtoull(p + 1, &p, 16);
+        const uint64_t offset = strtoull(p + 6, NULL, 16);
+        const char *slash = strchr(line, '/');
+
+        if (a < low || a >= high || !slash)
+            continue;
+        snprintf(path, size, "%.*s", (int)strcspn(slash, "\n"), slash);
+        result = a - low + offset;
+    }
+    fclose(maps);
+    return result;
+}
+
+static void resolve(struct td_model *model, const char *cache)
+{
+    const struct td_symbolizer_opts opts = {.cache_dir = cache};
+    struct td_symbolizer *s = td_symbolizer_new(&opts);
+    struct td_err err = TD_ERR_INIT;
+
+    assert_int_equal(td_symbolizer_resolve(s, model, &err), TD_OK);
+    td_symbolizer_free(s);
+}
+
+static void check_here(const struct td_model *model, uint32_t location)
+{
+    const struct td_location *l = td_model_location(model, location);
+    const char *names[] = {"inlined_body", "outer_function"};
+
+    assert_int_equal(l->line_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct td_line *line = td_model_line(model, l->line_first + i);
+        const struct td_function *f = td_model_function(model, line->function);
+
+        assert_string_equal(td_model_string(model, f->name), names[i]);
+        assert_non_null(strstr(td_model_string(model, line->file), "symbolize_symbolize_test.c"));
+        assert_int_equal(line->line, i == 0 ? here_line : here_line + 8);
+    }
+}
+
+static void own_code_has_its_inline_chain(void **state)
+{
+    (void)state;
+    char path[1024] = "";
+    const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
+    struct td_model *model = td_model_new();
+
+    outer_function(1);
+    assert_int_not_equal(offset, UINT64_MAX);
+    const struct td_module module = {.kind = TD_MODULE_FILE,
+                                     .path = td_model_intern_z(model, path)};
+    const uint32_t m = td_model_put_module(model, &module);
+    const uint32_t location = td_model_put_location(model, m, offset);
+    resolve(model, "");
+    check_here(model, location);
+    td_model_free(model);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    return remove(path);
+}
+
+static void second_run_comes_out_of_the_cache(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/td-cache-XXXXXX", path[1024] = "";
+    const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
+    struct td_elf *elf = NULL;
+
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(td_elf_open(&elf, path, NULL), TD_OK);
+    for (int run = 0; run < 2; run++) {
+        struct td_model *model = td_model_new();
+        /* The second time the file is nowhere: only the cache can know. */
+        const char *name = run == 0 ? path : "/nonexistent/program";
+        struct td_module module = {.kind = TD_MODULE_FILE, .path = td_model_intern_z(model, name)};
+
+        module.build_id = td_elf_build_id(elf);
+        const uint32_t location =
+            td_model_put_location(model, td_model_put_module(model, &module), offset);
+        resolve(model, dir);
+        if (module.build_id.size > 0) /* a linker may be set to leave it out */
+            check_here(model, location);
+        td_model_free(model);
+    }
+    td_elf_free(elf);
+    assert_int_equal(nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void another_build_is_never_used(void **state)
+{
+    (void)state;
+    char path[1024] = "";
+    const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
+    struct td_model *model = td_model_new();
+    const struct td_module module = {.kind = TD_MODULE_FILE,
+                                     .path = td_model_intern_z(model, path),
+                                     .build_id = {.size = 4, .bytes = {0xde, 0xad, 0xbe, 0xef}}};
+    const uint32_t m = td_model_put_module(model, &module);
+    const uint32_t location = td_model_put_location(model, m, offset);
+
+    resolve(model, "");
+    assert_int_equal(td_model_location(model, location)->line_count, 0);
+    const char *note = td_model_string(model, td_model_module(model, m)->note);
+    assert_non_null(strstr(note, "changed since recording (build-id deadbeef recorded"));
+    td_model_free(model);
+}
+
+static void kernel_symbols_come_from_the_profile(void **state)
+{
+    (void)state;
+    struct td_model *model = td_model_new();
+    const struct td_module module = {.kind = TD_MODULE_KERNEL,
+                                     .path = td_model_intern_z(model, "[kernel]")};
+    const uint32_t m = td_model_put_module(model, &module);
+    const struct td_symbol symbols[] = {
+        {.offset = 0x100, .size = 0x10, .name = td_model_intern_z(model, "first")},
+        {.offset = 0x200, .size = 0, .name = td_model_intern_z(model, "second")},
+    };
+    td_model_add_symbol(model, m, &symbols[0]);
+    td_model_add_symbol(model, m, &symbols[1]);
+    const uint32_t inside = td_model_put_location(model, m, 0x108);
+    const uint32_t between = td_model_put_location(model, m, 0x180);
+    const uint32_t behind = td_model_put_location(model, m, 0x2ff);
+
+    resolve(model, "");
+    const struct td_location *l = td_model_location(model, inside);
+    assert_int_equal(l->line_count, 1);
+    const struct td_line *line = td_model_line(model, l->line_first);
+    assert_string_equal(td_model_string(model, td_model_function(model, line->function)->name),
+                        "first");
+    assert_int_equal(td_model_location(model, between)->line_count, 0);
+    assert_int_equal(td_model_location(model, behind)->line_count, 1);
+    assert_non_null(strstr(td_model_string(model, td_model_module(model, m)->note),
+                           "no symbol for 1 of 3 kernel addresses"));
+    td_model_free(model);
+}
+
+static void missing_file_is_said(void **state)
+{
+    (void)state;
+    struct td_model *model = td_model_new();
+    const struct td_module module = {.kind = TD_MODULE_FILE,
+                                     .path = td_model_intern_z(model, "/nonexistent/x")};
+    const uint32_t m = td_model_put_module(model, &module);
+
+    td_model_put_location(model, m, 0x100);
+    resolve(model, "");
+    assert_non_null(
+        strstr(td_model_string(model, td_model_module(model, m)->note), "the file is gone"));
+    td_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own_code_has_its_inline_chain),
+        cmocka_unit_test(second_run_comes_out_of_the_cache),
+        cmocka_unit_test(another_build_is_never_used),
+        cmocka_unit_test(kernel_symbols_come_from_the_profile),
+        cmocka_unit_test(missing_file_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
