@@ -6,14 +6,14 @@
 
 #include "base/mem.h"
 
-void td_ranges_release(struct td_ranges *ranges)
+void td_range_set_release(struct td_range_set *ranges)
 {
     free(ranges->items);
-    *ranges = (struct td_ranges){0};
+    *ranges = (struct td_range_set){0};
 }
 
 /* The index of the first range that ends behind `at`. */
-static size_t first_behind(const struct td_ranges *ranges, uint64_t at)
+static size_t first_behind(const struct td_range_set *ranges, uint64_t at)
 {
     size_t low = 0, high = ranges->len;
 
@@ -28,7 +28,7 @@ static size_t first_behind(const struct td_ranges *ranges, uint64_t at)
     return low;
 }
 
-const struct td_range *td_ranges_find(const struct td_ranges *ranges, uint64_t at)
+const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint64_t at)
 {
     const size_t i = first_behind(ranges, at);
 
@@ -45,7 +45,7 @@ static struct td_range tail_of(const struct td_range *range, uint64_t at)
     return tail;
 }
 
-void td_ranges_put(struct td_ranges *ranges, const struct td_range *range)
+void td_range_set_put(struct td_range_set *ranges, const struct td_range *range)
 {
     struct td_range pieces[3];
     size_t piece_count = 0;
@@ -72,9 +72,9 @@ void td_ranges_put(struct td_ranges *ranges, const struct td_range *range)
     ranges->len = len;
 }
 
-void td_ranges_copy(struct td_ranges *ret, const struct td_ranges *ranges)
+void td_range_set_copy(struct td_range_set *ret, const struct td_range_set *ranges)
 {
-    struct td_ranges copy = {.len = ranges->len};
+    struct td_range_set copy = {.len = ranges->len};
 
     if (copy.len) {
         copy.items = td_grow(NULL, &copy.cap, copy.len, sizeof(*copy.items));

@@ -13,16 +13,16 @@ struct td_range {
 };
 
 /* A zeroed struct is empty. */
-struct td_ranges {
+struct td_range_set {
     struct td_range *items;
     size_t len, cap;
 };
 
-void td_ranges_release(struct td_ranges *ranges);
+void td_range_set_release(struct td_range_set *ranges);
 /* Adds a range; what it overlaps is cut back, split or dropped. An empty range is ignored. */
-void td_ranges_put(struct td_ranges *ranges, const struct td_range *range);
+void td_range_set_put(struct td_range_set *ranges, const struct td_range *range);
 /* The range that holds `at`, or NULL. Valid until the next put. */
-const struct td_range *td_ranges_find(const struct td_ranges *ranges, uint64_t at);
-void td_ranges_copy(struct td_ranges *ret, const struct td_ranges *ranges);
+const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint64_t at);
+void td_range_set_copy(struct td_range_set *ret, const struct td_range_set *ranges);
 
 #endif

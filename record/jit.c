@@ -49,7 +49,7 @@ void td_jit_note(struct td_jit *jit, struct td_modules *modules, const struct td
 {
     for (size_t i = 0; i < stack->len && jit->len < NOTED_MAX; i++) {
         const struct td_frame *frame = &stack->frames[i];
-        const struct td_range *range = td_ranges_find(&process->space->ranges, frame->address);
+        const struct td_range *range = td_range_set_find(&process->space->ranges, frame->address);
         bool added = false;
 
         if (frame->kernel || !range || td_modules_kind(modules, range->value) != TD_MODULE_ANON)

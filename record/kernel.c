@@ -20,11 +20,11 @@
 struct td_kernel {
     struct td_modules *modules;
     struct td_profile_writer *writer;
-    uint32_t core;              /* module of the kernel proper */
-    uint64_t base;              /* where its text begins; 0: not known */
-    struct td_ranges loadables; /* kernel modules: value = module */
-    struct td_map noted;        /* addresses seen */
-    uint64_t *pending;          /* of them, those whose names are not written */
+    uint32_t core;                 /* module of the kernel proper */
+    uint64_t base;                 /* where its text begins; 0: not known */
+    struct td_range_set loadables; /* kernel modules: value = module */
+    struct td_map noted;           /* addresses seen */
+    uint64_t *pending;             /* of them, those whose names are not written */
     size_t pending_len, pending_cap;
     struct td_map written; /* starts of the functions whose names are in the profile */
     struct td_kallsyms *symbols;
@@ -70,7 +70,7 @@ static void add_loadable(struct td_kernel *kernel, const char *line, size_t len)
         snprintf(path, sizeof(path), "[%s]", words[0]);
         range.value = td_modules_put_kernel(kernel->modules, TD_MODULE_KERNEL_MODULE, path,
                                             range.start, &build_id);
-        td_ranges_put(&kernel->loadables, &range);
+        td_range_set_put(&kernel->loadables, &range);
     }
     td_buf_release(&buf);
     free(copy);
@@ -108,7 +108,7 @@ void td_kernel_free(struct td_kernel *kernel)
 {
     if (!kernel)
         return;
-    td_ranges_release(&kernel->loadables);
+    td_range_set_release(&kernel->loadables);
     td_map_release(&kernel->noted);
     td_map_release(&kernel->written);
     td_kallsyms_free(kernel->symbols);
@@ -123,7 +123,7 @@ bool td_kernel_readable(const struct td_kernel *kernel)
 
 static uint32_t module_of(const struct td_kernel *kernel, uint64_t address)
 {
-    const struct td_range *range = td_ranges_find(&kernel->loadables, address);
+    const struct td_range *range = td_range_set_find(&kernel->loadables, address);
 
     return range ? range->value : kernel->core;
 }

@@ -108,7 +108,7 @@ static struct place locate(struct td_stacks *stacks, const struct td_task *task,
         place.mapped = true;
         return place;
     }
-    const struct td_range *range = td_ranges_find(&task->process->space->ranges, frame->address);
+    const struct td_range *range = td_range_set_find(&task->process->space->ranges, frame->address);
     if (range) {
         place.module = range->value;
         place.offset = range->offset + (frame->address - range->start);

@@ -69,7 +69,7 @@ static struct td_space *space_new(struct td_tasks *tasks)
 static void space_drop(struct td_space *space)
 {
     if (space && --space->refs == 0) {
-        td_ranges_release(&space->ranges);
+        td_range_set_release(&space->ranges);
         free(space);
     }
 }
@@ -82,7 +82,7 @@ static struct td_space *space_to_change(struct td_tasks *tasks, struct td_proces
     if (space->refs > 1) {
         struct td_space *own = space_new(tasks);
 
-        td_ranges_copy(&own->ranges, &space->ranges);
+        td_range_set_copy(&own->ranges, &space->ranges);
         space_drop(space);
         process->space = own;
         return own;
@@ -314,7 +314,7 @@ static uint64_t first_offset(enum td_module_kind kind, uint64_t start, uint64_t 
 static bool is_remapped_text(const struct td_tasks *tasks, const struct td_space *space,
                              enum td_module_kind kind, uint64_t start, uint64_t end)
 {
-    const struct td_range *old = td_ranges_find(&space->ranges, start);
+    const struct td_range *old = td_range_set_find(&space->ranges, start);
 
     return kind == TD_MODULE_ANON && old && old->end >= end &&
            td_modules_kind(tasks->modules, old->value) == TD_MODULE_FILE;
@@ -334,7 +334,7 @@ static void map_module(struct td_tasks *tasks, struct td_process *process,
     };
 
     if (!is_remapped_text(tasks, process->space, kind, start, end))
-        td_ranges_put(&space_to_change(tasks, process)->ranges, &range);
+        td_range_set_put(&space_to_change(tasks, process)->ranges, &range);
 }
 
 static void apply_mmap(struct td_tasks *tasks, const struct td_rec *rec)

@@ -22,7 +22,7 @@
 struct td_space {
     unsigned refs;
     uint64_t serial; /* another one after each change */
-    struct td_ranges ranges;
+    struct td_range_set ranges;
 };
 
 struct td_process {
