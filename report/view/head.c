@@ -20,14 +20,12 @@ struct text {
     FILE *out;
 };
 
-static struct text text_begin(void)
+/* The stream keeps the places of `at` and `size`: a text is never copied. */
+static void text_begin(struct text *text)
 {
-    struct text text = {0};
-
-    text.out = open_memstream(&text.at, &text.size);
-    if (!text.out)
+    text->out = open_memstream(&text->at, &text->size);
+    if (!text->out)
         abort();
-    return text;
 }
 
 static void subject(const struct td_style *style, const char *label, const char *text,
@@ -68,8 +66,9 @@ static void print_command(const struct td_model *model, const struct td_style *s
     const char *target = td_model_env(model, TD_ENV_TARGET);
     const char *scope = td_model_env(model, TD_ENV_SCOPE);
     const char *word = NULL;
-    struct text text = text_begin();
+    struct text text;
 
+    text_begin(&text);
     for (size_t i = 0; (word = td_model_env_at(model, TD_ENV_ARGV, i)); i++) {
         fputs(i ? " " : "", text.out);
         print_word(text.out, word);
@@ -110,8 +109,9 @@ static void print_machine(const struct td_model *model, const struct td_style *s
                  {TD_ENV_HYPERVISOR, "under "},
                  {TD_ENV_KERNEL, "kernel "},
                  {TD_ENV_HOST, "host "}};
-    struct text text = text_begin();
+    struct text text;
 
+    text_begin(&text);
     for (size_t i = 0; i < TD_ARRAY_SIZE(parts); i++) {
         const char *value = td_model_env(model, parts[i].key);
 
@@ -156,9 +156,10 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     const char *end = td_model_env(model, TD_ENV_EXIT);
     const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
     const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
-    struct text text = text_begin();
+    struct text text;
     char count[32];
 
+    text_begin(&text);
     if (c->samples > 0 && !td_measure_is_modelled(head->measure)) {
         fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
         print_rate(text.out, model);
@@ -183,9 +184,10 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
 {
     const struct td_coverage *c = head->coverage;
     const bool modelled = td_measure_is_modelled(head->measure);
-    struct text text = text_begin();
+    struct text text;
     char count[32];
 
+    text_begin(&text);
     fputs(c->complete ? "complete" : "the recording was cut off; what was written is shown",
           text.out);
     if (!modelled) {
@@ -207,8 +209,9 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
 
 static void print_filter(const struct td_head *head, const struct td_style *style)
 {
-    struct text text = text_begin();
+    struct text text;
 
+    text_begin(&text);
     if (head->filter)
         fprintf(text.out, "only %s: %.1f %% of the profile; shares are of that", head->filter,
                 100 * head->kept_share);
@@ -232,8 +235,9 @@ static void print_warnings(const struct td_head *head, const struct td_style *st
 
 void td_head_print(const struct td_head *head, const struct td_style *style)
 {
-    struct text source = text_begin();
+    struct text source;
 
+    text_begin(&source);
     print_command(head->measure->model, style);
     print_source_text(source.out, head->measure->model);
     subject_end(style, "source", &source);
@@ -246,8 +250,9 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
 
 void td_head_print_short(const struct td_head *head, const struct td_style *style)
 {
-    struct text source = text_begin();
+    struct text source;
 
+    text_begin(&source);
     print_source_text(source.out, head->measure->model);
     subject_end(style, "source", &source);
     print_coverage(head, style);

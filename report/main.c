@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* tdreport: reads a profile and says where the time and the slots went. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/version.h"
+#include "report/cmd.h"
+
+static const struct td_cmd *find_cmd(const char *name)
+{
+    for (const struct td_cmd *const *c = td_cmds; *c; c++) {
+        if ((*c)->name[0] && strcmp((*c)->name, name) == 0)
+            return *c;
+    }
+    return NULL;
+}
+
+static int complain_unknown(const char *word)
+{
+    const char *names[32];
+    size_t len = 0;
+
+    for (const struct td_cmd *const *c = td_cmds; *c && len + 1 < 32; c++)
+        names[len++] = (*c)->name;
+    names[len] = NULL;
+    const char *near = td_nearest(word, names);
+    if (access(word, F_OK) == 0)
+        td_complain("no command '%s': to read that file, tdreport -i %s", word, word);
+    else if (near && *near)
+        td_complain("no command '%s': did you mean '%s'?", word, near);
+    else
+        td_complain("no command '%s' (tdreport --help lists them)", word);
+    return TD_EXIT_USAGE;
+}
+
+static int print_version(void)
+{
+    puts("tdreport " TD_VERSION_LINE);
+    puts("with " TD_FEATURES);
+    return td_finish_stdout();
+}
+
+/* The command's name may stand anywhere: options before it are the command's too, so it is moved
+ * to the front. A word after an option that takes a value is no command unless it is spelled like
+ * one and nothing before it is. */
+static const struct td_cmd *take_cmd(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct td_cmd *cmd = find_cmd(argv[i]);
+
+        if (!cmd)
+            continue;
+        char *word = argv[i];
+        for (int k = i; k > 1; k--)
+            argv[k] = argv[k - 1];
+        argv[1] = word;
+        return cmd;
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct td_common_opts common = {.input = NULL};
+    int exit_code = TD_EXIT_OK;
+
+    /* Character widths are the terminal's; numbers stay "C", so that they can be read back. */
+    setlocale(LC_CTYPE, "");
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0))
+        return print_version();
+    if (argc > 1 && strcmp(argv[1], "help") == 0) {
+        const struct td_cmd *cmd = argc > 2 ? find_cmd(argv[2]) : NULL;
+        char help[] = "--help";
+        char *words[] = {argv[0], help, NULL};
+
+        if (argc > 2 && !cmd)
+            return complain_unknown(argv[2]);
+        cmd = cmd ? cmd : td_cmds[0];
+        return cmd->run(cmd, &common, 2, words);
+    }
+    const struct td_cmd *cmd = argc > 1 && argv[1][0] != '-' ? find_cmd(argv[1]) : NULL;
+    if (argc > 1 && argv[1][0] != '-' && !cmd)
+        return complain_unknown(argv[1]);
+    cmd = cmd ? cmd : take_cmd(argc, argv);
+    if (cmd)
+        exit_code = cmd->run(cmd, &common, argc - 1, argv + 1);
+    else
+        exit_code = td_cmds[0]->run(td_cmds[0], &common, argc, argv);
+    td_common_opts_release(&common);
+    return exit_code;
+}
