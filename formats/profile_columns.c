@@ -7,6 +7,9 @@
 #include "formats/model.h"
 #include "formats/profile_numbers.h"
 
+/* Ids end before TD_NONE. */
+#define ID_MOST (UINT32_MAX - 1)
+
 void td_value_runs_reserve(struct td_value_runs *runs)
 {
     runs->runs = td_grow(runs->runs, &runs->run_cap, runs->run_count, sizeof(*runs->runs));
@@ -53,9 +56,9 @@ void td_columns_put_nodes(struct td_chunk_body *body, struct td_column_scratch *
     PUT_COLUMN(body, scratch, count, rows[i].offset);
 }
 
-/* Reads a column of ids, all below `limit`. */
+/* Reads a column of numbers that are at most `most`. */
 static const uint64_t *get_column(struct td_rd *rd, struct td_column_scratch *scratch, size_t count,
-                                  uint64_t limit)
+                                  uint64_t most)
 {
     uint64_t *numbers = scratch_numbers(scratch, count);
     const size_t start = rd->pos;
@@ -63,7 +66,7 @@ static const uint64_t *get_column(struct td_rd *rd, struct td_column_scratch *sc
 
     td_numbers_get(rd, numbers, count, NULL);
     for (size_t i = 0; i < count && td_rd_ok(rd); i++)
-        right = right && numbers[i] < limit;
+        right = right && numbers[i] <= most;
     if (!right) {
         rd->pos = start;
         td_rd_fail(rd);
@@ -74,14 +77,14 @@ static const uint64_t *get_column(struct td_rd *rd, struct td_column_scratch *sc
 void td_columns_get_nodes(struct td_rd *rd, struct td_column_scratch *scratch, uint32_t first,
                           struct td_node_row *rows, uint32_t count)
 {
-    const uint64_t *column = get_column(rd, scratch, count, UINT32_MAX);
+    const uint64_t *column = get_column(rd, scratch, count, ID_MOST);
 
     for (uint32_t i = 0; i < count && td_rd_ok(rd); i++) {
         if (column[i] >= (uint64_t)first + i)
             td_rd_fail(rd);
         rows[i].parent = column[i] == 0 ? 0 : first + i - (uint32_t)column[i];
     }
-    column = get_column(rd, scratch, count, UINT32_MAX);
+    column = get_column(rd, scratch, count, ID_MOST);
     for (uint32_t i = 0; i < count && td_rd_ok(rd); i++)
         rows[i].module = (uint32_t)column[i];
     column = get_column(rd, scratch, count, UINT64_MAX);
@@ -293,11 +296,11 @@ static bool get_run_heads(struct td_rd *rd, struct td_columns_reader *reader, bo
 static void get_places(struct td_rd *rd, struct td_columns_reader *reader)
 {
     struct td_value_runs *runs = &reader->runs;
-    const uint64_t *column = get_column(rd, &reader->scratch, runs->row_count, UINT32_MAX);
+    const uint64_t *column = get_column(rd, &reader->scratch, runs->row_count, ID_MOST);
 
     for (size_t i = 0; i < runs->row_count && td_rd_ok(rd); i++)
         runs->rows[i].thread = (uint32_t)column[i];
-    column = get_column(rd, &reader->scratch, runs->row_count, UINT32_MAX);
+    column = get_column(rd, &reader->scratch, runs->row_count, ID_MOST);
     for (size_t i = 0; i < runs->row_count && td_rd_ok(rd); i++)
         runs->rows[i].node = (uint32_t)column[i];
 }

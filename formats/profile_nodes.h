@@ -11,8 +11,8 @@
 
 #include "formats/profile_columns.h"
 
-/* The smallest table: a stack of the greatest depth must fit. */
-#define TD_NODE_TABLE_MIN 1024
+/* The smallest table is for tests; a table should hold many of the deepest stacks. */
+#define TD_NODE_TABLE_MIN 128
 #define TD_NODE_TABLE_MAX (UINT32_C(1) << 24)
 
 struct td_node_table {

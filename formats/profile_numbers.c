@@ -182,8 +182,13 @@ static void get_coded(struct td_rd *rd, uint64_t *numbers, size_t count, uint8_t
     }
     if (code & ~(TD_NUMBERS_PLANES | TD_NUMBERS_DELTA) || count > td_rd_left(rd))
         td_rd_fail(rd);
-    for (size_t i = 0; i < count && td_rd_ok(rd); i++)
-        numbers[i] = td_rd_uleb_below(rd, (UINT64_MAX >> (8 * planes))) << (8 * planes);
+    for (size_t i = 0; i < count && td_rd_ok(rd); i++) {
+        const uint64_t high = td_rd_uleb(rd);
+
+        if (high > UINT64_MAX >> (8 * planes))
+            td_rd_fail(rd);
+        numbers[i] = high << (8 * planes);
+    }
     get_planes(rd, numbers, count, planes);
     for (size_t i = 0; (code & TD_NUMBERS_DELTA) && i < count; i++)
         numbers[i] = unzigzag(numbers[i]) + (i > 0 ? numbers[i - 1] : 0);

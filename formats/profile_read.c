@@ -272,9 +272,9 @@ static void read_nodes(struct reader *reader, struct td_rd *rd)
     struct td_profile_nodes nodes = {0};
     bool known = true;
 
+    VISIT(reader, record, rd->pos);
     if (!enter_epoch(reader, rd))
         return;
-    VISIT(reader, record, rd->pos);
     nodes.epoch = reader->epoch;
     nodes.count = get_range(reader, rd, &reader->nodes, &nodes.first);
     if (nodes.count > TD_CHUNK_ROWS_MAX)
@@ -416,7 +416,7 @@ static void decode_chunk(struct reader *reader, uint64_t offset, const struct td
         return;
     struct td_rd rd = td_rd_init(raw, head->raw_size, 0);
     decoders[head->kind](reader, &rd);
-    if (td_rd_ok(&rd) && td_rd_left(&rd) > 0)
+    if (td_rd_ok(&rd) && td_rd_left(&rd) > 0 && reader->header.minor <= TD_PROFILE_MINOR)
         td_rd_fail(&rd);
     if (td_rd_ok(&rd))
         return;
