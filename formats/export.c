@@ -3,9 +3,14 @@
 
 #include <string.h>
 
-extern const struct td_exporter td_export_folded;
+extern const struct td_exporter td_export_folded, td_export_pprof, td_export_firefox,
+    td_export_callgrind, td_export_speedscope, td_export_json, td_export_csv, td_export_ndjson;
 
-const struct td_exporter *const td_exporters[] = {&td_export_folded, NULL};
+const struct td_exporter *const td_exporters[] = {
+    &td_export_folded,    &td_export_pprof,      &td_export_firefox,
+    &td_export_callgrind, &td_export_speedscope, &td_export_json,
+    &td_export_csv,       &td_export_ndjson,     NULL,
+};
 
 const struct td_exporter *td_exporter_by_name(const char *name)
 {

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* speedscope's own JSON: the frames once, and one profile a metric, to switch between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "formats/export.h"
+#include "formats/frames.h"
+#include "formats/json.h"
+#include "formats/notes.h"
+
+struct writer {
+    const struct td_measure *measure;
+    const struct td_model *model;
+    bool no_inline, with_process;
+    struct td_json json;
+    struct td_map frames; /* (kind, id) -> index of the frame */
+    struct td_frames stack;
+};
+
+/* What a frame is identified by: a function, a place without a name, or a process's name. */
+enum frame_kind { FRAME_FUNCTION, FRAME_LOCATION, FRAME_PROCESS };
+
+static void put_frame(struct writer *w, const char *name, uint32_t file, uint32_t line)
+{
+    td_json_object(&w->json, NULL);
+    td_json_string(&w->json, "name", name);
+    if (file != 0)
+        td_json_string(&w->json, "file", td_model_string(w->model, file));
+    if (line != 0)
+        td_json_u64(&w->json, "line", line);
+    td_json_end(&w->json);
+}
+
+/* The frame's index; writes it when it is new and `define` is set. */
+static uint32_t frame_index(struct writer *w, const struct td_frame *frame, bool define)
+{
+    const bool named = frame->function != TD_NONE;
+    const uint32_t id = named ? frame->function : frame->location;
+    bool added = false;
+    char name[512];
+    const uint32_t index = *td_map_put(&w->frames, named ? FRAME_FUNCTION : FRAME_LOCATION, id,
+                                       (uint32_t)w->frames.len, &added);
+
+    if (added && define) {
+        const struct td_function *const f = named ? td_model_function(w->model, id) : NULL;
+
+        put_frame(w, td_frame_name(w->model, frame, name, sizeof(name)), f ? f->file : 0,
+                  f ? f->line : 0);
+    }
+    return index;
+}
+
+static uint32_t process_index(struct writer *w, uint32_t thread, bool define)
+{
+    const uint32_t process = td_model_thread(w->model, thread)->process;
+    bool added = false;
+    const uint32_t index =
+        *td_map_put(&w->frames, FRAME_PROCESS, process, (uint32_t)w->frames.len, &added);
+
+    if (added && define)
+        put_frame(w, process ? td_model_string(w->model, process) : "[unknown]", 0, 0);
+    return index;
+}
+
+static void define_frames(struct writer *w)
+{
+    td_json_array(&w->json, "frames");
+    for (size_t row = 0; row < w->measure->row_count; row++) {
+        if (w->with_process)
+            process_index(w, w->measure->rows[row].thread, true);
+        td_frames_fill(&w->stack, w->model, w->measure->rows[row].node, w->no_inline);
+        for (size_t i = 0; i < w->stack.len; i++)
+            frame_index(w, &w->stack.at[i], true);
+    }
+    td_json_end(&w->json);
+}
+
+static void put_stack(struct writer *w, const struct td_measure_row *row)
+{
+    td_json_array(&w->json, NULL);
+    if (w->with_process)
+        td_json_u64(&w->json, NULL, process_index(w, row->thread, false));
+    td_frames_fill(&w->stack, w->model, row->node, w->no_inline);
+    for (size_t i = w->stack.len; i > 0; i--)
+        td_json_u64(&w->json, NULL, frame_index(w, &w->stack.at[i - 1], false));
+    td_json_end(&w->json);
+}
+
+static const char *metric_name(const struct td_measure *measure, enum td_metric metric)
+{
+    if (metric != TD_METRIC_EVENT || measure->event == TD_NONE)
+        return td_metric_id(metric);
+    return td_model_string(measure->model, td_model_event(measure->model, measure->event)->name);
+}
+
+static void put_profile(struct writer *w, enum td_metric metric)
+{
+    const uint64_t *const values = w->measure->values[metric];
+
+    td_json_object(&w->json, NULL);
+    td_json_string(&w->json, "type", "sampled");
+    td_json_string(&w->json, "name", metric_name(w->measure, metric));
+    td_json_string(&w->json, "unit", metric == TD_METRIC_TIME_NS ? "nanoseconds" : "none");
+    td_json_u64(&w->json, "startValue", 0);
+    td_json_u64(&w->json, "endValue", w->measure->totals[metric]);
+    td_json_array(&w->json, "samples");
+    for (size_t row = 0; row < w->measure->row_count; row++) {
+        if (values[row] > 0)
+            put_stack(w, &w->measure->rows[row]);
+    }
+    td_json_end(&w->json);
+    td_json_array(&w->json, "weights");
+    for (size_t row = 0; row < w->measure->row_count; row++) {
+        if (values[row] > 0)
+            td_json_u64(&w->json, NULL, values[row]);
+    }
+    td_json_end(&w->json);
+    td_json_end(&w->json);
+}
+
+/* The primary metric first: it is what opens. */
+static void put_profiles(struct writer *w)
+{
+    const enum td_metric primary = td_measure_primary(w->measure);
+
+    td_json_array(&w->json, "profiles");
+    put_profile(w, primary);
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (m != primary && w->measure->values[m] && w->measure->totals[m] > 0)
+            put_profile(w, (enum td_metric)m);
+    }
+    td_json_end(&w->json);
+}
+
+static bool several_processes(const struct td_measure *measure)
+{
+    for (size_t row = 1; row < measure->row_count; row++) {
+        if (td_model_thread(measure->model, measure->rows[row].thread)->process !=
+            td_model_thread(measure->model, measure->rows[0].thread)->process)
+            return true;
+    }
+    return false;
+}
+
+static void put_note(void *ctx, const char *line)
+{
+    td_json_string(ctx, NULL, line);
+}
+
+static int write_speedscope(const struct td_measure *measure, const struct td_export_opts *opts,
+                            FILE *out, struct td_err *err)
+{
+    char *const command = td_notes_command(measure->model);
+    struct writer w = {
+        .measure = measure,
+        .model = measure->model,
+        .no_inline = opts->no_inline,
+        .with_process = several_processes(measure),
+        .json = td_json_init(out, 1),
+    };
+
+    (void)err;
+    td_json_object(&w.json, NULL);
+    td_json_string(&w.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    td_json_string(&w.json, "exporter", opts->tool);
+    td_json_string(&w.json, "name", command[0] ? command : "profile");
+    td_json_u64(&w.json, "activeProfileIndex", 0);
+    td_json_array(&w.json,
+                  "notes"); /* no field of speedscope's; it ignores what it does not know */
+    td_notes(measure, opts->tool, put_note, &w.json);
+    td_json_end(&w.json);
+    td_json_object(&w.json, "shared");
+    define_frames(&w);
+    td_json_end(&w.json);
+    put_profiles(&w);
+    td_json_end(&w.json);
+    td_frames_release(&w.stack);
+    td_map_release(&w.frames);
+    free(command);
+    return TD_OK;
+}
+
+const struct td_exporter td_export_speedscope = {
+    .name = "speedscope",
+    .suffix = "speedscope.json",
+    .about = "speedscope: one profile a metric",
+    .write = write_speedscope,
+};
