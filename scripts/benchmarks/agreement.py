@@ -23,7 +23,9 @@ def plain(name):
         depth -= char == ">" and depth > 0
     name = "".join(kept).split("(")[0].strip()
     name = re.sub(r"\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)*", "", name)
-    return name.split(" ")[-1] if "operator" not in name else name
+    name = name.split(" ")[-1] if "operator" not in name else name
+    # libc's functions have several names at one address: malloc, __libc_malloc, __GI___libc_malloc.
+    return re.sub(r"^(__GI_)?_*(libc_|IO_)?", "", name) or name
 
 
 def perf_shares(path):
@@ -32,7 +34,7 @@ def perf_shares(path):
                        "-s", "sym", "-F", "sample,sym", "-t", "\t"]).out
     counts = {}
     for line in text.split("\n"):
-        match = re.match(r"\s*(\d+)\t\s*\[[.kguH]\] (.*?)\s*$", line)
+        match = re.match(r"\s*(\d+)\s*\t\s*\[[.kguH]\] (.*?)\s*$", line)
         if match:
             name = plain(match.group(2))
             counts[name] = counts.get(name, 0) + int(match.group(1))
@@ -40,7 +42,7 @@ def perf_shares(path):
 
 
 def td_shares(path):
-    data = common.td_json(path, "functions", "--no-inline", "-n", "0")
+    data = common.td_json(path, "functions", "--no-inline", "--percent-limit", "0")
     counts = {}
     for row in data["functions"]:
         name = plain(row["function"])

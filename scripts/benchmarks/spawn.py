@@ -15,17 +15,17 @@ def perf_counts(path):
                        "-F", "sample,comm", "-t", "\t"]).out
     counts = {}
     for line in text.split("\n"):
-        match = re.match(r"\s*(\d+)\t\s*(\S+)", line)
+        match = re.match(r"\s*(\d+)\s*\t\s*(\S+)", line)
         if match and match.group(2) in PROGRAMS:
             counts[match.group(2)] = counts.get(match.group(2), 0) + int(match.group(1))
     return counts
 
 
 def td_counts(path):
-    data = common.td_json(path, "threads", "-n", "0")
+    data = common.td_json(path, "threads", "--percent-limit", "0")
     counts = {}
     for row in data["threads"]:
-        name = row.get("name") or row.get("thread") or row.get("comm")
+        name = row["thread"]
         if name in PROGRAMS:
             counts[name] = counts.get(name, 0) + row["samples"]
     return counts

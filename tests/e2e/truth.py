@@ -100,7 +100,7 @@ def pool():
     number = samples(td.report_json(profile))
     found = {}
     for row in data["threads"]:
-        found[row["name"]] = found.get(row["name"], 0) + row["time_share"]
+        found[row["thread"]] = found.get(row["thread"], 0) + row["time_share"]
     workers = sum(share for name, share in found.items() if name.startswith("worker-"))
     td.check(len([n for n in found if n.startswith("worker-")]) == 8, f"eight workers, found {sorted(found)}")
     td.check_share("worker-0 of the workers", found["worker-0"] / workers, 2 / 9, number)
