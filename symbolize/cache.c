@@ -133,7 +133,8 @@ static struct item *list_items(const struct td_cache *cache, size_t *count)
             items[(*count)++] =
                 (struct item){.offset = td_answers_view_offset(view, p), .source = s, .place = p};
     }
-    qsort(items, *count, sizeof(*items), by_offset);
+    if (items)
+        qsort(items, *count, sizeof(*items), by_offset);
     return items;
 }
 

@@ -54,8 +54,10 @@ static void read_old_tables(struct td_cur *cur, struct td_dwarf_lines *lines, co
 static void read_format(struct td_cur *cur, struct entry_format *format)
 {
     format->count = td_cur_u8(cur);
-    if (format->count > ENTRY_FORMATS_MAX)
+    if (format->count > ENTRY_FORMATS_MAX) {
+        format->count = 0;
         td_cur_fail(cur);
+    }
     for (size_t i = 0; i < format->count && !cur->bad; i++) {
         format->content[i] = td_cur_uleb(cur);
         format->form[i] = td_cur_uleb(cur);
@@ -85,7 +87,7 @@ static void read_entry(struct td_cur *cur, const struct td_dwarf_unit *shape,
 static void read_v5_tables(struct td_cur *cur, struct td_dwarf_lines *lines,
                            const struct td_dwarf_unit *shape)
 {
-    struct entry_format format;
+    struct entry_format format = {0};
     size_t directory_cap = 0, file_cap = 0;
     const char *name = NULL;
     uint64_t directory = 0;
