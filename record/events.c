@@ -13,10 +13,15 @@
 #include "base/mem.h"
 #include "record/attr.h"
 
-/* 2 MiB a CPU hold 0.1 s of the deepest frame-pointer chains at 20 kHz. */
-#define RING_BYTES ((size_t)2 << 20)
+/* A ring holds half a second of samples: the recorder may have to wait for a CPU that long. Less
+ * than the kernel lets everybody lock (perf_event_mlock_kb) saves nothing. */
+#define RING_MIN_BYTES ((size_t)512 << 10)
+#define RING_MAX_BYTES ((size_t)16 << 20)
 /* What all rings together may take: a machine of many CPUs gets smaller ones. */
 #define RINGS_BYTES ((size_t)256 << 20)
+/* A record without and with a deep chain. */
+#define PLAIN_BYTES 64
+#define CHAIN_BYTES 800
 
 static int open_attr(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
                      unsigned long flags)
@@ -91,7 +96,7 @@ static struct perf_event_attr make_attr(const struct td_events *events,
                                         const struct td_plan_event *event)
 {
     const size_t bytes = events->ring_pages * events->caps->page_bytes;
-    struct perf_event_attr attr = td_attr_make(event, (uint32_t)(bytes / 2));
+    struct perf_event_attr attr = td_attr_make(event, (uint32_t)(bytes / 4));
 
     if (events->no_build_id)
         drop_build_id(&attr);
@@ -309,23 +314,37 @@ static int make_layouts(struct td_events *events, struct td_err *err)
     return TD_OK;
 }
 
-static size_t power_of_two_below(size_t value)
+/* What a CPU's samples may take in a second, all groups together. */
+static size_t bytes_a_second(const struct td_plan *plan)
 {
-    size_t power = 1;
+    size_t bytes = 0;
 
-    while (power * 2 <= value)
-        power *= 2;
-    return power;
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct td_plan_group *group = &plan->groups[i];
+        uint64_t hz = 0;
+
+        if (group->sampler >= group->event_count)
+            continue;
+        const struct td_plan_event *event = &group->events[group->sampler];
+        hz = event->frequency_hz ? event->frequency_hz : TD_DEFAULT_FREQUENCY_HZ;
+        if (event->period && event->unit == TD_UNIT_NS)
+            hz = 1000000000 / event->period + 1;
+        const size_t each = event->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_BYTES : PLAIN_BYTES;
+        bytes += (size_t)hz * (each + event->stack_bytes);
+    }
+    return bytes;
 }
 
-static size_t default_pages(const struct td_caps *caps)
+static size_t default_pages(const struct td_plan *plan, const struct td_caps *caps)
 {
-    size_t bytes = RING_BYTES;
+    const size_t wanted = bytes_a_second(plan) / 2;
+    size_t bytes = RING_MIN_BYTES;
 
-    if (bytes > RINGS_BYTES / caps->online.len)
-        bytes = RINGS_BYTES / caps->online.len;
-    const size_t pages = power_of_two_below(bytes / caps->page_bytes);
-    return pages > 4 ? pages : 4;
+    while (bytes < wanted && bytes < RING_MAX_BYTES && bytes * caps->online.len < RINGS_BYTES)
+        bytes *= 2;
+    while (bytes * caps->online.len > RINGS_BYTES && bytes > 4 * (size_t)caps->page_bytes)
+        bytes /= 2;
+    return bytes / caps->page_bytes;
 }
 
 /* As many descriptors as the hard limit allows; the command was started with its own limit. */
@@ -343,7 +362,7 @@ int td_events_open(struct td_events *events, const struct td_plan *plan, const s
                    const struct td_events_target *target, struct td_err *err)
 {
     *events = (struct td_events){.plan = plan, .caps = caps};
-    events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(caps);
+    events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(plan, caps);
     events->ring_wanted = events->ring_pages;
     raise_descriptor_limit();
     for (size_t i = 0; i < plan->group_count; i++) {

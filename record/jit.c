@@ -44,9 +44,22 @@ void td_jit_free(struct td_jit *jit)
     free(jit);
 }
 
-void td_jit_note(struct td_jit *jit, struct td_modules *modules, const struct td_process *process,
+/* While it runs, /proc tells whose it is. */
+static void find_owner(struct td_process *process)
+{
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%u", process->pid);
+    process->owner = stat(path, &st) == 0 ? st.st_uid : geteuid();
+    process->jit_used = true;
+}
+
+void td_jit_note(struct td_jit *jit, struct td_modules *modules, struct td_process *process,
                  const struct td_stack *stack)
 {
+    if (!process->jit_used)
+        find_owner(process);
     for (size_t i = 0; i < stack->len && jit->len < NOTED_MAX; i++) {
         const struct td_frame *frame = &stack->frames[i];
         const struct td_range *range = td_range_set_find(&process->space->ranges, frame->address);
@@ -86,28 +99,23 @@ static uint32_t own_pid(uint32_t pid)
 }
 
 /* The map as the process sees it, or, when it has gone, as we do. */
-static int read_map(struct td_perfmap *map, uint32_t pid)
+static int read_map(struct td_perfmap *map, uint32_t pid, uid_t owner)
 {
     char path[96];
-    struct stat st;
-    uid_t owner = geteuid();
 
-    snprintf(path, sizeof(path), "/proc/%u", pid);
-    if (stat(path, &st) == 0) {
-        owner = st.st_uid;
-        snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", pid, own_pid(pid));
-        if (td_perfmap_read(map, path, owner, NULL) == TD_OK)
-            return TD_OK;
-    }
+    snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", pid, own_pid(pid));
+    if (td_perfmap_read(map, path, owner, NULL) == TD_OK)
+        return TD_OK;
     snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
     return td_perfmap_read(map, path, owner, NULL);
 }
 
-void td_jit_write_names(struct td_jit *jit, uint32_t pid)
+void td_jit_write_names(struct td_jit *jit, const struct td_process *process)
 {
+    const uint32_t pid = process->pid;
     struct td_perfmap map = {0};
     struct td_map written = {0};
-    const bool readable = read_map(&map, pid) == TD_OK;
+    const bool readable = read_map(&map, pid, process->owner) == TD_OK;
     size_t kept = 0;
 
     for (size_t i = 0; i < jit->len; i++) {

@@ -16,9 +16,9 @@ struct td_jit;
 struct td_jit *td_jit_new(struct td_profile_writer *writer); /* borrowed */
 void td_jit_free(struct td_jit *jit);                        /* NULL is allowed */
 /* Notes the addresses of a stack that are in anonymous code. */
-void td_jit_note(struct td_jit *jit, struct td_modules *modules, const struct td_process *process,
+void td_jit_note(struct td_jit *jit, struct td_modules *modules, struct td_process *process,
                  const struct td_stack *stack);
 /* Writes the names of what was noted of this process, and forgets it. */
-void td_jit_write_names(struct td_jit *jit, uint32_t pid);
+void td_jit_write_names(struct td_jit *jit, const struct td_process *process);
 
 #endif

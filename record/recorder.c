@@ -96,7 +96,7 @@ static void end_process(void *ctx, const struct td_process *process)
     struct td_recorder *recorder = ctx;
 
     if (process->jit_used)
-        td_jit_write_names(recorder->jit, process->pid);
+        td_jit_write_names(recorder->jit, process);
 }
 
 struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profile_writer *writer,
@@ -214,10 +214,8 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     if (group->time)
         recorder->counters[TD_COUNTER_SAMPLED_NS] += values[0];
     count_stack(recorder, &node);
-    if (node.jit) {
-        task->process->jit_used = true;
+    if (node.jit)
         td_jit_note(recorder->jit, recorder->modules, task->process, &recorder->stack);
-    }
 }
 
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)

@@ -18,12 +18,17 @@ struct pool {
     size_t len, cap;
 };
 
+/* Ended threads that are kept for their last samples. */
+#define DYING_MAX 64
+
 struct td_tasks {
     bool follow;
     struct td_modules *modules;
     td_process_end_fn *end;
     void *ctx;
     struct pool processes, threads;
+    struct td_task *dying[DYING_MAX]; /* NULL: free place */
+    size_t next_dying;
     uint32_t generations;
     uint64_t serials;
     uint64_t process_count, thread_count;
@@ -106,6 +111,8 @@ struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid
         return task;
     /* The record of its start was lost: its process is known all the same. */
     struct td_process *process = td_tasks_find_process(tasks, pid);
+    if (process && tid == TD_NONE && process->first) /* it is just ending */
+        return process->first;
     return process ? td_tasks_add_thread(tasks, process, tid, process->comm, 0) : NULL;
 }
 
@@ -116,20 +123,30 @@ static void unlink_task(struct td_task *task)
     while (*link != task)
         link = &(*link)->next;
     *link = task->next;
-    task->process->thread_count--;
+    task->process->live_count -= !task->ended;
 }
 
 static void drop_task(struct td_tasks *tasks, struct td_task *task)
 {
+    for (size_t i = 0; task->ended && i < DYING_MAX; i++) {
+        if (tasks->dying[i] == task)
+            tasks->dying[i] = NULL;
+    }
     unlink_task(task);
     *place_of(&tasks->threads, task->tid) = NULL;
     free(task);
 }
 
+static void end_process(struct td_tasks *tasks, struct td_process *process)
+{
+    if (tasks->end && !process->ended)
+        tasks->end(tasks->ctx, process);
+    process->ended = true;
+}
+
 static void drop_process(struct td_tasks *tasks, struct td_process *process)
 {
-    if (tasks->end)
-        tasks->end(tasks->ctx, process);
+    end_process(tasks, process);
     while (process->first)
         drop_task(tasks, process->first);
     *place_of(&tasks->processes, process->pid) = NULL;
@@ -142,7 +159,7 @@ struct td_task *td_tasks_add_thread(struct td_tasks *tasks, struct td_process *p
 {
     struct td_task *task = find_in(&tasks->threads, tid);
 
-    if (task && task->process == process)
+    if (task && task->process == process && !task->ended)
         return task;
     if (task)
         drop_task(tasks, task);
@@ -154,7 +171,7 @@ struct td_task *td_tasks_add_thread(struct td_tasks *tasks, struct td_process *p
     task->next = process->first;
     set_comm(task->comm, comm, strlen(comm));
     process->first = task;
-    process->thread_count++;
+    process->live_count++;
     tasks->thread_count++;
     *place_of(&tasks->threads, tid) = task;
     return task;
@@ -253,17 +270,34 @@ static void apply_fork(struct td_tasks *tasks, const struct td_rec *rec)
     }
 }
 
+/* Takes the place of the one that ended longest ago. */
+static void keep_for_a_while(struct td_tasks *tasks, struct td_task *task)
+{
+    struct td_task *old = tasks->dying[tasks->next_dying];
+
+    if (old) {
+        struct td_process *process = old->process;
+
+        drop_task(tasks, old);
+        if (!process->first)
+            drop_process(tasks, process);
+    }
+    tasks->dying[tasks->next_dying] = task;
+    tasks->next_dying = (tasks->next_dying + 1) % DYING_MAX;
+}
+
 static void apply_exit(struct td_tasks *tasks, const struct td_rec *rec)
 {
     struct td_task *task = find_in(&tasks->threads, rec->u.task.tid);
 
     if (!task || task->process->pid != rec->u.task.pid)
         return;
-    struct td_process *process = task->process;
-    if (process->thread_count == 1)
-        drop_process(tasks, process);
-    else
-        drop_task(tasks, task);
+    if (task->ended)
+        return;
+    task->ended = true;
+    if (--task->process->live_count == 0)
+        end_process(tasks, task->process);
+    keep_for_a_while(tasks, task);
 }
 
 /* After an exec only the main thread is left, and nothing is mapped. */

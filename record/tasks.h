@@ -29,11 +29,13 @@ struct td_process {
     uint32_t pid;
     uint32_t generation;
     bool before_exec; /* a command that is still our own copy: its samples are not the command's */
-    bool jit_used;    /* a sample fell into anonymous code */
+    bool jit_used;    /* a sample fell into anonymous code; then also: */
+    uint32_t owner;   /* the user whose process it is, who may name its code */
     struct td_space *space;
     char comm[TD_COMM_BYTES]; /* of its main thread */
-    struct td_task *first;    /* its threads */
-    size_t thread_count;
+    struct td_task *first;    /* its threads, those that have just ended too */
+    size_t live_count;        /* threads that have not ended */
+    bool ended;
 };
 
 struct td_task {
@@ -43,11 +45,12 @@ struct td_task {
     char comm[TD_COMM_BYTES];
     uint64_t start_ns;
     uint32_t profile_thread; /* TD_NONE: this name is not described in the profile yet */
+    bool ended; /* kept for a while: the last samples come after the record of the end */
 };
 
 struct td_tasks;
 
-/* Called when a process ends, before it is forgotten. */
+/* Called when a process ends or executes another program, while its mappings are known. */
 typedef void td_process_end_fn(void *ctx, const struct td_process *process);
 
 struct td_tasks *td_tasks_new(bool follow, struct td_modules *modules, td_process_end_fn *end,

@@ -195,6 +195,22 @@ static bool is_marker(const char *name)
     return strcmp(name, "_text") == 0 || strcmp(name, "_stext") == 0;
 }
 
+/* Of the aliases at one address, of which `last` is the last: the kernel's first, but a function's
+ * name rather than that of the section it starts. */
+static const struct symbol *best_alias(const struct td_kallsyms *symbols, const struct symbol *last)
+{
+    const char *names = (const char *)symbols->names.data;
+    const struct symbol *first = last;
+
+    while (first > symbols->items && first[-1].start == last->start)
+        first--;
+    for (const struct symbol *symbol = first; symbol <= last; symbol++) {
+        if (!is_marker(names + symbol->name))
+            return symbol;
+    }
+    return first;
+}
+
 int td_kallsyms_find(const struct td_kallsyms *symbols, uint64_t address,
                      struct td_kernel_symbol *ret)
 {
@@ -210,18 +226,12 @@ int td_kallsyms_find(const struct td_kallsyms *symbols, uint64_t address,
     }
     if (low == 0)
         return TD_ENODATA;
-    const struct symbol *found = &symbols->items[low - 1];
-    const char *names = (const char *)symbols->names.data;
-
-    /* The first alias, but a function's name rather than that of the section it starts. */
-    while (found > symbols->items && found[-1].start == found->start &&
-           !is_marker(names + found[-1].name))
-        found--;
+    const struct symbol *found = best_alias(symbols, &symbols->items[low - 1]);
     ret->start = found->start;
     ret->end = low < symbols->len ? symbols->items[low].start : found->start + 1;
     if (found->module == 0 && symbols->text_end > found->start && symbols->text_end < ret->end)
         ret->end = symbols->text_end;
-    ret->name = names + found->name;
+    ret->name = (const char *)symbols->names.data + found->name;
     ret->module = td_intern_get(symbols->modules, found->module);
     return TD_OK;
 }

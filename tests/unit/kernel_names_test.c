@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* symbolize/kallsyms, perfmap, buildid, vdso: the names that are needed while recording. */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "symbolize/buildid.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/perfmap.h"
+#include "symbolize/vdso.h"
+
+static const char kallsyms_text[] = "0000000000000000 A fixed_percpu_data\n"
+                                    "ffffffff81000000 T startup_64\n"
+                                    "ffffffff81000000 T _stext\n"
+                                    "ffffffff81000000 T _text\n"
+                                    "ffffffff81000100 t helper\n"
+                                    "ffffffff81000200 T second\n"
+                                    "ffffffff81000200 W second_alias\n"
+                                    "ffffffff81000300 D a_variable\n"
+                                    "ffffffff81000400 T last\n"
+                                    "not a line\n"
+                                    "ffffffff81000480 T _etext\n"
+                                    "ffffffffc0000000 t in_module\t[ext4]\n";
+
+/* The same symbols, whatever the pieces. */
+static void test_kallsyms(void **state)
+{
+    (void)state;
+    for (size_t piece = 1; piece < 40; piece += 3) {
+        struct td_kallsyms *symbols = td_kallsyms_new();
+        struct td_kernel_symbol symbol;
+
+        for (size_t at = 0; at < sizeof(kallsyms_text) - 1; at += piece) {
+            const size_t left = sizeof(kallsyms_text) - 1 - at;
+
+            td_kallsyms_feed(symbols, kallsyms_text + at, left < piece ? left : piece);
+        }
+        assert_int_equal(td_kallsyms_end(symbols, NULL), TD_OK);
+        assert_int_equal(td_kallsyms_text_start(symbols), 0xffffffff81000000);
+        assert_int_equal(td_kallsyms_find(symbols, 0xffffffff80ffffff, &symbol), TD_ENODATA);
+        assert_int_equal(td_kallsyms_find(symbols, 0xffffffff81000010, &symbol), TD_OK);
+        assert_string_equal(symbol.name, "startup_64");
+        assert_int_equal(td_kallsyms_find(symbols, 0xffffffff81000200, &symbol), TD_OK);
+        assert_string_equal(symbol.name, "second");
+        assert_int_equal(symbol.end, 0xffffffff81000400);
+        assert_int_equal(td_kallsyms_find(symbols, 0xffffffff81000450, &symbol), TD_OK);
+        assert_string_equal(symbol.name, "last");
+        assert_int_equal(symbol.end, 0xffffffff81000480);
+        assert_int_equal(td_kallsyms_find(symbols, 0xffffffffc0000001, &symbol), TD_OK);
+        assert_string_equal(symbol.name, "in_module");
+        assert_string_equal(symbol.module, "ext4");
+        td_kallsyms_free(symbols);
+    }
+}
+
+static void test_hidden_kallsyms(void **state)
+{
+    static const char text[] = "0000000000000000 T _text\n0000000000000000 t f\n";
+    struct td_kallsyms *symbols = td_kallsyms_new();
+    struct td_err err = TD_ERR_INIT;
+
+    (void)state;
+    td_kallsyms_feed(symbols, text, sizeof(text) - 1);
+    assert_int_equal(td_kallsyms_end(symbols, &err), TD_EPERM);
+    assert_non_null(strstr(err.text, "kptr_restrict"));
+    assert_int_equal(td_kallsyms_text_start(symbols), 0);
+    td_kallsyms_free(symbols);
+}
+
+static void expect_name(const struct td_perfmap *map, uint64_t address, const char *name)
+{
+    const struct td_perfmap_entry *entry = td_perfmap_find(map, address);
+
+    if (!name) {
+        assert_null(entry);
+        return;
+    }
+    assert_non_null(entry);
+    assert_int_equal(entry->name_len, strlen(name));
+    assert_memory_equal(entry->name, name, entry->name_len);
+}
+
+static void test_perfmap(void **state)
+{
+    static const char text[] = "1000 20 old\n"
+                               "0x1100 0x10 with blanks; and more\n"
+                               "zz 10 bad\n"
+                               "1200\n"
+                               "1000 20 new\n"
+                               "1010 4 inside\n"
+                               "ffffffffffffffff ff wraps\n"
+                               "1300 8 last";
+    struct td_perfmap map = {0};
+
+    (void)state;
+    td_perfmap_parse(&map, text, sizeof(text) - 1);
+    assert_int_equal(map.len, 5);
+    expect_name(&map, 0xfff, NULL);
+    expect_name(&map, 0x1000, "new");
+    expect_name(&map, 0x1011, "inside");
+    expect_name(&map, 0x101f, "new");
+    expect_name(&map, 0x1020, NULL);
+    expect_name(&map, 0x1105, "with blanks; and more");
+    expect_name(&map, 0x1307, "last");
+    td_perfmap_release(&map);
+}
+
+/* Anybody can put a file into /tmp. */
+static void test_perfmap_owner(void **state)
+{
+    char path[] = "/tmp/td-perfmap-XXXXXX", link[64];
+    const int fd = mkstemp(path);
+    struct td_perfmap map = {0};
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "1000 20 f\n", 10), 10);
+    close(fd);
+    assert_int_equal(td_perfmap_read(&map, path, getuid(), NULL), TD_OK);
+    expect_name(&map, 0x1000, "f");
+    td_perfmap_release(&map);
+    if (getuid() != 0)
+        assert_int_equal(td_perfmap_read(&map, path, getuid() + 1, NULL), TD_EMISMATCH);
+    else if (chown(path, 12345, 12345) == 0)
+        assert_int_equal(td_perfmap_read(&map, path, 0, NULL), TD_EMISMATCH);
+    snprintf(link, sizeof(link), "%s.link", path);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(td_perfmap_read(&map, link, getuid(), NULL), TD_EIO);
+    assert_int_equal(td_perfmap_read(&map, "/nonexistent", getuid(), NULL), TD_ENOENT);
+    unlink(link);
+    unlink(path);
+}
+
+static void test_notes(void **state)
+{
+    struct td_buf buf = {0};
+    struct td_build_id id = {0};
+
+    (void)state;
+    td_buf_u32(&buf, 4); /* another note first */
+    td_buf_u32(&buf, 5);
+    td_buf_u32(&buf, 1);
+    td_buf_bytes(&buf, "GNU\0abcde\0\0", 12);
+    td_buf_u32(&buf, 4);
+    td_buf_u32(&buf, 20);
+    td_buf_u32(&buf, NT_GNU_BUILD_ID);
+    td_buf_bytes(&buf, "GNU\0ABCDEFGHIJKLMNOPQRST", 24);
+    for (size_t cut = 0; cut < buf.len; cut++)
+        assert_true(td_build_id_from_notes(buf.data, cut, &id, NULL) < 0);
+    assert_int_equal(td_build_id_from_notes(buf.data, buf.len, &id, NULL), TD_OK);
+    assert_int_equal(id.size, 20);
+    assert_memory_equal(id.bytes, "ABCDEFGHIJKLMNOPQRST", 20);
+    td_buf_release(&buf);
+}
+
+/* Of our own program: the linker was told to make one, and every cut of it is refused or right. */
+static void test_own_file(void **state)
+{
+    struct td_build_id id = {0}, other = {0};
+    struct td_file_map map = {0};
+
+    (void)state;
+    if (td_build_id_from_file("/proc/self/exe", &id, NULL) < 0)
+        skip();
+    assert_true(id.size >= 8);
+    assert_int_equal(td_file_map(&map, "/proc/self/exe", NULL), TD_OK);
+    for (size_t size = 0; size < 2048; size += 7) {
+        struct td_buf exact = {0};
+
+        td_buf_bytes(&exact, map.data, size);
+        if (td_build_id_from_elf(exact.data, size, &other, NULL) == TD_OK)
+            assert_memory_equal(&id, &other, sizeof(id));
+        td_buf_release(&exact);
+    }
+    td_file_unmap(&map);
+    assert_int_equal(td_build_id_from_file("/proc/self/cmdline", &id, NULL), TD_EFORMAT);
+    assert_int_equal(td_build_id_from_file("/nonexistent", &id, NULL), TD_ENOENT);
+}
+
+static void find_clock(void *ctx, uint64_t offset, uint64_t size, const char *name)
+{
+    if (strstr(name, "clock_gettime") && offset && size)
+        *(bool *)ctx = true;
+}
+
+static void test_vdso(void **state)
+{
+    bool found = false;
+
+    (void)state;
+    if (td_vdso_symbols(find_clock, &found, NULL) < 0)
+        skip();
+    assert_true(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kallsyms), cmocka_unit_test(test_hidden_kallsyms),
+        cmocka_unit_test(test_perfmap),  cmocka_unit_test(test_perfmap_owner),
+        cmocka_unit_test(test_notes),    cmocka_unit_test(test_own_file),
+        cmocka_unit_test(test_vdso),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* record/caps, request, source, plan: from recorded trees and command lines to what is opened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "record/attr.h"
+#include "record/plan_print.h"
+
+/* A machine without a PMU and a user without privileges; a test changes what it is about. */
+static struct td_caps caps_new(void)
+{
+    struct td_caps caps = {
+        .root = td_xstrdup(""),
+        .host = td_xstrdup("host"),
+        .kernel = td_xstrdup("6.12.0"),
+        .machine = td_xstrdup("x86_64"),
+        .cpu = td_xstrdup("a CPU"),
+        .cpu_id = td_xstrdup("GenuineIntel-6-143-8"),
+        .hypervisor = td_xstrdup(""),
+        .kernel_version = 6 << 16 | 12,
+        .page_bytes = 4096,
+        .paranoid = 2,
+        .mlock_kb = 516,
+        .max_sample_rate = 100000,
+        .max_stack = 127,
+    };
+
+    assert_int_equal(td_cpulist_parse(&caps.online, "0-3,8", NULL), TD_OK);
+    return caps;
+}
+
+#define MAX_WORDS 16
+
+/* The plan for a command line, words split at blanks; its JSON, or the error. Freed by the caller.
+ */
+static char *plan_text(const struct td_caps *caps, const char *line, int *rc)
+{
+    char *words = td_xstrdup(line), *rest = words, *argv[MAX_WORDS + 1] = {NULL};
+    struct td_request request;
+    struct td_plan plan = {0};
+    struct td_err err = TD_ERR_INIT;
+    char *text = NULL;
+    size_t size = 0;
+    int argc = 0;
+
+    while (argc < MAX_WORDS && (argv[argc] = strsep(&rest, " ")))
+        argc++;
+    *rc = td_request_parse(&request, argc, argv, &err);
+    if (*rc == TD_OK)
+        *rc = td_plan_make(&plan, caps, &request, &err);
+    if (*rc == TD_OK) {
+        FILE *out = open_memstream(&text, &size);
+        td_plan_print_json(&plan, out);
+        fclose(out);
+    } else {
+        text = td_xstrdup(err.text);
+    }
+    td_plan_release(&plan);
+    td_request_release(&request);
+    free(words);
+    return text;
+}
+
+/* The plan's JSON holds each of the texts (a NULL ends them); one that starts with '!' is absent.
+ */
+static void expect(const struct td_caps *caps, const char *line, int code, ...)
+{
+    va_list args;
+    int rc = 0;
+    char *text = plan_text(caps, line, &rc);
+
+    if (rc != code)
+        print_error("%s: %s\n", line, text);
+    assert_int_equal(rc, code);
+    va_start(args, code);
+    for (const char *part; (part = va_arg(args, const char *));) {
+        const bool absent = part[0] == '!';
+
+        if ((strstr(text, part + absent) != NULL) == absent)
+            fail_msg("%s: '%s' in\n%s", line, part, text);
+    }
+    va_end(args);
+    free(text);
+}
+
+static void test_golden(void **state)
+{
+    struct td_caps caps = caps_new();
+    int rc = 0;
+    char *text = plan_text(&caps, "tdrec --plan --json -g ./app", &rc);
+
+    (void)state;
+    assert_int_equal(rc, TD_OK);
+    assert_string_equal(
+        text,
+        "{\n"
+        "  \"schema\": \"tdrec-plan/1\",\n"
+        "  \"source\": \"clock\",\n"
+        "  \"source_reason\": \"no core PMU\",\n"
+        "  \"core\": null,\n"
+        "  \"scope\": \"command\",\n"
+        "  \"method\": \"per-task\",\n"
+        "  \"privilege\": \"kernel time is not sampled: perf_event_paranoid is 2 (sudo sysctl "
+        "kernel.perf_event_paranoid=1 allows it)\",\n"
+        "  \"groups\": [\n"
+        "    {\"name\": \"cpu-clock\", \"cpus\": \"0-3,8\", \"role\": \"time\", \"attribution\": "
+        "\"none\", \"events\": [{\"name\": \"cpu-clock\", \"type\": 1, \"config\": \"0x0\", "
+        "\"config1\": \"0x0\", \"config2\": \"0x0\", \"sample_period\": 0, \"freq\": 3989, "
+        "\"precise_ip\": 0, \"inherit\": true, \"exclude_user\": false, \"exclude_kernel\": true, "
+        "\"exclude_hv\": true, \"exclude_idle\": false, \"enable_on_exec\": true, \"sideband\": "
+        "true, \"sample_type\": [\"IP\", \"TID\", \"TIME\", \"CALLCHAIN\"], \"read_format\": "
+        "[\"LOST\"], \"branch_sample_type\": [], \"sample_stack_user\": 0}]}\n"
+        "  ],\n"
+        "  \"left_out\": []\n"
+        "}\n");
+    free(text);
+    td_caps_release(&caps);
+}
+
+static void test_privilege(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    for (int level = -1; level <= 4; level++) {
+        caps.paranoid = level;
+        expect(&caps, "tdrec ./app", TD_OK,
+               level <= 1 ? "\"exclude_kernel\": false" : "\"exclude_kernel\": true",
+               level <= 0 ? "\"method\": \"per-cpu\"" : "\"method\": \"per-task\"",
+               level <= 0 ? "\"inherit\": false" : "\"inherit\": true",
+               level <= 0 ? "\"exclude_idle\": true" : "\"exclude_idle\": false",
+               level <= 1 ? "\"privilege\": null" : "perf_event_paranoid is", NULL);
+        expect(&caps, "tdrec -a", level <= 0 ? TD_OK : TD_EPERM, "", NULL);
+    }
+    expect(&caps, "tdrec -a", TD_EPERM, "perf_event_paranoid is 4", "CAP_PERFMON", NULL);
+    expect(&caps, "tdrec --method cpu ./app", TD_EPERM, "--method cpu", NULL);
+    expect(&caps, "tdrec -e cpu-clock:k ./app", TD_EPERM, "cpu-clock:k", NULL);
+    caps.cap_perfmon = true;
+    expect(&caps, "tdrec ./app", TD_OK, "per-cpu", "\"exclude_kernel\": false", NULL);
+    expect(&caps, "tdrec --method task ./app", TD_OK, "per-task", NULL);
+    td_caps_release(&caps);
+}
+
+static void test_scopes(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    caps.cap_perfmon = true;
+    expect(&caps, "tdrec -t 12,13", TD_OK, "\"cpus\": \"any\"", "\"inherit\": false",
+           "\"scope\": \"thread\"", "\"enable_on_exec\": false", NULL);
+    expect(&caps, "tdrec -p 12 --method task", TD_OK, "\"inherit\": true",
+           "\"enable_on_exec\": false", NULL);
+    expect(&caps, "tdrec -C 1-2,9", TD_OK, "\"cpus\": \"1-2\"", "\"cpus\": \"0-3,8\"", "dummy",
+           "IDENTIFIER", NULL);
+    expect(&caps, "tdrec -C 9", TD_EUSAGE, "online", NULL);
+    expect(&caps, "tdrec -a -p 1", TD_EUSAGE, "only one of", NULL);
+    expect(&caps, "tdrec -p 1,x", TD_EUSAGE, "process id", NULL);
+    expect(&caps, "tdrec -C 1-", TD_EUSAGE, "1-", NULL);
+    /* Mappings must be seen from the start on, whatever the delay. */
+    expect(&caps, "tdrec -D 100 ./app", TD_OK, "dummy", NULL);
+    td_caps_release(&caps);
+}
+
+static void test_rates(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    expect(&caps, "tdrec -F 99 ./app", TD_OK, "\"freq\": 99", NULL);
+    expect(&caps, "tdrec -F max ./app", TD_OK, "\"freq\": 100000", "\"left_out\": []", NULL);
+    expect(&caps, "tdrec -F 200000 ./app", TD_OK, "\"freq\": 100000", "perf_event_max_sample_rate",
+           NULL);
+    expect(&caps, "tdrec -c 1000000 ./app", TD_OK, "\"sample_period\": 1000000", "\"freq\": 0",
+           NULL);
+    expect(&caps, "tdrec -c 1000 -F 10 ./app", TD_EUSAGE, "-F and -c", NULL);
+    expect(&caps, "tdrec -F 0 ./app", TD_EUSAGE, "-F", NULL);
+    expect(&caps, "tdrec -F ten ./app", TD_EUSAGE, "ten", NULL);
+    td_caps_release(&caps);
+}
+
+static void test_events(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    expect(&caps, "tdrec -e page-faults,cs:u ./app", TD_OK, "\"page-faults\"",
+           "\"context-switches\"", "IDENTIFIER", "PERIOD", "!cpu-clock", NULL);
+    expect(&caps, "tdrec -e cycles ./app", TD_EUNSUPPORTED, "'cycles'", "no core PMU", NULL);
+    expect(&caps, "tdrec -e cpu-clok ./app", TD_EUSAGE, "did you mean cpu-clock", NULL);
+    expect(&caps, "tdrec -e cpu-clock:q ./app", TD_EUSAGE, "'q'", NULL);
+    expect(&caps, "tdrec -e {cpu-clock,faults}:S ./app", TD_EUNSUPPORTED, "groups", NULL);
+    caps.kernel_version = 5 << 16 | 10;
+    expect(&caps, "tdrec ./app", TD_OK, "\"read_format\": []", NULL);
+    td_caps_release(&caps);
+}
+
+static void test_sources(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    expect(&caps, "tdrec --source clock ./app", TD_OK, "\"source_reason\": null", NULL);
+    expect(&caps, "tdrec --source clok ./app", TD_EUSAGE, "did you mean clock", NULL);
+    expect(&caps, "tdrec --call-graph fp,1 ./app", TD_EUSAGE, "dwarf,BYTES", NULL);
+    expect(&caps, "tdrec --call-graph foo ./app", TD_EUSAGE, "foo", NULL);
+    free(caps.hypervisor);
+    caps.hypervisor = td_xstrdup("KVM");
+    expect(&caps, "tdrec ./app", TD_OK, "no core PMU (KVM hides it)", NULL);
+    td_caps_release(&caps);
+}
+
+static void test_attr(void **state)
+{
+    const struct td_plan_event event = {
+        .type = PERF_TYPE_SOFTWARE,
+        .frequency_hz = 100,
+        .sideband = true,
+        .build_id = true,
+        .inherit = true,
+        .exclude_kernel = true,
+        .on_exec = true,
+        .sample_type = PERF_SAMPLE_IP,
+    };
+    const struct perf_event_attr attr = td_attr_make(&event, 4096);
+
+    (void)state;
+    assert_int_equal(attr.size, sizeof(attr));
+    assert_true(attr.freq && attr.sample_freq == 100);
+    assert_true(attr.mmap && attr.mmap2 && attr.build_id && attr.comm && attr.comm_exec);
+    assert_true(attr.task && attr.sample_id_all && attr.use_clockid && attr.watermark);
+    assert_true(attr.disabled && attr.enable_on_exec && attr.exclude_callchain_kernel);
+    assert_int_equal(attr.wakeup_watermark, 4096);
+}
+
+/* A file of a recorded tree. */
+static void put_file(const char *root, const char *path, const char *text)
+{
+    char *full = td_xasprintf("%s%s", root, path);
+    char *slash = strrchr(full, '/');
+
+    *slash = '\0';
+    assert_int_equal(td_make_dirs(full, NULL), TD_OK);
+    *slash = '/';
+    assert_int_equal(td_file_replace(full, text, strlen(text), NULL), TD_OK);
+    free(full);
+}
+
+static void test_recorded_tree(void **state)
+{
+    char root[] = "/tmp/td-plan-XXXXXX";
+    struct td_caps caps;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    put_file(root, "/proc/version", "Linux version 6.1.0-18-amd64 (debian) #1 SMP\n");
+    put_file(root, "/proc/cpuinfo",
+             "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Xeon\n"
+             "stepping\t: 8\nflags\t\t: fpu hypervisor\n");
+    put_file(root, "/proc/sys/kernel/perf_event_paranoid", "-1\n");
+    put_file(root, "/proc/sys/kernel/perf_event_max_sample_rate", "50000\n");
+    put_file(root, "/sys/devices/system/cpu/online", "0,3-7\n");
+    put_file(root, "/sys/bus/event_source/devices/cpu/type", "4\n");
+    put_file(root, "/sys/bus/event_source/devices/cpu/events/slots", "event=0x00,umask=0x4\n");
+    put_file(root, "/sys/bus/event_source/devices/cpu/caps/max_precise", "3\n");
+    put_file(root, "/sys/bus/event_source/devices/cpu_atom/cpus", "4-7\n");
+    put_file(root, "/sys/bus/event_source/devices/software/type", "1\n");
+    put_file(root, "/proc/self/status", "CapEff:\t0000004000000000\nSeccomp:\t2\n");
+    put_file(root, "/proc/self/limits",
+             "Max open files            1024                 4096                 files\n"
+             "Max locked memory         unlimited            unlimited            bytes\n");
+    assert_int_equal(td_caps_read(&caps, root, NULL), TD_OK);
+    assert_int_equal(caps.kernel_version, 6 << 16 | 1);
+    assert_string_equal(caps.kernel, "6.1.0-18-amd64");
+    assert_string_equal(caps.cpu_id, "GenuineIntel-6-143-8");
+    assert_string_equal(caps.hypervisor, "virtual machine");
+    assert_int_equal(caps.online.len, 6);
+    assert_int_equal(caps.paranoid, -1);
+    assert_int_equal(caps.max_sample_rate, 50000);
+    assert_true(caps.cap_perfmon && !caps.cap_ipc_lock && caps.seccomp);
+    assert_int_equal(caps.nofile_hard, 4096);
+    assert_int_equal(caps.memlock_bytes, UINT64_MAX);
+    const struct td_pmu *pmu = td_caps_core_pmu(&caps);
+    assert_non_null(pmu);
+    assert_string_equal(pmu->name, "cpu");
+    assert_true(pmu->slots);
+    assert_int_equal(pmu->max_precise, 3);
+    assert_int_equal(caps.pmus[1].cpus.len, 4);
+    td_caps_release(&caps);
+
+    struct td_err err = TD_ERR_INIT;
+    assert_int_equal(td_caps_read(&caps, "/nonexistent", &err), TD_ENOENT);
+    assert_non_null(strstr(err.text, "/nonexistent"));
+    td_caps_release(&caps);
+    char *command = td_xasprintf("rm -r %s", root);
+    FILE *rm = popen(command, "r");
+    if (rm)
+        pclose(rm);
+    free(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_privilege),
+        cmocka_unit_test(test_scopes), cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_events), cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_attr),   cmocka_unit_test(test_recorded_tree),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
