@@ -21,7 +21,7 @@ struct loader {
     struct id_map nodes;
     uint32_t epoch;
     uint64_t started_ns;
-    uint64_t records; /* of value: to tell an empty profile from one that could not be read */
+    uint64_t chunks; /* to tell an empty profile from one of which nothing could be read */
 };
 
 static void id_map_set(struct id_map *map, uint32_t id, uint32_t value)
@@ -244,7 +244,7 @@ static void on_chunk(void *ctx, uint64_t offset, const struct td_chunk_head *hea
 
     (void)offset;
     (void)head;
-    loader->records++;
+    loader->chunks++;
 }
 
 /* A time range is relative to the recording's begin, which stands in a chunk of its own. */
@@ -316,9 +316,10 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         say_cut(&loader, &ending, size);
         td_model_sort_samples(model);
         td_model_set_complete(model, ending.complete && !status->damaged);
-        if (loader.records == 0) {
-            *err = status->damage;
+        if (loader.chunks == 0 && status->damaged) {
             rc = TD_EFORMAT;
+            if (err)
+                *err = status->damage;
         }
     }
     for (int t = 0; t < TD_TABLE_COUNT; t++)

@@ -239,7 +239,8 @@ static void write_modules(const struct writer *w)
             .build_id = m->build_id,
         };
 
-        td_profile_module(w->out, &module);
+        if (is_first(&w->modules, i))
+            td_profile_module(w->out, &module);
     }
     for (uint32_t i = 0; i < w->modules.count; i++)
         write_symbols(w, w->modules.order[i]);

@@ -52,6 +52,20 @@ static void damage(struct reader *reader, const struct td_err *err)
     VISIT(reader, damage, err);
 }
 
+/* Text never holds a zero byte, so that it can be handed on as a C string. */
+static const char *get_text(struct td_rd *rd, size_t *len)
+{
+    const size_t start = rd->pos;
+    const char *s = td_rd_string(rd, len);
+
+    if (s && memchr(s, '\0', *len)) {
+        rd->pos = start;
+        td_rd_fail(rd);
+        return NULL;
+    }
+    return s;
+}
+
 /* An id that must have been described before. */
 static uint32_t get_id(struct reader *reader, struct td_rd *rd, enum td_profile_table table)
 {
@@ -102,8 +116,8 @@ static void read_environment(struct reader *reader, struct td_rd *rd)
         size_t len[2];
 
         begin_record(reader, rd, TD_CHUNK_ENVIRONMENT);
-        text[0] = td_rd_string(rd, &len[0]);
-        text[1] = td_rd_string(rd, &len[1]);
+        text[0] = get_text(rd, &len[0]);
+        text[1] = get_text(rd, &len[1]);
         if (td_rd_ok(rd))
             VISIT(reader, env, text, len);
     }
@@ -118,7 +132,7 @@ static void read_strings(struct reader *reader, struct td_rd *rd)
         size_t len = 0;
 
         begin_record(reader, rd, TD_CHUNK_STRINGS);
-        const char *s = td_rd_string(rd, &len);
+        const char *s = get_text(rd, &len);
         if (s)
             VISIT(reader, string, id + i, s, len);
     }
