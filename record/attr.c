@@ -95,7 +95,8 @@ struct perf_event_attr td_attr_make(const struct td_plan_event *event, uint32_t 
         .exclude_user = event->exclude_user,
         .exclude_kernel = event->exclude_kernel,
         .exclude_callchain_kernel = event->exclude_kernel,
-        .exclude_callchain_user = event->exclude_user,
+        /* What the stack's bytes say is not asked of frame pointers too. */
+        .exclude_callchain_user = event->exclude_user || event->stack_bytes > 0,
         .exclude_hv = event->exclude_hv,
         .exclude_idle = event->exclude_idle,
         .sample_id_all = 1,

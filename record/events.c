@@ -17,6 +17,9 @@
  * than the kernel lets everybody lock (perf_event_mlock_kb) saves nothing. */
 #define RING_MIN_BYTES ((size_t)512 << 10)
 #define RING_MAX_BYTES ((size_t)16 << 20)
+/* Waking at a fixed fill, not at a part of a large ring, leaves the rest for when we get no CPU,
+ * and finds the newest megabyte in the cache. */
+#define WATERMARK_BYTES ((size_t)1 << 20)
 /* What all rings together may take: a machine of many CPUs gets smaller ones. */
 #define RINGS_BYTES ((size_t)256 << 20)
 /* A record without and with a deep chain. */
@@ -96,7 +99,8 @@ static struct perf_event_attr make_attr(const struct td_events *events,
                                         const struct td_plan_event *event)
 {
     const size_t bytes = events->ring_pages * events->caps->page_bytes;
-    struct perf_event_attr attr = td_attr_make(event, (uint32_t)(bytes / 4));
+    const size_t watermark = bytes / 4 < WATERMARK_BYTES ? bytes / 4 : WATERMARK_BYTES;
+    struct perf_event_attr attr = td_attr_make(event, (uint32_t)watermark);
 
     if (events->no_build_id)
         drop_build_id(&attr);

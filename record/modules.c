@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/modules.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,41 @@ enum td_module_kind td_modules_kind(const struct td_modules *modules, uint32_t m
 uint64_t td_modules_base(const struct td_modules *modules, uint32_t module)
 {
     return modules->items[module].base;
+}
+
+static bool same_build_id(const struct td_build_id *a, const struct td_build_id *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+/* Whether a path leads to the file that was mapped: by inode or, where the kernel told the
+ * build-id instead, by that. */
+static bool is_mapped_file(const struct module *m, const char *path)
+{
+    struct td_build_id build_id = {.size = 0};
+    struct stat st;
+
+    if (m->inode)
+        return stat(path, &st) == 0 && st.st_ino == m->inode && major(st.st_dev) == m->major &&
+               minor(st.st_dev) == m->minor;
+    return m->build_id.size && td_build_id_from_file(path, &build_id, NULL) == TD_OK &&
+           same_build_id(&m->build_id, &build_id);
+}
+
+int td_modules_open(const struct td_modules *modules, uint32_t module)
+{
+    const struct module *m = &modules->items[module];
+    const char *path = td_intern_get(modules->paths, m->path);
+    char *seen = td_xasprintf("/proc/%u/root%s", m->pid, path);
+    const char *const candidates[] = {seen, path};
+    int fd = -1;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(candidates) && fd < 0; i++) {
+        if (is_mapped_file(m, candidates[i]))
+            fd = open(candidates[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    free(seen);
+    return fd;
 }
 
 /* The file as its process sees it, if it is still the one that was mapped. */

@@ -39,6 +39,9 @@ uint64_t td_modules_base(const struct td_modules *modules, uint32_t module);
 /* Its id in the profile, which describes it now if it had not before; *added (may be NULL) says
  * so. */
 uint32_t td_modules_use(struct td_modules *modules, uint32_t module, bool *added);
+/* A descriptor of the file that was mapped, read through a process that mapped it; -1 when it is
+ * gone or has been replaced. */
+int td_modules_open(const struct td_modules *modules, uint32_t module);
 /* Whether mappings of this name are code made at run time. */
 bool td_module_path_is_anon(const char *path, size_t len);
 

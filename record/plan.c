@@ -4,8 +4,10 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "record/frames.h"
 #include "record/source.h"
 
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
@@ -88,9 +90,12 @@ int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
     }
     if (request->method == TD_METHOD_CPU && !allowed)
         return refuse_whole_cpus(caps, "--method cpu", err);
+    /* Whole CPUs would copy the stacks of everything that runs beside, and ours, to throw them
+     * away. */
+    const bool copies = request->call_graph == TD_CALL_GRAPH_DWARF;
     plan->method = request->method;
     if (plan->method == TD_METHOD_AUTO)
-        plan->method = allowed ? TD_METHOD_CPU : TD_METHOD_TASK;
+        plan->method = allowed && !copies ? TD_METHOD_CPU : TD_METHOD_TASK;
     plan->follow = plan->method == TD_METHOD_CPU;
     return TD_OK;
 }
@@ -121,4 +126,21 @@ struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct
     };
 
     return event;
+}
+
+void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *caps,
+                            const struct td_request *request)
+{
+    const bool arm = strcmp(caps->machine, "aarch64") == 0;
+
+    if (request->call_graph == TD_CALL_GRAPH_FP)
+        event->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    if (request->call_graph != TD_CALL_GRAPH_DWARF)
+        return;
+    /* The kernel's part of the stack is a chain; the user's is unwound. */
+    if (!event->exclude_kernel)
+        event->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    event->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    event->user_regs = td_frames_user_regs(arm ? TD_CFI_AARCH64 : TD_CFI_X86_64);
+    event->stack_bytes = request->stack_bytes;
 }

@@ -92,6 +92,9 @@ void td_plan_cpus(struct td_cpulist *ret, const struct td_plan *plan, const stru
 /* What every event of this plan has in common: inherit, exclusions, start. */
 struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct td_caps *caps,
                                         const struct td_request *request);
+/* Adds what the call graph needs to an event that samples. */
+void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *caps,
+                            const struct td_request *request);
 int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err);
 

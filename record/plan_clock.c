@@ -97,13 +97,10 @@ static void set_rate(struct td_plan_event *event, const struct td_plan *plan,
     event->period = request->period;
 }
 
-static uint64_t sample_type(const struct td_plan_event *event, const struct td_request *request,
-                            size_t samplers)
+static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
 {
     uint64_t type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 
-    if (request->call_graph == TD_CALL_GRAPH_FP)
-        type |= PERF_SAMPLE_CALLCHAIN;
     /* A clock's period is fixed when it is opened; of other events it varies. */
     if (event->unit != TD_UNIT_NS && event->frequency_hz)
         type |= PERF_SAMPLE_PERIOD;
@@ -194,11 +191,8 @@ static int check_call_graph(const struct td_request *request, struct td_err *err
 {
     switch (request->call_graph) {
     case TD_CALL_GRAPH_NONE:
-    case TD_CALL_GRAPH_FP: return TD_OK;
-    case TD_CALL_GRAPH_DWARF:
-        return td_fail(err, TD_EUNSUPPORTED,
-                       "--call-graph dwarf is not in this build: use --call-graph fp on programs "
-                       "compiled with -fno-omit-frame-pointer");
+    case TD_CALL_GRAPH_FP:
+    case TD_CALL_GRAPH_DWARF: return TD_OK;
     case TD_CALL_GRAPH_LBR:
         return td_fail(err, TD_EUNSUPPORTED,
                        "--call-graph lbr needs a core PMU with branch records: use --call-graph "
@@ -236,17 +230,20 @@ static void note_privilege(struct td_plan *plan, const struct td_caps *caps)
 
 /* The first group reports the mappings unless a tracker does; several samplers share a ring and
  * must say which of them a sample is from. */
-static void finish_groups(struct td_plan *plan, const struct td_request *request, bool tracker)
+static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
+                          const struct td_request *request, bool tracker)
 {
     const size_t samplers = plan->group_count - tracker;
 
     for (size_t i = 0; i < plan->group_count; i++) {
         struct td_plan_event *event = &plan->groups[i].events[0];
 
-        if (plan->groups[i].sampler == 0)
-            event->sample_type = sample_type(event, request, samplers + tracker);
-        else if (samplers + tracker > 1)
+        if (plan->groups[i].sampler == 0) {
+            event->sample_type = sample_type(event, samplers + tracker);
+            td_plan_add_call_graph(event, caps, request);
+        } else if (samplers + tracker > 1) {
             event->sample_type |= PERF_SAMPLE_IDENTIFIER;
+        }
     }
     plan->groups[0].events[0].sideband = true;
 }
@@ -273,6 +270,6 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
         return td_fail(err, TD_EUSAGE, "-e names no event");
     if (plan->scope == TD_SCOPE_CPUS && plan->groups[plan->group_count - 1].cpus.len == 0)
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
-    finish_groups(plan, request, tracker);
+    finish_groups(plan, caps, request, tracker);
     return TD_OK;
 }

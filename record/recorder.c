@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "record/frames.h"
 #include "record/jit.h"
 #include "record/kernel.h"
 #include "record/modules.h"
@@ -29,6 +30,7 @@ struct td_recorder {
     struct td_kernel *kernel;
     struct td_tasks *tasks;
     struct td_stacks *stacks;
+    struct td_frames *frames;
     struct td_jit *jit;
     struct group *groups;
     uint32_t *ring_cpus;
@@ -109,6 +111,7 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->modules = td_modules_new(writer);
     recorder->kernel = td_kernel_new(recorder->modules, writer);
     recorder->stacks = td_stacks_new(writer, recorder->modules, recorder->kernel);
+    recorder->frames = td_frames_new(recorder->modules);
     recorder->jit = td_jit_new(writer);
     recorder->tasks = td_tasks_new(plan->follow, recorder->modules, end_process, recorder);
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
@@ -126,6 +129,7 @@ void td_recorder_free(struct td_recorder *recorder)
         return;
     td_tasks_free(recorder->tasks);
     td_stacks_free(recorder->stacks);
+    td_frames_free(recorder->frames);
     td_jit_free(recorder->jit);
     td_kernel_free(recorder->kernel);
     td_modules_free(recorder->modules);
@@ -168,6 +172,29 @@ static void count_stack(struct td_recorder *recorder, const struct td_stack_node
     recorder->counters[TD_COUNTER_UNWIND_BAD_ADDRESS] += node->bad_caller;
 }
 
+/* Unwinds the stack where its bytes were sampled; else the kernel has. */
+static void make_stack(struct td_recorder *recorder, const struct td_task *task,
+                       const struct td_rec *rec)
+{
+    static const enum td_counter causes[TD_UNWIND_STOPS] = {
+        [TD_UNWIND_NO_TABLE] = TD_COUNTER_UNWIND_NO_TABLE,
+        [TD_UNWIND_BAD_ADDRESS] = TD_COUNTER_UNWIND_BAD_ADDRESS,
+        [TD_UNWIND_SHORT_COPY] = TD_COUNTER_UNWIND_SHORT_COPY,
+        [TD_UNWIND_BAD_RULE] = TD_COUNTER_UNWIND_BAD_RULE,
+    };
+    const struct td_rec_sample *sample = &rec->u.sample;
+
+    if (!(rec->layout->sample_type & PERF_SAMPLE_REGS_USER)) {
+        td_stack_from_chain(&recorder->stack, sample->chain, sample->chain_count, sample->ip,
+                            sample->kernel);
+        return;
+    }
+    const enum td_unwind_stop stop =
+        td_frames_unwind(recorder->frames, task, rec, &recorder->stack);
+    if (stop != TD_UNWIND_COMPLETE && stop != TD_UNWIND_DEEP)
+        recorder->counters[causes[stop]]++;
+}
+
 /* The values of a sample, in the order of the plan's columns. */
 static void fill_values(const struct td_plan_group *group, const struct group *described,
                         const struct td_rec_sample *sample, uint64_t values[TD_COLUMNS_MAX])
@@ -198,8 +225,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
         recorder->counters[TD_COUNTER_FILTERED]++;
         return;
     }
-    td_stack_from_chain(&recorder->stack, sample->chain, sample->chain_count, sample->ip,
-                        sample->kernel);
+    make_stack(recorder, task, rec);
     const struct td_stack_node node = td_stacks_intern(recorder->stacks, task, &recorder->stack);
     const struct td_sample stored = {
         .time_ns = rec->time_ns,

@@ -8,8 +8,6 @@
 #include "base/text.h"
 
 #define DEFAULT_STACK_BYTES 16384
-/* The kernel takes multiples of 8 below 64 KiB (man perf_event_open, sample_stack_user). */
-#define MAX_STACK_BYTES 65528
 
 /* The options as written, before they are checked against each other. */
 struct words {
@@ -146,9 +144,9 @@ static int parse_call_graph(struct td_request *request, const struct words *word
 
     if (text[len] == ',' &&
         (strncmp(text, "dwarf", len) != 0 || !td_parse_u64(text + len + 1, &bytes) || bytes == 0 ||
-         bytes > MAX_STACK_BYTES))
+         bytes > TD_STACK_BYTES_MAX))
         return td_fail(err, TD_EUSAGE, "--call-graph %s: write dwarf,BYTES with 8 to %u bytes",
-                       text, MAX_STACK_BYTES);
+                       text, TD_STACK_BYTES_MAX);
     request->stack_bytes = (uint32_t)(bytes + 7) & ~UINT32_C(7);
 #define X(symbol, name)                                         \
     if (strlen(name) == len && strncmp(text, name, len) == 0) { \

@@ -49,6 +49,8 @@ enum td_method {
 };
 
 #define TD_DEFAULT_FREQUENCY_HZ 3989
+/* The kernel takes multiples of 8 below 64 KiB (man perf_event_open, sample_stack_user). */
+#define TD_STACK_BYTES_MAX 65528u
 
 struct td_request {
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */

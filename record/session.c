@@ -368,6 +368,29 @@ static void warn_gap(struct session *s)
     warn(s, text);
 }
 
+/* Says why stacks are incomplete when more than one in a hundred is. */
+static void warn_stacks(struct session *s)
+{
+    const struct td_recorder *r = s->recorder;
+    const double samples = (double)td_recorder_counter(r, TD_COUNTER_SAMPLES);
+    const double cut = (double)td_recorder_counter(r, TD_COUNTER_TRUNCATED_STACKS);
+    const double copy = (double)td_recorder_counter(r, TD_COUNTER_UNWIND_SHORT_COPY);
+    char text[256], longer[64] = "";
+
+    if (s->request->call_graph != TD_CALL_GRAPH_DWARF || cut <= samples / 100)
+        return;
+    if (s->request->stack_bytes < TD_STACK_BYTES_MAX)
+        snprintf(longer, sizeof(longer), " (--call-graph dwarf,%u copies more)",
+                 TD_STACK_BYTES_MAX);
+    snprintf(
+        text, sizeof(text),
+        "%.1f %% of the stacks are cut: %.1f %% are longer than the %u bytes copied%s, %.1f %% "
+        "go through code without unwind tables or cannot be followed",
+        100 * cut / samples, 100 * copy / samples, s->request->stack_bytes, longer,
+        100 * (cut - copy) / samples);
+    warn(s, text);
+}
+
 /* The last records, the totals, the end of the file. */
 static void finish(struct session *s)
 {
@@ -384,6 +407,7 @@ static void finish(struct session *s)
         td_env_write_exit(s->writer, s->target.status);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
     warn_gap(s);
+    warn_stacks(s);
     s->recording = false;
     if (td_recorder_finish(s->recorder, &err) < 0) {
         s->recording = true;

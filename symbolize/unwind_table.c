@@ -255,25 +255,28 @@ int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_ima
     return rc;
 }
 
+int td_unwind_table_from_fd(struct td_unwind_table **ret, int fd, struct td_err *err)
+{
+    struct td_unwind_image image = {.fd = fd};
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return td_fail(err, TD_EUNSUPPORTED, "not a regular file");
+    image.size = (uint64_t)st.st_size;
+    return td_unwind_table_new(ret, &image, err);
+}
+
 int td_unwind_table_open(struct td_unwind_table **ret, const char *path, struct td_err *err)
 {
-    struct td_unwind_image image = {.data = NULL};
-    struct stat st;
-    int rc;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    image.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (image.fd < 0)
+    if (fd < 0)
         return td_fail_errno(err, errno == ENOENT ? TD_ENOENT : TD_EIO, errno, "cannot open %s",
                              path);
-    if (fstat(image.fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        rc = td_fail(err, TD_EUNSUPPORTED, "%s is not a regular file", path);
-    } else {
-        image.size = (uint64_t)st.st_size;
-        rc = td_unwind_table_new(ret, &image, err);
-        if (rc < 0)
-            td_err_prefix(err, "%s", path);
-    }
-    close(image.fd);
+    const int rc = td_unwind_table_from_fd(ret, fd, err);
+    if (rc < 0)
+        td_err_prefix(err, "%s", path);
+    close(fd);
     return rc;
 }
 

@@ -75,7 +75,9 @@ struct td_unwind_table {
  * rows. Damaged entries are left out and counted. Fails as td_unwind_elf_read does. */
 int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_image *image,
                         struct td_err *err);
-/* The same from a file; TD_ENOENT, TD_EIO, TD_EUNSUPPORTED when it is not a regular file. */
+/* The same from a file, by descriptor (borrowed) or path; also TD_ENOENT, TD_EIO, and
+ * TD_EUNSUPPORTED when it is not a regular file. */
+int td_unwind_table_from_fd(struct td_unwind_table **ret, int fd, struct td_err *err);
 int td_unwind_table_open(struct td_unwind_table **ret, const char *path, struct td_err *err);
 void td_unwind_table_free(struct td_unwind_table *table); /* NULL is allowed */
 

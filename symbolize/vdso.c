@@ -26,6 +26,15 @@ static size_t mapping_size(uint64_t start)
     return size;
 }
 
+bool td_vdso_image(const uint8_t **data, size_t *size)
+{
+    const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+
+    *size = start ? mapping_size(start) : 0;
+    *data = (const uint8_t *)(uintptr_t)start; /* NOLINT: the kernel's own address */
+    return *size > 0;
+}
+
 static void each_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, td_vdso_symbol_fn *fn,
                         void *ctx)
 {
@@ -47,15 +56,15 @@ static void each_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, td_
 
 int td_vdso_symbols(td_vdso_symbol_fn *fn, void *ctx, struct td_err *err)
 {
-    const uint64_t start = getauxval(AT_SYSINFO_EHDR);
-    const size_t size = start ? mapping_size(start) : 0;
+    const uint8_t *image;
+    size_t size;
     Elf *elf = NULL;
     Elf_Scn *section = NULL;
 
-    if (size == 0 || elf_version(EV_CURRENT) == EV_NONE)
+    if (!td_vdso_image(&image, &size) || elf_version(EV_CURRENT) == EV_NONE)
         return td_fail(err, TD_ENODATA, "this kernel maps no vdso");
     char *copy = td_xalloc(size);
-    memcpy(copy, (const char *)(uintptr_t)start, size); /* NOLINT: the kernel's own address */
+    memcpy(copy, image, size);
     elf = elf_memory(copy, size);
     while (elf && (section = elf_nextscn(elf, section))) {
         GElf_Shdr header;
