@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The blocks of code that a producer has announced, decoded for one core. Shared by the threads of
+ * a process: blocks are added by one caller at a time and never change or move, so a thread may
+ * read every block whose id it was given.
+ */
+#ifndef TD_RECORD_SIM_BLOCKS_H
+#define TD_RECORD_SIM_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/sim/decode.h"
+
+/* The part of a block in one line of code (64 bytes): what fetch handles at a time. */
+struct td_fetch_part {
+    uint64_t line;
+    uint16_t uop_end;     /* index after its last uop */
+    uint16_t uop_cost;    /* ticks of delivery by the uop cache */
+    uint16_t decode_cost; /* ticks by the decoders */
+    uint8_t uop_lines;    /* lines of the uop cache it fills */
+};
+
+struct td_block {
+    uint64_t pc, end; /* `end` is the address after it */
+    uint64_t branch_pc, target;
+    const struct td_uop *uops;
+    const struct td_fetch_part *parts;
+    const uint16_t *insn_offsets; /* from pc, insn_count of them */
+    const uint8_t *insn_slots;    /* slots retired by one execution; 0 when fused away */
+    const uint8_t *insn_heavy;    /* 1: those slots are heavy */
+    uint32_t id;
+    uint16_t insn_count, uop_count, part_count;
+    uint16_t slots;       /* the sum of insn_slots */
+    uint16_t branch_insn; /* index of the last instruction */
+    uint8_t branch;       /* enum td_branch_kind */
+    bool repeats;         /* the last instruction is a repeated string instruction */
+};
+
+struct td_blocks;
+
+/* `desc` is copied. NULL when its instruction set is not known. */
+struct td_blocks *td_blocks_new(const struct td_core_desc *desc);
+void td_blocks_free(struct td_blocks *blocks); /* NULL is allowed */
+const struct td_core_desc *td_blocks_desc(const struct td_blocks *blocks);
+const struct td_ports *td_blocks_ports(const struct td_blocks *blocks);
+
+/* Announces the block at `pc` of `count` instructions (1 to TD_TRACE_INSNS_MAX - 1) with their
+ * lengths; the same code at the same place gives the same id again. One caller at a time. */
+uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *bytes,
+                          const uint8_t *lengths, uint32_t count);
+uint32_t td_blocks_count(const struct td_blocks *blocks);
+/* `id` must have been returned by td_blocks_define. */
+const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id)
+    __attribute__((returns_nonnull));
+/* Instructions that the decoder did not know, counted when they were defined. */
+uint64_t td_blocks_unknown(const struct td_blocks *blocks);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/bpred.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* Lengths of history, geometric as in Seznec's TAGE; the longest covers what the measured cores
+ * are known to use (about 200 branches). */
+static const uint8_t lengths[TD_TAGE_TABLES] = {5, 11, 22, 44, 90, 180};
+static const uint8_t indirect_lengths[TD_INDIRECT_TABLES] = {4, 12, 32};
+enum { TAG_BITS = 11, USEFUL_MAX = 3, INDIRECT_BITS = 11, BASE_WEAK = 1 };
+
+static void init_fold(struct td_fold *fold, int length, int width)
+{
+    *fold = (struct td_fold){.width = (uint8_t)width, .out = (uint8_t)(length % width)};
+}
+
+void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
+{
+    *bpred = (struct td_bpred){.random = 1};
+    bpred->base_mask = (1U << desc->base_bits) - 1;
+    bpred->table_mask = (1U << desc->table_bits) - 1;
+    bpred->base = td_xcalloc((size_t)bpred->base_mask + 1, 1);
+    for (size_t i = 0; i <= bpred->base_mask; i++)
+        bpred->base[i] = BASE_WEAK;
+    for (int i = 0; i < TD_TAGE_TABLES; i++) {
+        bpred->tables[i] = td_xcalloc((size_t)bpred->table_mask + 1, sizeof(*bpred->tables[i]));
+        init_fold(&bpred->index_fold[i], lengths[i], desc->table_bits);
+        init_fold(&bpred->tag_fold[i], lengths[i], TAG_BITS);
+    }
+    for (int i = 0; i < TD_INDIRECT_TABLES; i++)
+        bpred->indirect[i] = td_xcalloc(1U << INDIRECT_BITS, sizeof(*bpred->indirect[i]));
+    td_cache_init(&bpred->btb, (uint32_t)desc->btb_lines, (uint32_t)desc->btb_ways);
+    td_cache_init(&bpred->btb2, (uint32_t)desc->btb2_lines, (uint32_t)desc->btb2_ways);
+    bpred->return_count = (uint32_t)desc->returns;
+}
+
+void td_bpred_release(struct td_bpred *bpred)
+{
+    free(bpred->base);
+    for (int i = 0; i < TD_TAGE_TABLES; i++)
+        free(bpred->tables[i]);
+    for (int i = 0; i < TD_INDIRECT_TABLES; i++)
+        free(bpred->indirect[i]);
+    td_cache_release(&bpred->btb);
+    td_cache_release(&bpred->btb2);
+}
+
+static inline void fold_bit(struct td_fold *fold, uint32_t in, uint32_t out)
+{
+    uint32_t value = fold->value << 1 | in;
+
+    value ^= out << fold->out;
+    value ^= value >> fold->width;
+    fold->value = value & ((1U << fold->width) - 1);
+}
+
+static inline uint32_t history_bit(const struct td_bpred *bpred, uint32_t at)
+{
+    return (uint32_t)(bpred->history[at >> 6] >> (at & 63)) & 1;
+}
+
+static void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t pc)
+{
+    for (int i = 0; i < TD_TAGE_TABLES; i++) {
+        const uint32_t out = history_bit(bpred, (uint32_t)lengths[i] - 1);
+        fold_bit(&bpred->index_fold[i], bit, out);
+        fold_bit(&bpred->tag_fold[i], bit, out);
+    }
+    bpred->history[3] = bpred->history[3] << 1 | bpred->history[2] >> 63;
+    bpred->history[2] = bpred->history[2] << 1 | bpred->history[1] >> 63;
+    bpred->history[1] = bpred->history[1] << 1 | bpred->history[0] >> 63;
+    bpred->history[0] = bpred->history[0] << 1 | bit;
+    if (bit)
+        bpred->path = bpred->path << 2 ^ pc >> 1;
+}
+
+struct lookup {
+    struct td_tage_entry *entries[TD_TAGE_TABLES];
+    uint16_t tags[TD_TAGE_TABLES];
+    int provider; /* the longest history that matches, or -1 */
+    bool prediction, alternative;
+};
+
+static void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struct lookup *look)
+{
+    const uint32_t hash = (uint32_t)(pc ^ pc >> 13 ^ pc >> 27);
+
+    look->provider = -1;
+    look->prediction = look->alternative = base;
+    for (int i = 0; i < TD_TAGE_TABLES; i++) {
+        const uint32_t index =
+            (hash ^ hash >> (i + 3) ^ bpred->index_fold[i].value) & bpred->table_mask;
+        struct td_tage_entry *entry = &bpred->tables[i][index];
+        look->entries[i] = entry;
+        /* Zero tags an empty entry. */
+        look->tags[i] =
+            (uint16_t)(((hash >> 2 ^ bpred->tag_fold[i].value * 5) & ((1U << TAG_BITS) - 1)) |
+                       1U << TAG_BITS);
+        if (entry->tag == look->tags[i]) {
+            look->alternative = look->prediction;
+            look->prediction = entry->counter >= 0;
+            look->provider = i;
+        }
+    }
+}
+
+static void learn_counter(int8_t *counter, bool taken)
+{
+    if (taken && *counter < 3)
+        ++*counter;
+    else if (!taken && *counter > -4)
+        --*counter;
+}
+
+/* After a miss: an entry with a longer history, if one there is of no use. */
+static void allocate(struct td_bpred *bpred, const struct lookup *look, bool taken)
+{
+    bpred->random = bpred->random * 1664525 + 1013904223;
+    int first = look->provider + 1;
+    if (bpred->random >> 30 == 0 && first < TD_TAGE_TABLES - 1)
+        first++;
+    for (int i = first; i < TD_TAGE_TABLES; i++) {
+        struct td_tage_entry *entry = look->entries[i];
+        if (entry->useful == 0) {
+            *entry =
+                (struct td_tage_entry){.tag = look->tags[i], .counter = (int8_t)(taken ? 0 : -1)};
+            return;
+        }
+    }
+    for (int i = first; i < TD_TAGE_TABLES; i++)
+        look->entries[i]->useful--;
+}
+
+static void learn(struct td_bpred *bpred, uint64_t pc, const struct lookup *look, bool taken)
+{
+    const bool wrong = look->prediction != taken;
+
+    if (look->provider >= 0) {
+        struct td_tage_entry *entry = look->entries[look->provider];
+        learn_counter(&entry->counter, taken);
+        if (look->prediction != look->alternative) {
+            if (!wrong && entry->useful < USEFUL_MAX)
+                entry->useful++;
+            else if (wrong && entry->useful > 0)
+                entry->useful--;
+        }
+    } else {
+        uint8_t *base = &bpred->base[(pc ^ pc >> 14) & bpred->base_mask];
+        if (taken && *base < 3)
+            ++*base;
+        else if (!taken && *base > 0)
+            --*base;
+    }
+    if (wrong && look->provider < TD_TAGE_TABLES - 1)
+        allocate(bpred, look, taken);
+}
+
+bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bool taken)
+{
+    const uint8_t way = taken ? TD_BIAS_TAKEN : TD_BIAS_NOT_TAKEN;
+    bool wrong;
+
+    bpred->branches++;
+    if (*bias == TD_BIAS_BOTH) {
+        struct lookup look;
+        const bool base = bpred->base[(pc ^ pc >> 14) & bpred->base_mask] > BASE_WEAK;
+        look_up(bpred, pc, base, &look);
+        wrong = look.prediction != taken;
+        learn(bpred, pc, &look, taken);
+        push_history(bpred, taken, pc);
+    } else {
+        /* Never seen: no target is known, so it falls through. */
+        wrong = *bias == TD_BIAS_NEW ? taken : *bias != way;
+        if (*bias == TD_BIAS_NEW) {
+            *bias = way;
+        } else if (*bias != way) {
+            *bias = TD_BIAS_BOTH;
+            bpred->base[(pc ^ pc >> 14) & bpred->base_mask] = taken ? 1 : 2;
+        }
+        push_history(bpred, taken, pc);
+    }
+    bpred->mispredicts += wrong;
+    return wrong;
+}
+
+void td_bpred_direct(struct td_bpred *bpred, uint64_t pc)
+{
+    bpred->branches++;
+    bpred->path = bpred->path << 2 ^ (pc >> 1);
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 29;
+}
+
+bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
+{
+    struct td_indirect_entry *entries[TD_INDIRECT_TABLES];
+    uint16_t tags[TD_INDIRECT_TABLES];
+    int provider = -1;
+
+    bpred->branches++;
+    for (int i = 0; i < TD_INDIRECT_TABLES; i++) {
+        /* The shortest table goes by the branch alone, as a plain target buffer. */
+        const uint64_t mask = (UINT64_C(2) << (indirect_lengths[i] * 2 - 1)) - 1;
+        const uint64_t history = i == 0 ? 0 : (bpred->path & mask);
+        const uint64_t hash = mix(pc ^ mix(history + (uint64_t)i));
+        entries[i] = &bpred->indirect[i][hash >> 32 & ((1U << INDIRECT_BITS) - 1)];
+        tags[i] = (uint16_t)(hash >> 48 | 1);
+        if (entries[i]->tag == tags[i])
+            provider = i;
+    }
+    const bool wrong = provider < 0 || entries[provider]->target != target;
+    if (provider >= 0) {
+        struct td_indirect_entry *entry = entries[provider];
+        if (!wrong && entry->sure < 3)
+            entry->sure++;
+        else if (wrong && entry->sure > 0)
+            entry->sure--;
+        else if (wrong)
+            entry->target = target;
+    }
+    if (wrong && provider < TD_INDIRECT_TABLES - 1) {
+        struct td_indirect_entry *entry = entries[provider + 1];
+        if (entry->tag != tags[provider + 1] && entry->sure > 0)
+            entry->sure--;
+        else
+            *entry = (struct td_indirect_entry){.tag = tags[provider + 1], .target = target};
+    }
+    bpred->path = bpred->path << 5 ^ target >> 1 ^ pc;
+    push_history(bpred, (uint32_t)(target >> 2 ^ target >> 5) & 1, target);
+    bpred->mispredicts += wrong;
+    bpred->indirect_mispredicts += wrong;
+    return wrong;
+}
+
+void td_bpred_call(struct td_bpred *bpred, uint64_t return_address)
+{
+    bpred->return_top = (bpred->return_top + 1) % bpred->return_count;
+    bpred->returns[bpred->return_top] = return_address;
+}
+
+bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
+{
+    const bool wrong = bpred->returns[bpred->return_top] != target;
+
+    bpred->branches++;
+    bpred->return_top = (bpred->return_top + bpred->return_count - 1) % bpred->return_count;
+    bpred->mispredicts += wrong;
+    return wrong;
+}
+
+enum td_target td_bpred_target(struct td_bpred *bpred, uint64_t pc)
+{
+    if (td_cache_find(&bpred->btb, pc >> 1) != TD_CACHE_MISS)
+        return TD_TARGET_KNOWN;
+    const bool second = td_cache_touch(&bpred->btb2, pc >> 1);
+    td_cache_fill(&bpred->btb, pc >> 1);
+    bpred->unknown_targets += !second;
+    return second ? TD_TARGET_LATE : TD_TARGET_UNKNOWN;
+}

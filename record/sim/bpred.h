@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch prediction: a bimodal table under tagged tables of geometric history (TAGE), the same for
+ * indirect targets, two levels of target buffer and a return stack. A branch that has only ever
+ * gone one way is predicted to go that way and takes no place in the tables.
+ */
+#ifndef TD_RECORD_SIM_BPRED_H
+#define TD_RECORD_SIM_BPRED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/uarch_core.h"
+#include "record/sim/caches.h"
+
+#define TD_TAGE_TABLES     6
+#define TD_INDIRECT_TABLES 3
+#define TD_RETURNS_MAX     64
+
+struct td_tage_entry {
+    uint16_t tag;
+    int8_t counter; /* -4 to 3; taken when >= 0 */
+    uint8_t useful;
+};
+
+struct td_indirect_entry {
+    uint64_t target;
+    uint16_t tag;
+    uint8_t sure;
+};
+
+/* History folded to the width of an index or tag, kept up to date bit by bit. */
+struct td_fold {
+    uint32_t value;
+    uint8_t width, out; /* `out`: where the bit that leaves the history stands in the fold */
+};
+
+struct td_bpred {
+    uint64_t history[4]; /* newest bit first */
+    struct td_fold index_fold[TD_TAGE_TABLES], tag_fold[TD_TAGE_TABLES];
+    uint64_t path;
+    uint32_t random;
+    uint32_t base_mask, table_mask;
+    uint8_t *base; /* 2-bit counters */
+    struct td_tage_entry *tables[TD_TAGE_TABLES];
+    struct td_indirect_entry *indirect[TD_INDIRECT_TABLES];
+    struct td_cache btb, btb2;
+    uint64_t returns[TD_RETURNS_MAX];
+    uint32_t return_top, return_count;
+    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
+};
+
+/* What a conditional branch has done so far; kept by the caller with the branch. */
+enum td_bias { TD_BIAS_NEW, TD_BIAS_TAKEN, TD_BIAS_NOT_TAKEN, TD_BIAS_BOTH };
+
+enum td_target { TD_TARGET_KNOWN, TD_TARGET_LATE, TD_TARGET_UNKNOWN };
+
+void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc);
+void td_bpred_release(struct td_bpred *bpred);
+/* Predicts, learns, and says whether the prediction was wrong. */
+bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bool taken);
+bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target);
+void td_bpred_direct(struct td_bpred *bpred, uint64_t pc);
+void td_bpred_call(struct td_bpred *bpred, uint64_t return_address);
+bool td_bpred_return(struct td_bpred *bpred, uint64_t target);
+/* Whether the target buffer knew a taken branch; it does from now on. */
+enum td_target td_bpred_target(struct td_bpred *bpred, uint64_t pc);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/charge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void td_ledger_release(struct td_ledger *ledger)
+{
+    free(ledger->accounts);
+    free(ledger->cells);
+    td_map_release(&ledger->by_place);
+    td_map_release(&ledger->carries);
+    *ledger = (struct td_ledger){.accounts = NULL};
+}
+
+static uint32_t add_rows(struct td_ledger *ledger, uint32_t count)
+{
+    const size_t first = ledger->row_count, row_bytes = TD_CAUSE_COUNT * sizeof(uint32_t);
+
+    ledger->cells = td_grow(ledger->cells, &ledger->row_cap, first + count, row_bytes);
+    memset(ledger->cells + first * TD_CAUSE_COUNT, 0, count * row_bytes);
+    ledger->row_count += count;
+    return (uint32_t)first;
+}
+
+uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
+                           uint32_t insn_count)
+{
+    bool added;
+    const uint32_t *place =
+        td_map_put(&ledger->by_place, node, block, (uint32_t)ledger->account_count, &added);
+
+    if (!added)
+        return *place;
+    ledger->accounts = td_grow(ledger->accounts, &ledger->account_cap, ledger->account_count + 1,
+                               sizeof(*ledger->accounts));
+    ledger->accounts[ledger->account_count] =
+        (struct td_account){.node = node, .block = block, .row = add_rows(ledger, insn_count)};
+    return (uint32_t)ledger->account_count++;
+}
+
+void td_ledger_carry(struct td_ledger *ledger, uint32_t cell)
+{
+    ++*td_map_put(&ledger->carries, cell, 0, 0, NULL);
+}
+
+uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause)
+{
+    const uint32_t cell = td_ledger_cell(row, cause);
+    const uint32_t *carry = ledger->carries.len ? td_map_find(&ledger->carries, cell, 0) : NULL;
+
+    return (uint64_t)(carry ? *carry : 0) << 32 | ledger->cells[cell];
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger of one thread: for each block on each call path how often it ran, and for each of its
+ * instructions the slots lost to each cause. What retired follows from how often it ran.
+ */
+#ifndef TD_RECORD_SIM_CHARGE_H
+#define TD_RECORD_SIM_CHARGE_H
+
+#include <stdint.h>
+
+#include "base/map.h"
+#include "record/sim/causes.h"
+
+/* One block on one call path. */
+struct td_account {
+    uint32_t node, block;
+    uint32_t row; /* of its first instruction */
+    uint64_t runs;
+};
+
+struct td_ledger {
+    struct td_account *accounts;
+    size_t account_count, account_cap;
+    struct td_map by_place; /* (node, block) to account */
+    uint32_t *cells;        /* [row * TD_CAUSE_COUNT + cause], modulo 2^32 */
+    size_t row_count, row_cap;
+    struct td_map carries; /* cell to the multiples of 2^32 */
+};
+
+void td_ledger_release(struct td_ledger *ledger);
+/* The account of the block on the path; a new one is empty. */
+uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
+                           uint32_t insn_count);
+void td_ledger_carry(struct td_ledger *ledger, uint32_t cell);
+/* Slots lost so far. */
+uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
+
+static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
+{
+    return row * TD_CAUSE_COUNT + (uint32_t)cause;
+}
+
+static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uint64_t slots)
+{
+    uint32_t *place = &ledger->cells[cell];
+
+    *place += (uint32_t)slots;
+    if (__builtin_expect(*place < (uint32_t)slots, 0))
+        td_ledger_carry(ledger, cell);
+}
+
+#endif

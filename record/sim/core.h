@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of one modelled core: `width` slots a cycle are dispatched in order, uops issue when
+ * their operands and a port are there, and retire in order. Every slot of every cycle is either
+ * used by a uop or charged to one cell of the ledger; nothing else moves the clock.
+ */
+#ifndef TD_RECORD_SIM_CORE_H
+#define TD_RECORD_SIM_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/sim/charge.h"
+#include "record/sim/blocks.h"
+
+#define TD_ROB_RING  1024
+#define TD_PORT_RING 1024 /* cycles ahead for which ports are booked */
+
+/* A run of cycles in which uops of one kind cannot issue: where to begin to look. */
+struct td_port_hint {
+    uint64_t full;
+    int64_t from, to;
+};
+
+struct td_core {
+    int64_t cycle; /* dispatch is in this cycle */
+    uint32_t used; /* slots of it that are gone */
+    uint32_t width, rob, scheduler;
+    uint32_t waiting; /* uops dispatched and not issued */
+    uint64_t uops;    /* dispatched so far */
+    uint64_t head;    /* the oldest not known to have retired */
+    int64_t last_retire;
+    int64_t last_issue; /* no uop is booked to issue later */
+    uint64_t empty;     /* word of a cycle's ports when nothing has issued */
+    struct td_port_mask load_mask, store_mask;
+    struct td_ledger *ledger;
+    int64_t unit_free[TD_UNIT_KIND_COUNT];
+    int64_t ready[TD_REG_COUNT];
+    struct td_port_hint hints[16];
+    uint64_t ports[TD_PORT_RING]; /* by cycle */
+    int64_t retire[TD_ROB_RING];  /* by uop: the cycle in which it has retired */
+    uint32_t blame[TD_ROB_RING];  /* by uop: cell of what it waits for */
+};
+
+void td_core_init(struct td_core *core, const struct td_core_desc *desc,
+                  const struct td_ports *ports, struct td_ledger *ledger);
+/* Moves dispatch to the beginning of `cycle`; the slots between are charged to what the oldest
+ * uops wait for. */
+void td_core_stall(struct td_core *core, int64_t cycle);
+/* The same, charged to one cell. */
+void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell);
+/* Stalls until the scheduler has room. */
+void td_core_wait_scheduler(struct td_core *core);
+/* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
+int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
+
+/* Slots of all cycles so far, used and lost. */
+static inline uint64_t td_core_slots(const struct td_core *core)
+{
+    return (uint64_t)core->cycle * core->width + core->used;
+}
+
+/* Goes on to the next cycle: what was booked in it has issued. */
+static inline void td_core_step(struct td_core *core)
+{
+    uint64_t *word = &core->ports[++core->cycle & (TD_PORT_RING - 1)];
+
+    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
+    *word = core->empty;
+}
+
+/* Takes the slots of one uop; they may run over into the next cycles. */
+static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
+{
+    core->used += slots;
+    while (core->used > core->width) {
+        core->used -= core->width;
+        td_core_step(core);
+    }
+}
+
+/* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
+static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    if (__builtin_expect(t - core->cycle >= TD_PORT_RING - 1, 0))
+        return t;
+    if (__builtin_expect((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0, 0)) {
+        t = td_core_find_cycle(core, mask.full, t);
+        if (t - core->cycle >= TD_PORT_RING - 1)
+            return t;
+    }
+    core->ports[t & (TD_PORT_RING - 1)] += mask.add;
+    core->waiting++;
+    if (t > core->last_issue)
+        core->last_issue = t;
+    return t;
+}
+
+/* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. */
+static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell)
+{
+    const uint64_t k = core->uops++ & (TD_ROB_RING - 1);
+
+    if (done > core->last_retire)
+        core->last_retire = done;
+    core->retire[k] = core->last_retire;
+    core->blame[k] = cell;
+}
+
+/* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */
+static inline void td_core_make_room(struct td_core *core)
+{
+    if (core->used >= core->width) {
+        core->used = 0;
+        td_core_step(core);
+    }
+    const int64_t oldest = core->retire[(core->uops - core->rob) & (TD_ROB_RING - 1)];
+    if (__builtin_expect(oldest > core->cycle, 0))
+        td_core_stall(core, oldest);
+    if (__builtin_expect(core->waiting >= core->scheduler, 0))
+        td_core_wait_scheduler(core);
+}
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* The inner loop: the uops of a block through fetch, dispatch, issue and retirement. */
+#include "record/sim/sim_priv.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* The words of accesses that are still to come in this block. */
+struct accesses {
+    const uint64_t *at, *end;
+};
+
+static inline bool access_is(const struct accesses *a, uint32_t key)
+{
+    return a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) && TD_TRACE_KEY(*a->at) == key;
+}
+
+/* Skips accesses of earlier instructions and finds the first of `key`. */
+static inline bool access_find(struct accesses *a, uint32_t insn, uint32_t key)
+{
+    if (LIKELY(access_is(a, key)))
+        return true;
+    while (a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) &&
+           (TD_TRACE_KEY(*a->at) & 0x7ff) < insn)
+        a->at++;
+    return access_is(a, key);
+}
+
+static inline int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
+    [TD_LEVEL_L1] = TD_CAUSE_L1,
+    [TD_LEVEL_L2] = TD_CAUSE_L2,
+    [TD_LEVEL_L3] = TD_CAUSE_L3,
+    [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,
+};
+
+/* Fetch goes on where it would have gone; everything younger than `row` was thrown away. */
+static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
+{
+    sim->clears++;
+    sim->redirect = (struct td_redirect){.pending = true,
+                                         .cause = TD_CAUSE_CLEAR,
+                                         .row = row,
+                                         .resolved = cycle,
+                                         .recovery = sim->desc->clear};
+    td_fetch_redirect(&sim->fetch, cycle, sim->desc->clear);
+}
+
+/* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
+ * `*t` is put off when it must first wait. */
+static int64_t look_in_stores(struct td_sim *sim, uint64_t address, uint32_t size, uint32_t hash,
+                              uint32_t row, int64_t *t)
+{
+    const struct td_core_desc *desc = sim->desc;
+    const struct td_store_word *word = td_stores_word(&sim->stores, address);
+
+    if (word->commit <= *t)
+        return -1;
+    if (word->word != address >> 3) {
+        if (desc->alias_4k && word->address > *t - desc->alias_4k)
+            *t += desc->alias_4k;
+        return -1;
+    }
+    const uint8_t wanted = td_store_bytes(address, size);
+    if (!(word->bytes & wanted))
+        return -1;
+    if (word->address > *t) {
+        uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+        if (!*waits)
+            machine_clear(sim, row, word->address);
+        *waits = 1;
+        *t = word->address;
+    }
+    if ((word->bytes & wanted) == wanted)
+        return later(*t, word->data) + desc->forward;
+    /* Bytes from the store and from L1: it waits until the store is in L1. */
+    *t = word->commit + desc->forward_blocked - desc->l1d_latency;
+    return -1;
+}
+
+/* The pieces of a wide access that follow the first; a second line is one more access. */
+static inline int64_t rest_of_access(struct td_sim *sim, struct accesses *a, uint32_t key,
+                                     uint64_t first, int64_t t, enum td_level *level)
+{
+    int64_t ready = 0;
+
+    for (; access_is(a, key); a->at++) {
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        enum td_level other;
+        if (address >> TD_LINE_BITS == first >> TD_LINE_BITS)
+            continue;
+        const int64_t r = td_memory_access(&sim->memory, address, t, false, &other);
+        if (r > ready)
+            ready = r;
+        if (other > *level)
+            *level = other;
+        first = address;
+    }
+    return ready;
+}
+
+/* A load issued at `t`. Returns the cycle of its data and sets what it waits for. */
+static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
+                                   struct accesses *a, int64_t t, uint32_t row,
+                                   enum td_cause *cause)
+{
+    const uint32_t key = td_trace_key(uop->insn, false);
+    enum td_level level = TD_LEVEL_L1;
+
+    *cause = TD_CAUSE_L1;
+    t = td_core_issue(&sim->core, sim->core.load_mask, t);
+    if (UNLIKELY(!access_find(a, uop->insn, key)))
+        return t + sim->desc->l1d_latency;
+
+    const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
+    const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
+    sim->stack_place = address;
+    const int64_t forwarded = look_in_stores(sim, address, size, hash, row, &t);
+    int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
+    if (forwarded >= 0) {
+        ready = forwarded;
+        level = TD_LEVEL_L1;
+    }
+    if (UNLIKELY((address & 63) + size > 64)) {
+        enum td_level other;
+        const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
+        ready = later(ready, r) + sim->desc->split;
+        level = other > level ? other : level;
+    }
+    if (UNLIKELY(access_is(a, key)))
+        ready = later(ready, rest_of_access(sim, a, key, address, t, &level));
+    td_memory_train(&sim->memory, hash, address, t);
+    *cause = level_causes[level];
+    return ready + uop->load_latency;
+}
+
+static inline void note_store(struct td_sim *sim, uint64_t address, uint32_t size, int64_t known,
+                              int64_t data, int64_t commit)
+{
+    *td_stores_word(&sim->stores, address) =
+        (struct td_store_word){.word = address >> 3,
+                               .data = data,
+                               .address = known,
+                               .commit = commit,
+                               .bytes = td_store_bytes(address, size)};
+    if (UNLIKELY((address & 7) + size > 8))
+        note_store(sim, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
+                   commit);
+}
+
+/* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
+ * for retirement. */
+static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop,
+                                    struct accesses *a, int64_t known, int64_t data, uint32_t row)
+{
+    struct td_stores *stores = &sim->stores;
+    const uint32_t key = td_trace_key(uop->insn, true);
+    const uint64_t k = stores->count++ % (uint64_t)sim->desc->store_buffer;
+
+    known = td_core_issue(&sim->core, sim->core.store_mask, known);
+    const int64_t done = later(data, known + 1);
+    const int64_t retired = later(done, sim->core.last_retire) + 1;
+    if (UNLIKELY(!access_find(a, uop->insn, key))) {
+        stores->commit[k] = stores->retired[k] = stores->last_commit;
+        stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
+        return done;
+    }
+    const uint64_t first = TD_TRACE_ADDRESS(*a->at), line = first >> TD_LINE_BITS;
+    enum td_level level;
+    sim->stack_place = first;
+    const int64_t owned = td_memory_access(&sim->memory, first, known + 1, true, &level);
+    /* Stores go to L1 in order, one a cycle, two when to one line. */
+    int64_t commit = later(stores->last_commit + (line != stores->last_line), retired);
+    commit = later(commit, owned - sim->desc->l1d_latency + 1);
+    stores->last_line = line;
+    stores->last_commit = stores->commit[k] = commit;
+    stores->retired[k] = retired < commit ? retired : commit;
+    stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
+    for (; access_is(a, key); a->at++) {
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        note_store(sim, address, TD_TRACE_BYTES(*a->at), known, data, commit);
+        if (UNLIKELY(address >> TD_LINE_BITS != line))
+            td_memory_access(&sim->memory, address, known + 1, true, &level);
+    }
+    return done;
+}
+
+/* The store buffer must have a place before a store is dispatched. */
+static inline void wait_store_buffer(struct td_sim *sim)
+{
+    const struct td_stores *stores = &sim->stores;
+    const uint64_t k = stores->count % (uint64_t)sim->desc->store_buffer;
+
+    if (LIKELY(stores->commit[k] <= sim->core.cycle))
+        return;
+    /* Until the store that holds the place has retired, it waits with the rest. */
+    td_core_stall(&sim->core, stores->retired[k]);
+    td_core_lose(&sim->core, stores->commit[k], stores->cell[k]);
+}
+
+/* Issues the operation itself when its operands are there at `t`. */
+static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, int64_t t,
+                                   enum td_cause *cause)
+{
+    int64_t start = t;
+
+    if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
+        int64_t *free_at = &core->unit_free[uop->unit];
+        start = later(start, *free_at);
+        *free_at = start + uop->busy;
+        if (uop->unit != TD_UNIT_OTHER)
+            *cause = TD_CAUSE_DIVIDER;
+        else if (start > t)
+            *cause = TD_CAUSE_PORTS;
+    }
+    start = td_core_issue(core, uop->issue, start);
+    if (start - t > uop->latency && *cause != TD_CAUSE_DIVIDER)
+        *cause = TD_CAUSE_PORTS;
+    return start;
+}
+
+/* A prefetch instruction, or a load that only warms. */
+static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struct accesses *a,
+                             int64_t t)
+{
+    const uint32_t key = td_trace_key(uop->insn, false);
+
+    if (access_find(a, uop->insn, key))
+        td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
+}
+
+static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
+                               uint32_t first_row, struct accesses *a)
+{
+    struct td_core *core = &sim->core;
+    const uint32_t row = first_row + uop->insn;
+    enum td_cause cause = TD_CAUSE_PORTS;
+
+    td_core_make_room(core);
+    if (UNLIKELY(uop->flags & TD_UOP_SERIAL))
+        td_core_stall(core, core->last_retire);
+    if (uop->flags & TD_UOP_STORE)
+        wait_store_buffer(sim);
+    td_core_dispatch(core, uop->slots);
+
+    const int64_t first = core->cycle + 1;
+    int64_t t = first, load_done = 0;
+    int64_t known = later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
+    known = later(known, first);
+    if (uop->flags & TD_UOP_LOAD) {
+        t = load_done = execute_load(sim, uop, pc_hash, a, known, row, &cause);
+    } else if (UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
+        execute_prefetch(sim, uop, a, known);
+    }
+    int64_t operands = later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    operands = later(operands, core->ready[uop->src[2]]);
+    if (operands > t) {
+        t = operands;
+        if (operands > load_done + uop->latency)
+            cause = TD_CAUSE_PORTS;
+    }
+    const int64_t folded = t;
+    if (uop->issue.add)
+        t = execute_unit(core, uop, t, &cause);
+    int64_t done = t + uop->latency;
+    core->ready[uop->dst[0]] = UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
+    core->ready[uop->dst[1]] = done;
+    if (uop->flags & TD_UOP_STORE)
+        done = execute_store(sim, uop, a, known, done, row);
+    td_core_retire(core, done, td_ledger_cell(row, cause));
+    sim->branch_done = done;
+}
+
+/* Slots between a branch or clear and the first uop after it. Wrong-path uops take slots until
+ * the reorder buffer is full of them; from then on the back end is what stalls. */
+static void charge_redirect(struct td_sim *sim, int64_t cycle)
+{
+    struct td_core *core = &sim->core;
+    const struct td_redirect redirect = sim->redirect;
+    const int64_t fill = core->cycle + (int64_t)(core->rob / core->width);
+    const uint32_t cell = td_ledger_cell(redirect.row, redirect.cause);
+
+    sim->redirect.pending = false;
+    if (redirect.resolved > fill) {
+        td_core_lose(core, fill, cell);
+        td_core_stall(core, redirect.resolved);
+    }
+    const int64_t recovered = redirect.resolved + redirect.recovery;
+    td_core_lose(core, recovered < cycle ? recovered : cycle, cell);
+    td_core_lose(core, cycle, td_ledger_cell(redirect.row, TD_CAUSE_RESTEER));
+}
+
+/* Fetches a part and lets dispatch wait for it. `row` is its first instruction's. */
+static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *part, uint32_t row,
+                              bool known)
+{
+    struct td_core *core = &sim->core;
+
+    td_core_make_room(core);
+    const int64_t cycle = td_fetch_part(&sim->fetch, &sim->memory, part, core->uops, known);
+    if (cycle > core->cycle) {
+        if (UNLIKELY(sim->redirect.pending))
+            charge_redirect(sim, cycle);
+        td_core_lose(core, cycle, td_ledger_cell(row, sim->fetch.cause));
+    }
+    sim->redirect.pending = false;
+    td_fetch_dispatched(&sim->fetch, core->uops, core->cycle);
+}
+
+const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *block,
+                                 struct td_block_state *state, uint32_t row, const uint64_t *words,
+                                 const uint64_t *end)
+{
+    struct accesses accesses = {.at = words, .end = end};
+    const bool known = state->epoch == sim->fetch.epoch;
+    const uint64_t pc_hash = block->pc ^ block->pc >> 10;
+    const struct td_uop *uop = block->uops;
+
+    for (uint32_t i = 0; i < block->part_count; i++) {
+        const struct td_fetch_part *part = &block->parts[i];
+        fetch_part(sim, part, row + uop->insn, known);
+        for (const struct td_uop *last = block->uops + part->uop_end; uop < last; uop++)
+            execute_uop(sim, uop, pc_hash, row, &accesses);
+    }
+    state->epoch = sim->fetch.epoch;
+    while (accesses.at < end && !(*accesses.at & TD_TRACE_BLOCK_BIT))
+        accesses.at++;
+    return accesses.at;
+}
+
+const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
+                                  const uint64_t *end)
+{
+    struct td_core *core = &sim->core;
+
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
+        const bool store = (*words & TD_TRACE_STORE_BIT) != 0;
+        const uint64_t address = TD_TRACE_ADDRESS(*words), line = address >> TD_LINE_BITS;
+        enum td_level level;
+        sim->string_bytes += store ? TD_TRACE_BYTES(*words) : 0;
+        if (line == sim->string_line[store])
+            continue;
+        sim->string_line[store] = line;
+        const int64_t ready =
+            td_memory_access(&sim->memory, address, core->cycle + 1, store, &level);
+        /* The microcode keeps a few lines in flight; it waits for one that is late. */
+        const int64_t reach = 12 * (64 / sim->desc->string_bytes) + sim->desc->l2_latency;
+        if (ready - reach > core->cycle)
+            td_core_lose(core, ready - reach,
+                         td_ledger_cell(row, store ? TD_CAUSE_STORE : level_causes[level]));
+    }
+    while (sim->string_bytes >= (uint32_t)sim->desc->string_bytes) {
+        sim->string_bytes -= (uint32_t)sim->desc->string_bytes;
+        td_core_lose(core, core->cycle + 1, td_ledger_cell(row, TD_CAUSE_PORTS));
+    }
+    return words;
+}

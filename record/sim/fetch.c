@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/fetch.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256 };
+
+void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc)
+{
+    *fetch = (struct td_fetch){.desc = desc};
+    td_cache_init(&fetch->l1i, (uint32_t)desc->l1i_kb * 16, (uint32_t)desc->l1i_ways);
+    td_cache_init(&fetch->itlb, (uint32_t)desc->itlb, (uint32_t)desc->itlb_ways);
+    if (desc->uop_cache_lines)
+        td_cache_init(&fetch->uop_cache, (uint32_t)desc->uop_cache_lines,
+                      (uint32_t)desc->uop_cache_ways);
+    fetch->l1i_pending = td_xcalloc(td_cache_slots(&fetch->l1i), sizeof(int64_t));
+    td_pool_init(&fetch->misses, desc->misses);
+    fetch->epoch = 1;
+}
+
+void td_fetch_release(struct td_fetch *fetch)
+{
+    td_cache_release(&fetch->l1i);
+    td_cache_release(&fetch->itlb);
+    td_cache_release(&fetch->uop_cache);
+    free(fetch->l1i_pending);
+}
+
+/* Keys of the uop cache lines of a line of code: four places for it. */
+static uint64_t uop_key(uint64_t line, int i)
+{
+    return line ^ (uint64_t)i << 48;
+}
+
+static bool in_uop_cache(struct td_fetch *fetch, const struct td_fetch_part *part)
+{
+    bool all = true;
+
+    if (!fetch->desc->uop_cache_lines)
+        return false;
+    for (int i = 0; i < part->uop_lines; i++) {
+        if (!td_cache_touch(&fetch->uop_cache, uop_key(part->line, i))) {
+            all = false;
+            fetch->epoch++;
+        }
+    }
+    return all;
+}
+
+static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint64_t page, int64_t t)
+{
+    if (page == fetch->last_page)
+        return 0;
+    fetch->last_page = page;
+    if (td_cache_find(&fetch->itlb, page) != TD_CACHE_MISS)
+        return 0;
+    fetch->epoch++;
+    fetch->itlb_misses++;
+    return td_memory_translate(memory, &fetch->itlb, page, t);
+}
+
+/* Ticks at which the line is there; asked for at tick `asked`. */
+static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint64_t line,
+                          int64_t asked)
+{
+    const int64_t t = asked / TICKS;
+    enum td_level level;
+    int64_t start;
+    const int64_t wait = translate(fetch, memory, line >> (TD_PAGE_BITS - TD_LINE_BITS), t);
+    uint32_t slot = td_cache_find(&fetch->l1i, line);
+
+    if (slot != TD_CACHE_MISS) {
+        const int64_t ready = fetch->l1i_pending[slot] * TICKS;
+        return ready > asked + wait * TICKS ? ready : asked + wait * TICKS;
+    }
+    fetch->epoch++;
+    fetch->l1i_misses++;
+    const int place = td_pool_find(&fetch->misses, t + wait, &start);
+    const int64_t ready = td_memory_from_l2(memory, line, start, &level);
+    fetch->misses.until[place] = ready;
+    slot = td_cache_fill(&fetch->l1i, line);
+    fetch->l1i_pending[slot] = ready;
+    return ready * TICKS;
+}
+
+/* The queue between decode and rename holds so many uops and no more. */
+static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
+{
+    const uint64_t queue = (uint64_t)fetch->desc->queue;
+
+    while (fetch->limit != fetch->newest &&
+           fetch->part_uop[(fetch->limit + 1) & (TD_FETCH_RING - 1)] + queue <= uop)
+        fetch->limit++;
+    const uint32_t k = fetch->limit & (TD_FETCH_RING - 1);
+    return fetch->part_uop[k] + queue <= uop ? fetch->part_cycle[k] * TICKS : 0;
+}
+
+static int64_t predict_part(struct td_fetch *fetch)
+{
+    const struct td_core_desc *desc = fetch->desc;
+    const uint32_t k = (fetch->part_count - (uint32_t)desc->ahead) & (TD_AHEAD_MAX - 1);
+
+    fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
+    if (fetch->predicted < fetch->started[k])
+        fetch->predicted = fetch->started[k];
+    return fetch->predicted;
+}
+
+int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
+                      const struct td_fetch_part *part, uint64_t uop, bool known)
+{
+    const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch);
+    bool hit = true;
+
+    if (fetch->delivered < limit)
+        fetch->delivered = limit;
+    if (fetch->delivered < predicted)
+        fetch->delivered = predicted;
+    if (!known) {
+        const uint64_t itlb_misses = fetch->itlb_misses;
+        if (part->line != fetch->last_line) {
+            const int64_t ready = fetch_line(fetch, memory, part->line, predicted);
+            if (ready > fetch->delivered) {
+                fetch->delivered = ready;
+                fetch->cause = fetch->itlb_misses != itlb_misses ? TD_CAUSE_ITLB : TD_CAUSE_ICACHE;
+            }
+        }
+        hit = in_uop_cache(fetch, part);
+    }
+    fetch->last_line = part->line;
+    if (!hit && !fetch->decoding)
+        fetch->delivered += fetch->desc->decode_switch * TICKS;
+    fetch->decoding = !hit;
+    fetch->started[fetch->part_count++ & (TD_AHEAD_MAX - 1)] = fetch->delivered;
+    const int64_t cycle = (fetch->delivered + TICKS - 1) / TICKS;
+    fetch->delivered += hit ? part->uop_cost : part->decode_cost;
+    return cycle;
+}
+
+void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
+{
+    fetch->newest++;
+    if (fetch->newest - fetch->limit >= TD_FETCH_RING)
+        fetch->limit++;
+    fetch->part_uop[fetch->newest & (TD_FETCH_RING - 1)] = uop;
+    fetch->part_cycle[fetch->newest & (TD_FETCH_RING - 1)] = cycle;
+    fetch->cause = TD_CAUSE_FETCH;
+}
+
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain)
+{
+    fetch->last_line = 0;
+    if (plain && target <= pc && pc - target < LOOP_BYTES) {
+        fetch->loop_count = fetch->loop_pc == target ? fetch->loop_count + 1 : 0;
+        fetch->loop_pc = target;
+    } else if (!plain || target - fetch->loop_pc >= LOOP_BYTES) {
+        fetch->loop_count = 0;
+    }
+}
+
+void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)
+{
+    fetch->predicted = cycle * TICKS;
+    if (fetch->delivered < (cycle + refill) * TICKS)
+        fetch->delivered = (cycle + refill) * TICKS;
+    for (int i = 0; i < TD_AHEAD_MAX; i++)
+        fetch->started[i] = 0;
+    fetch->last_line = 0;
+}
+
+void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)
+{
+    if (delivery) {
+        fetch->delivered += cycles * TICKS;
+        fetch->predicted = fetch->delivered;
+        fetch->cause = TD_CAUSE_RESTEER;
+    } else {
+        fetch->predicted += cycles * TICKS;
+    }
+}
+
+void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
+                   const struct td_fetch_part *part)
+{
+    const uint64_t page = part->line >> (TD_PAGE_BITS - TD_LINE_BITS);
+
+    if (page != fetch->last_page) {
+        fetch->last_page = page;
+        if (!td_cache_touch(&fetch->itlb, page)) {
+            fetch->epoch++;
+            td_cache_touch(&memory->stlb, page);
+        }
+    }
+    if (td_cache_find(&fetch->l1i, part->line) == TD_CACHE_MISS) {
+        fetch->epoch++;
+        fetch->l1i_pending[td_cache_fill(&fetch->l1i, part->line)] = 0;
+        td_memory_warm_l2(memory, part->line);
+    }
+    in_uop_cache(fetch, part);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last-level cache: one for all threads of a process. Its contents are shared; its time and
+ * bandwidth are each thread's own.
+ */
+#ifndef TD_RECORD_SIM_LLC_H
+#define TD_RECORD_SIM_LLC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/uarch_core.h"
+#include "record/sim/caches.h"
+
+struct td_llc {
+    struct td_cache cache;
+    atomic_flag busy; /* taken for a lookup; threads run in parallel */
+};
+
+struct td_llc *td_llc_new(const struct td_core_desc *desc);
+void td_llc_free(struct td_llc *llc); /* NULL is allowed */
+/* Finds the line, else fills it. True when it was held. Any thread. */
+bool td_llc_touch(struct td_llc *llc, uint64_t line);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/memory.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* Page table entries live in lines of their own, far from any program's. */
+#define PAGE_TABLE_LINE (UINT64_C(1) << 43)
+/* A prefetch is dropped rather than wait this long for a place. */
+enum { PREFETCH_PATIENCE = 64 };
+
+void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
+{
+    *memory = (struct td_memory){.desc = desc, .llc = llc};
+    td_cache_init(&memory->l1d, (uint32_t)desc->l1d_kb * 16, (uint32_t)desc->l1d_ways);
+    td_cache_init(&memory->l2, (uint32_t)desc->l2_kb * 16, (uint32_t)desc->l2_ways);
+    td_cache_init(&memory->dtlb, (uint32_t)desc->dtlb, (uint32_t)desc->dtlb_ways);
+    td_cache_init(&memory->stlb, (uint32_t)desc->stlb, (uint32_t)desc->stlb_ways);
+    memory->l1d_pending = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(int64_t));
+    memory->l2_pending = td_xcalloc(td_cache_slots(&memory->l2), sizeof(int64_t));
+    td_pool_init(&memory->l1d_fills, desc->l1d_misses);
+    td_pool_init(&memory->l2_fills, desc->l2_misses);
+    td_pool_init(&memory->walks, desc->walkers);
+}
+
+void td_memory_release(struct td_memory *memory)
+{
+    td_cache_release(&memory->l1d);
+    td_cache_release(&memory->l2);
+    td_cache_release(&memory->dtlb);
+    td_cache_release(&memory->stlb);
+    free(memory->l1d_pending);
+    free(memory->l2_pending);
+}
+
+/* A line that L2 does not hold, asked for at `t`. */
+static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
+{
+    const struct td_core_desc *desc = memory->desc;
+
+    memory->counts.l2_misses++;
+    t = td_lane_take(&memory->l3_lane, t, desc->l3_line);
+    if (td_llc_touch(memory->llc, line)) {
+        *level = TD_LEVEL_L3;
+        return t + desc->l3_latency;
+    }
+    memory->counts.l3_misses++;
+    *level = TD_LEVEL_DRAM;
+    t = td_lane_take(&memory->dram_lane, t, desc->dram_line);
+    return t + desc->dram_latency;
+}
+
+static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
+                       enum td_level *level)
+{
+    int64_t start;
+    const int place = td_pool_find(&memory->l2_fills, t, &start);
+    const int64_t ready = from_l3(memory, line, start, level);
+    const uint32_t slot = td_cache_fill(&memory->l2, line);
+
+    memory->l2_fills.until[place] = ready;
+    memory->l2_pending[slot] = TD_PENDING(ready, *level, prefetched);
+    return ready;
+}
+
+int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
+{
+    const uint32_t slot = td_cache_find(&memory->l2, line);
+
+    t = td_lane_take(&memory->l2_lane, t, memory->desc->l2_line);
+    if (slot == TD_CACHE_MISS)
+        return fill_l2(memory, line, t, false, level);
+    const int64_t pending = memory->l2_pending[slot], ready = t + memory->desc->l2_latency;
+    *level = TD_LEVEL_L2;
+    if (pending == 0)
+        return ready;
+    if (TD_PENDING_READY(pending) > ready) {
+        *level = TD_PENDING_LEVEL(pending);
+        return TD_PENDING_READY(pending);
+    }
+    memory->l2_pending[slot] = 0;
+    return ready;
+}
+
+/* Brings lines of a stream into L2, unless the queue to L3 is full. */
+static void prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    int64_t start;
+    enum td_level level;
+
+    if (td_cache_holds(&memory->l2, line))
+        return;
+    td_pool_find(&memory->l2_fills, t, &start);
+    if (start > t + PREFETCH_PATIENCE)
+        return;
+    memory->counts.prefetches++;
+    fill_l2(memory, line, t, true, &level);
+}
+
+/* What L2's prefetchers make of a request from L1. */
+static void train_l2(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    const struct td_core_desc *desc = memory->desc;
+
+    if (desc->l2_stream) {
+        const struct td_prefetch_want want =
+            td_prefetch_stream(&memory->prefetch, line, desc->l2_stream, desc->l2_degree);
+        for (int i = 0; i < want.count; i++)
+            prefetch_l2(memory, want.line + (uint64_t)(int64_t)(i * want.step), t);
+    }
+    if (desc->l2_pair)
+        prefetch_l2(memory, line ^ 1, t);
+}
+
+static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
+                       enum td_level *level)
+{
+    int64_t start;
+    const int place = td_pool_find(&memory->l1d_fills, t, &start);
+    const int64_t ready = td_memory_from_l2(memory, line, start, level);
+    const uint32_t slot = td_cache_fill(&memory->l1d, line);
+
+    memory->l1d_fills.until[place] = ready;
+    memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched);
+    train_l2(memory, line, start);
+    return ready;
+}
+
+static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    int64_t start;
+    enum td_level level;
+
+    if (td_cache_holds(&memory->l1d, line))
+        return;
+    td_pool_find(&memory->l1d_fills, t, &start);
+    if (start > t + PREFETCH_PATIENCE)
+        return;
+    fill_l1(memory, line, t, true, &level);
+}
+
+/* The next lines of a rising stream, within the page. */
+static void stream_l1(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    for (int i = 1; i <= memory->desc->l1_stream; i++) {
+        const uint64_t next = line + (uint64_t)i;
+        if (next / TD_PAGE_LINES == line / TD_PAGE_LINES)
+            prefetch_l1(memory, next, t);
+    }
+}
+
+int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
+                          enum td_level *level)
+{
+    const int64_t pending = memory->l1d_pending[slot];
+    const int64_t ready = t + memory->desc->l1d_latency;
+
+    *level = TD_LEVEL_L1;
+    if (TD_PENDING_PREFETCHED(pending)) {
+        memory->l1d_pending[slot] = pending & ~INT64_C(1);
+        stream_l1(memory, line, t);
+    }
+    if (TD_PENDING_READY(pending) > ready) {
+        *level = TD_PENDING_LEVEL(pending);
+        return TD_PENDING_READY(pending);
+    }
+    memory->l1d_pending[slot] = 0;
+    return ready;
+}
+
+int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, bool store,
+                       enum td_level *level)
+{
+    memory->counts.l1d_misses++;
+    const int64_t ready = fill_l1(memory, line, t, false, level);
+    /* The line will be written back one day; that traffic is charged when it is fetched. */
+    if (store && *level == TD_LEVEL_DRAM)
+        td_lane_take(&memory->dram_lane, t, memory->desc->dram_write);
+    if (memory->desc->l1_stream && td_cache_holds(&memory->l1d, line - 1))
+        stream_l1(memory, line, t);
+    return ready;
+}
+
+void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
+{
+    const uint64_t page = address >> TD_PAGE_BITS;
+
+    /* Prefetches into L1 do not walk pages. */
+    if (page == memory->last_page || td_cache_holds(&memory->dtlb, page) ||
+        td_cache_holds(&memory->stlb, page))
+        prefetch_l1(memory, address >> TD_LINE_BITS, t);
+}
+
+int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first, uint64_t page,
+                            int64_t t)
+{
+    const struct td_core_desc *desc = memory->desc;
+    enum td_level level;
+    int64_t start;
+
+    if (td_cache_touch(first, page))
+        return 0;
+    if (td_cache_touch(&memory->stlb, page))
+        return desc->stlb_latency;
+    memory->counts.tlb_misses++;
+    const int place = td_pool_find(&memory->walks, t, &start);
+    const int64_t entry = td_memory_from_l2(memory, PAGE_TABLE_LINE + (page >> 3), start, &level);
+    const int64_t done = entry + desc->walk - desc->l2_latency;
+    memory->walks.until[place] = done;
+    return done - t;
+}
+
+void td_memory_warm(struct td_memory *memory, uint64_t address)
+{
+    const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
+
+    if (page != memory->last_page) {
+        memory->last_page = page;
+        if (!td_cache_touch(&memory->dtlb, page))
+            td_cache_touch(&memory->stlb, page);
+    }
+    const uint32_t slot = td_cache_find(&memory->l1d, line);
+    if (slot != TD_CACHE_MISS)
+        return;
+    memory->l1d_pending[td_cache_fill(&memory->l1d, line)] = 0;
+    td_memory_warm_l2(memory, line);
+}
+
+void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
+{
+    if (td_cache_find(&memory->l2, line) != TD_CACHE_MISS)
+        return;
+    memory->l2_pending[td_cache_fill(&memory->l2, line)] = 0;
+    td_llc_touch(memory->llc, line);
+}

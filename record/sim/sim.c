@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "record/sim/sim_priv.h"
+
+static const struct td_sim_column_info columns[TD_SIM_COLUMN_COUNT] = {
+#define X(symbol, column_name, column_node) \
+    [TD_SIM_COLUMN_##symbol] = {.name = (column_name), .node = TD_NODE_##column_node},
+    TD_SIM_COLUMNS(X)
+#undef X
+};
+
+const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column)
+{
+    return &columns[column];
+}
+
+struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
+{
+    struct td_sim *sim = td_xcalloc(1, sizeof(*sim));
+
+    sim->blocks = blocks;
+    sim->desc = td_blocks_desc(blocks);
+    td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
+    td_fetch_init(&sim->fetch, sim->desc);
+    td_bpred_init(&sim->bpred, sim->desc);
+    td_memory_init(&sim->memory, sim->desc, llc);
+    td_callstack_init(&sim->calls);
+    return sim;
+}
+
+void td_sim_free(struct td_sim *sim)
+{
+    if (!sim)
+        return;
+    td_callstack_release(&sim->calls);
+    td_memory_release(&sim->memory);
+    td_bpred_release(&sim->bpred);
+    td_fetch_release(&sim->fetch);
+    td_ledger_release(&sim->ledger);
+    free(sim->states);
+    free(sim);
+}
+
+static struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
+{
+    if (__builtin_expect(id >= sim->state_count, 0)) {
+        const size_t last = sim->last_state ? (size_t)(sim->last_state - sim->states) : 0;
+        size_t count = sim->state_count ? sim->state_count : 4096;
+        while (count <= id)
+            count *= 2;
+        sim->states = td_xrealloc(sim->states, count, sizeof(*sim->states));
+        memset(sim->states + sim->state_count, 0,
+               (count - sim->state_count) * sizeof(*sim->states));
+        sim->state_count = count;
+        if (sim->last_state)
+            sim->last_state = &sim->states[last];
+    }
+    return &sim->states[id];
+}
+
+/* A mispredicted branch: fetch restarts when it has executed. */
+static void mispredict(struct td_sim *sim, const struct td_block *block)
+{
+    const struct td_core_desc *desc = sim->desc;
+
+    sim->redirect = (struct td_redirect){.pending = true,
+                                         .cause = TD_CAUSE_MISPREDICT,
+                                         .row = sim->last_row + block->branch_insn,
+                                         .resolved = sim->branch_done,
+                                         .recovery = desc->refill - desc->resteer};
+    td_fetch_redirect(&sim->fetch, sim->branch_done, desc->refill);
+}
+
+/* Predicts the branch and says whether that was wrong. */
+static bool predict(struct td_sim *sim, const struct td_block *block, uint64_t next, bool taken)
+{
+    switch ((enum td_branch_kind)block->branch) {
+    case TD_BRANCH_CONDITIONAL:
+        return td_bpred_conditional(&sim->bpred, block->branch_pc, &sim->last_state->bias, taken);
+    case TD_BRANCH_JUMP:
+    case TD_BRANCH_CALL: td_bpred_direct(&sim->bpred, block->branch_pc); return false;
+    case TD_BRANCH_INDIRECT_JUMP:
+    case TD_BRANCH_INDIRECT_CALL: return td_bpred_indirect(&sim->bpred, block->branch_pc, next);
+    case TD_BRANCH_RETURN: return td_bpred_return(&sim->bpred, next);
+    case TD_BRANCH_NONE: break;
+    }
+    return false;
+}
+
+static bool is_call(const struct td_block *block)
+{
+    return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
+}
+
+static void follow_calls(struct td_sim *sim, const struct td_block *block)
+{
+    if (is_call(block)) {
+        td_bpred_call(&sim->bpred, block->end);
+        td_callstack_call(&sim->calls, sim->stack_place, block->end);
+    } else if (block->branch == TD_BRANCH_RETURN) {
+        td_callstack_return(&sim->calls, sim->stack_place);
+    }
+}
+
+/* A conditional branch that went neither way was not executed: a signal came before it. */
+static bool is_interrupted(const struct td_block *block, uint64_t next)
+{
+    return block->branch == TD_BRANCH_CONDITIONAL && next != block->end && next != block->target;
+}
+
+/* A target that the buffer has late, or not at all, costs the front end. */
+static void find_target(struct td_sim *sim, const struct td_block *block)
+{
+    if (block->branch == TD_BRANCH_RETURN)
+        return;
+    switch (td_bpred_target(&sim->bpred, block->branch_pc)) {
+    case TD_TARGET_KNOWN: return;
+    case TD_TARGET_LATE: td_fetch_delay(&sim->fetch, sim->desc->btb2_delay, false); return;
+    case TD_TARGET_UNKNOWN:
+        td_fetch_delay(&sim->fetch, sim->desc->unknown, true);
+        if (!sim->redirect.pending)
+            sim->redirect = (struct td_redirect){.pending = true,
+                                                 .cause = TD_CAUSE_RESTEER,
+                                                 .row = sim->last_row + block->branch_insn};
+        return;
+    }
+}
+
+/* Resolves the last block's branch, now that `next` is known. */
+static void resolve(struct td_sim *sim, uint64_t next)
+{
+    const struct td_block *block = sim->last;
+
+    if (!block || block->branch == TD_BRANCH_NONE || is_interrupted(block, next))
+        return;
+    const bool taken = block->branch != TD_BRANCH_CONDITIONAL || next != block->end;
+    if (predict(sim, block, next, taken)) {
+        mispredict(sim, block);
+        if (taken && block->branch != TD_BRANCH_RETURN)
+            td_bpred_target(&sim->bpred, block->branch_pc);
+    } else if (taken) {
+        find_target(sim, block);
+    }
+    if (taken)
+        td_fetch_taken(&sim->fetch, block->branch_pc, next,
+                       block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
+    follow_calls(sim, block);
+}
+
+/* The same, functional only. */
+static void resolve_warm(struct td_sim *sim, uint64_t next)
+{
+    const struct td_block *block = sim->last;
+
+    if (!block || block->branch == TD_BRANCH_NONE || is_interrupted(block, next))
+        return;
+    const bool taken = block->branch != TD_BRANCH_CONDITIONAL || next != block->end;
+    predict(sim, block, next, taken);
+    if (taken && block->branch != TD_BRANCH_RETURN)
+        td_bpred_target(&sim->bpred, block->branch_pc);
+    follow_calls(sim, block);
+}
+
+static bool is_next_round(const struct td_sim *sim, const struct td_block *block)
+{
+    return sim->last && sim->last->repeats && block->repeats && block->insn_count == 1 &&
+           block->pc == sim->last->branch_pc;
+}
+
+static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
+                                     struct td_block_state *state)
+{
+    if (!state->seen || state->node != sim->calls.node) {
+        state->account =
+            td_ledger_account(&sim->ledger, sim->calls.node, block->id, block->insn_count);
+        state->node = sim->calls.node;
+        state->seen = true;
+    }
+    return &sim->ledger.accounts[state->account];
+}
+
+static const uint64_t *run_exact(struct td_sim *sim, const struct td_block *block,
+                                 const uint64_t *words, const uint64_t *end)
+{
+    if (is_next_round(sim, block))
+        return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
+    resolve(sim, block->pc);
+    struct td_block_state *state = state_of(sim, block->id);
+    struct td_account *account = account_of(sim, block, state);
+    account->runs++;
+    sim->instructions += block->insn_count;
+    sim->last = block;
+    sim->last_state = state;
+    sim->last_row = account->row;
+    return td_execute_block(sim, block, state, account->row, words, end);
+}
+
+static const uint64_t *run_warm(struct td_sim *sim, const struct td_block *block,
+                                const uint64_t *words, const uint64_t *end)
+{
+    resolve_warm(sim, block->pc);
+    struct td_block_state *state = state_of(sim, block->id);
+    sim->warmed += block->insn_count;
+    sim->last = block;
+    sim->last_state = state;
+    if (state->epoch != sim->fetch.epoch) {
+        for (uint32_t i = 0; i < block->part_count; i++)
+            td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
+        state->epoch = sim->fetch.epoch;
+    }
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
+        td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+        sim->stack_place = TD_TRACE_ADDRESS(*words);
+    }
+    return words;
+}
+
+static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
+{
+    if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL)
+        sim->last = NULL;
+}
+
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    const uint64_t *end = words + count;
+
+    while (words < end) {
+        const uint64_t word = *words++;
+        if (!(word & TD_TRACE_BLOCK_BIT))
+            continue;
+        if (word & TD_TRACE_MARK_BIT) {
+            take_mark(sim, (enum td_trace_mark)(word & 0xff));
+            continue;
+        }
+        const struct td_block *block = td_blocks_get(sim->blocks, (uint32_t)word);
+        if (mode == TD_SIM_EXACT) {
+            words = run_exact(sim, block, words, end);
+        } else if (mode == TD_SIM_WARM) {
+            words = run_warm(sim, block, words, end);
+        } else {
+            sim->counted += block->insn_count;
+            sim->last = NULL;
+        }
+    }
+}
+
+void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
+{
+    *totals = (struct td_sim_totals){
+        .slots = td_core_slots(&sim->core),
+        .cycles = td_core_slots(&sim->core) / sim->core.width,
+        .instructions = sim->instructions,
+        .warmed = sim->warmed,
+        .counted = sim->counted,
+        .branches = sim->bpred.branches,
+        .mispredicts = sim->bpred.mispredicts,
+        .indirect_mispredicts = sim->bpred.indirect_mispredicts,
+        .unknown_targets = sim->bpred.unknown_targets,
+        .l1d_misses = sim->memory.counts.l1d_misses,
+        .l2_misses = sim->memory.counts.l2_misses,
+        .l3_misses = sim->memory.counts.l3_misses,
+        .tlb_misses = sim->memory.counts.tlb_misses,
+        .prefetches = sim->memory.counts.prefetches,
+        .l1i_misses = sim->fetch.l1i_misses,
+        .itlb_misses = sim->fetch.itlb_misses,
+        .machine_clears = sim->clears,
+        .truncated_calls = sim->calls.truncated,
+        .unmatched_returns = sim->calls.unmatched,
+    };
+}
+
+uint32_t td_sim_path_count(const struct td_sim *sim)
+{
+    return (uint32_t)sim->calls.node_count;
+}
+
+struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node)
+{
+    return (struct td_sim_path){.parent = sim->calls.nodes[node].parent,
+                                .call = sim->calls.nodes[node].call};
+}

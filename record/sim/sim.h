@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The modelled core, as its users see it: one td_sim a thread, fed with trace.h's words, and its
+ * results. Pure and deterministic: the same words give the same results.
+ *
+ *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
+ *   llc  = td_llc_new(&desc)         once a process
+ *   sim  = td_sim_new(blocks, llc)     once a thread
+ *   td_sim_run(sim, words, count, TD_SIM_EXACT)     for each batch
+ *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
+ */
+#ifndef TD_RECORD_SIM_SIM_H
+#define TD_RECORD_SIM_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/sim/causes.h"
+#include "record/sim/blocks.h"
+#include "record/sim/llc.h"
+#include "record/sim/trace.h"
+
+struct td_sim;
+
+enum td_sim_mode {
+    TD_SIM_EXACT, /* every slot */
+    TD_SIM_WARM,  /* caches, TLBs and predictors only: no time passes, nothing is charged */
+    TD_SIM_COUNT, /* instructions only */
+};
+
+/* The columns of a tally; those with a node are leaves of the tree, so parents are sums.
+ * X(symbol, name, node) */
+#define TD_SIM_COLUMNS(X)                                   \
+    X(CYCLES, "cycles", NONE)                               \
+    X(INSTRUCTIONS, "instructions", NONE)                   \
+    X(LIGHT, "light_operations", LIGHT_OPERATIONS)          \
+    X(HEAVY, "heavy_operations", HEAVY_OPERATIONS)          \
+    X(MISPREDICT, "branch_mispredicts", BRANCH_MISPREDICTS) \
+    X(CLEAR, "machine_clears", MACHINE_CLEARS)              \
+    X(ICACHE, "icache_misses", ICACHE_MISSES)               \
+    X(ITLB, "itlb_misses", ITLB_MISSES)                     \
+    X(RESTEER, "branch_resteers", BRANCH_RESTEERS)          \
+    X(FETCH, "fetch_bandwidth", FETCH_BANDWIDTH)            \
+    X(L1, "l1_bound", L1_BOUND)                             \
+    X(L2, "l2_bound", L2_BOUND)                             \
+    X(L3, "l3_bound", L3_BOUND)                             \
+    X(DRAM, "dram_bound", DRAM_BOUND)                       \
+    X(STORE, "store_bound", STORE_BOUND)                    \
+    X(DIVIDER, "divider", DIVIDER)                          \
+    X(PORTS, "ports_utilization", PORTS_UTILIZATION)
+
+enum td_sim_column {
+#define X(symbol, name, node) TD_SIM_COLUMN_##symbol,
+    TD_SIM_COLUMNS(X)
+#undef X
+        TD_SIM_COLUMN_COUNT
+};
+
+struct td_sim_column_info {
+    const char *name;
+    enum td_tma_node node; /* TD_NODE_NONE: cycles, instructions */
+};
+const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column);
+
+/* `blocks` and `llc` are borrowed for the sim's life; the sim belongs to one thread at a time. */
+struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
+void td_sim_free(struct td_sim *sim); /* NULL is allowed */
+
+/* Takes a batch: whole blocks, beginning with a block or mark word. */
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
+
+struct td_sim_totals {
+    uint64_t slots;           /* = cycles * width of the exact parts: retired + lost */
+    uint64_t cycles;          /* slots / width */
+    uint64_t instructions;    /* of the exact parts */
+    uint64_t warmed, counted; /* instructions of the other modes */
+    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
+    uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
+    uint64_t l1i_misses, itlb_misses, machine_clears;
+    uint64_t truncated_calls, unmatched_returns;
+};
+void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
+
+/* One instruction on one call path. The slots of a tally are the sum of its columns with a node;
+ * over all tallies they are td_sim_totals.slots, and cycles and instructions the totals too. */
+struct td_sim_tally {
+    uint32_t path; /* node of td_sim_path; 0: no caller known */
+    uint64_t pc;
+    uint64_t runs; /* times executed */
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+};
+typedef void td_sim_tally_fn(void *ctx, const struct td_sim_tally *tally);
+/* Calls `fn` for each (path, pc) that ran, in the order of their first run; a pc in several blocks
+ * comes once. */
+void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx);
+
+/* The paths: node 0 is the root; parents have lower numbers than their children. */
+struct td_sim_path {
+    uint32_t parent;
+    uint64_t call; /* the last byte of the call instruction */
+};
+uint32_t td_sim_path_count(const struct td_sim *sim);
+struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node);
+
+#endif

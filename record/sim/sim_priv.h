@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of one thread's model, for the files of this folder that drive them. */
+#ifndef TD_RECORD_SIM_SIM_PRIV_H
+#define TD_RECORD_SIM_SIM_PRIV_H
+
+#include "record/sim/bpred.h"
+#include "record/sim/callstack.h"
+#include "record/sim/charge.h"
+#include "record/sim/core.h"
+#include "record/sim/fetch.h"
+#include "record/sim/memory.h"
+#include "record/sim/sim.h"
+#include "record/sim/stores.h"
+
+/* What one thread knows of a block. */
+struct td_block_state {
+    uint32_t account, node; /* the account last used, and its path; valid when `seen` */
+    uint32_t epoch;         /* fetch->epoch when all of it was found in the caches */
+    uint8_t bias;           /* enum td_bias of its conditional branch */
+    bool seen;
+};
+
+/* A machine clear or mispredict whose consequence for fetch is still to come. */
+struct td_redirect {
+    bool pending;
+    enum td_cause cause;
+    uint32_t row;     /* the instruction to blame */
+    int64_t resolved; /* cycle */
+    int recovery;     /* cycles after it that count as `cause`; the rest is resteer */
+};
+
+struct td_sim {
+    const struct td_blocks *blocks;
+    const struct td_core_desc *desc;
+    struct td_block_state *states; /* by block */
+    size_t state_count;
+    const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
+    struct td_block_state *last_state;
+    uint32_t last_row;
+    int64_t branch_done;  /* cycle in which its branch was executed */
+    uint64_t stack_place; /* where its call put, or its return found, the return address */
+    struct td_redirect redirect;
+    uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
+    uint32_t string_bytes;
+    uint64_t instructions, warmed, counted, clears;
+    struct td_ledger ledger;
+    struct td_core core;
+    struct td_fetch fetch;
+    struct td_bpred bpred;
+    struct td_memory memory;
+    struct td_stores stores;
+    struct td_callstack calls;
+};
+
+/* Runs the body of a block in its account's rows. `words` are what follows its block word; returns
+ * the first that is not an access of it. */
+const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *block,
+                                 struct td_block_state *state, uint32_t row, const uint64_t *words,
+                                 const uint64_t *end);
+/* One more round of a repeated string instruction, blamed on `row`. */
+const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
+                                  const uint64_t *end);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store buffer: what stores wait for their place in L1, and what a load finds among them. Kept
+ * by 8-byte words in a table of 4096 bytes, so that stores 4096 bytes apart meet in it as they do
+ * in the hardware's first comparison.
+ */
+#ifndef TD_RECORD_SIM_STORES_H
+#define TD_RECORD_SIM_STORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_STORE_WORDS      512
+#define TD_STORE_BUFFER_MAX 256
+#define TD_ORDER_ENTRIES    1024 /* loads whose wish to run early has failed before */
+
+struct td_store_word {
+    uint64_t word;   /* address / 8 */
+    int64_t data;    /* cycle in which the bytes are known */
+    int64_t address; /* cycle in which the address is known */
+    int64_t commit;  /* cycle in which L1 has them */
+    uint8_t bytes;   /* which of the 8 */
+};
+
+struct td_stores {
+    struct td_store_word words[TD_STORE_WORDS];
+    int64_t commit[TD_STORE_BUFFER_MAX]; /* by store, in order */
+    int64_t retired[TD_STORE_BUFFER_MAX];
+    uint32_t cell[TD_STORE_BUFFER_MAX]; /* whom to blame when it holds up the buffer */
+    uint64_t count;
+    int64_t last_commit;
+    uint64_t last_line;
+    uint8_t waits[TD_ORDER_ENTRIES]; /* the load at this hash waits for older stores */
+};
+
+/* Which of a word's 8 bytes [address, address + size) covers. */
+static inline uint8_t td_store_bytes(uint64_t address, uint32_t size)
+{
+    const uint32_t offset = address & 7;
+    const uint32_t count = size + offset > 8 ? 8 - offset : size;
+    return (uint8_t)(((1U << count) - 1) << offset);
+}
+
+static inline struct td_store_word *td_stores_word(struct td_stores *stores, uint64_t address)
+{
+    return &stores->words[address >> 3 & (TD_STORE_WORDS - 1)];
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stream from a producer (QEMU's plugin, a test, another emulator) to the model: one array of
+ * words a thread. A block word says which block of code begins; the access words after it say what
+ * its instructions loaded and stored, in program order. The outcome of a block's last branch is
+ * the block that follows. A batch begins with a block or mark word and ends before one.
+ */
+#ifndef TD_RECORD_SIM_TRACE_H
+#define TD_RECORD_SIM_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * bit 63        1: a block or mark word, 0: an access
+ * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define)
+ * mark          bit 62 set; bits 0-7 enum td_trace_mark
+ * access        bits 0-47 the address, 48-58 the instruction's index in the block, 59 set for a
+ *               store, 60-62 log2 of its bytes (an access of 16 or 32 bytes may also come as
+ *               several of 8 in rising order)
+ */
+#define TD_TRACE_BLOCK_BIT  (UINT64_C(1) << 63)
+#define TD_TRACE_MARK_BIT   (UINT64_C(1) << 62)
+#define TD_TRACE_STORE_BIT  (UINT64_C(1) << 59)
+#define TD_TRACE_INSNS_MAX  2048
+#define TD_TRACE_ADDRESS(w) ((w) & ((UINT64_C(1) << 48) - 1))
+/* Instruction and direction of an access, to compare with td_trace_key. */
+#define TD_TRACE_KEY(w)   ((uint32_t)((w) >> 48) & 0xfff)
+#define TD_TRACE_BYTES(w) (1U << (((w) >> 60) & 7))
+
+enum td_trace_mark {
+    TD_TRACE_GAP = 1,    /* what ran between is not in the stream: forget what was in flight */
+    TD_TRACE_SIGNAL = 2, /* the next block is a signal handler's, entered from anywhere */
+};
+
+static inline uint64_t td_trace_block(uint32_t id)
+{
+    return TD_TRACE_BLOCK_BIT | id;
+}
+
+static inline uint64_t td_trace_mark(enum td_trace_mark mark)
+{
+    return TD_TRACE_BLOCK_BIT | TD_TRACE_MARK_BIT | (uint64_t)mark;
+}
+
+static inline uint32_t td_trace_key(uint32_t insn, bool store)
+{
+    return insn | (store ? 1U << 11 : 0);
+}
+
+static inline uint64_t td_trace_access(uint32_t insn, bool store, uint32_t log2_bytes,
+                                       uint64_t address)
+{
+    return TD_TRACE_ADDRESS(address) | (uint64_t)td_trace_key(insn, store) << 48 |
+           (uint64_t)log2_bytes << 60;
+}
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules that move a slot, each with a stream of a few instructions and a known answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "record/sim/charge.h"
+#include "record/sim/sim.h"
+
+/* A producer in the hand: blocks are laid out by the test, words are collected. */
+struct rig {
+    struct td_core_desc desc;
+    struct td_blocks *blocks;
+    struct td_llc *llc;
+    struct td_sim *sim;
+    uint64_t *words;
+    size_t count, cap;
+};
+
+static void rig_open(struct rig *rig, const char *core)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    *rig = (struct rig){.words = NULL};
+    assert_int_equal(td_core_desc_builtin(&rig->desc, core, &err), TD_OK);
+    rig->blocks = td_blocks_new(&rig->desc);
+    rig->llc = td_llc_new(&rig->desc);
+    rig->sim = td_sim_new(rig->blocks, rig->llc);
+}
+
+static void rig_close(struct rig *rig)
+{
+    td_sim_free(rig->sim);
+    td_llc_free(rig->llc);
+    td_blocks_free(rig->blocks);
+    free(rig->words);
+}
+
+static void rig_word(struct rig *rig, uint64_t word)
+{
+    rig->words = td_grow(rig->words, &rig->cap, rig->count + 1, sizeof(*rig->words));
+    rig->words[rig->count++] = word;
+}
+
+static void rig_run(struct rig *rig)
+{
+    td_sim_run(rig->sim, rig->words, rig->count, TD_SIM_EXACT);
+    rig->count = 0;
+}
+
+/* Defines a block from instructions given as "length bytes..." in one array ended by length 0. */
+static uint32_t rig_block(struct rig *rig, uint64_t pc, const uint8_t *code)
+{
+    uint8_t bytes[1024], lengths[256];
+    uint32_t count = 0;
+    size_t at = 0;
+
+    for (; *code; code += *code + 1) {
+        memcpy(bytes + at, code + 1, *code);
+        lengths[count++] = *code;
+        at += *code;
+    }
+    return td_blocks_define(rig->blocks, pc, bytes, lengths, count);
+}
+
+struct sums {
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+    uint64_t slots, worst; /* `worst`: the most slots of one instruction, and where */
+    uint64_t worst_pc;
+    uint32_t paths; /* the highest path seen */
+};
+
+static void add_tally(void *ctx, const struct td_sim_tally *tally)
+{
+    struct sums *sums = ctx;
+    uint64_t slots = 0;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        sums->values[c] += tally->values[c];
+        if (td_sim_column_info((enum td_sim_column)c)->node != TD_NODE_NONE)
+            slots += tally->values[c];
+    }
+    sums->slots += slots;
+    if (slots > sums->worst) {
+        sums->worst = slots;
+        sums->worst_pc = tally->pc;
+    }
+    if (tally->path > sums->paths)
+        sums->paths = tally->path;
+}
+
+static void print_sums(const struct sums *sums)
+{
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        print_message("%s %llu ", td_sim_column_info((enum td_sim_column)c)->name,
+                      (unsigned long long)sums->values[c]);
+    print_message("worst %llx\n", (unsigned long long)sums->worst_pc);
+}
+
+/* Sums up, and checks what must always hold: retired + lost = slots, and the totals. */
+static struct sums rig_sums(struct rig *rig)
+{
+    struct sums sums = {.slots = 0};
+    struct td_sim_totals totals;
+
+    rig_run(rig);
+    td_sim_each_tally(rig->sim, add_tally, &sums);
+    td_sim_totals(rig->sim, &totals);
+    print_sums(&sums); /* shown by ctest when a check fails */
+    assert_int_equal(sums.slots, totals.slots);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_CYCLES], totals.cycles);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], totals.instructions);
+    return sums;
+}
+
+static double share(const struct sums *sums, enum td_sim_column column)
+{
+    return (double)sums->values[column] / (double)sums->slots;
+}
+
+static void repeat(struct rig *rig, uint32_t block, int times)
+{
+    for (int i = 0; i < times; i++)
+        rig_word(rig, td_trace_block(block));
+}
+
+#define MANY 20000
+
+/* 12 adds of a register each, dec, jnz: what is left is retiring. */
+static const uint8_t adds[] = {
+    4,    0x48, 0x83, 0xc0, 1,    4,    0x48, 0x83, 0xc3, 1,    4,    0x48, 0x83, 0xc1, 1,    4,
+    0x48, 0x83, 0xc6, 1,    4,    0x48, 0x83, 0xc7, 1,    4,    0x49, 0x83, 0xc0, 1,    4,    0x49,
+    0x83, 0xc1, 1,    4,    0x49, 0x83, 0xc2, 1,    3,    0x48, 0xff, 0xca, 2,    0x75, 0xdb, 0};
+
+static void adds_retire(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.9);
+    /* Eight adds and a fused pair: nine slots a round, ten instructions. */
+    assert_int_equal(sums.values[TD_SIM_COLUMN_LIGHT], 9 * MANY);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], 10 * MANY);
+    rig_close(&rig);
+}
+
+static void multiply_chain_is_core_bound(void **state)
+{
+    (void)state;
+    /* imul rax,rax; jmp back */
+    static const uint8_t code[] = {4, 0x48, 0x0f, 0xaf, 0xc0, 2, 0xeb, 0xfa, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    repeat(&rig, rig_block(&rig, 0x1000, code), MANY);
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.75);
+    assert_int_equal(sums.worst_pc, 0x1000);
+    /* Three cycles a link. */
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES], 3 * MANY - 600, 3 * MANY + 600);
+    rig_close(&rig);
+}
+
+static void divides_wait_for_the_divider(void **state)
+{
+    (void)state;
+    /* div rcx; jmp back */
+    static const uint8_t code[] = {3, 0x48, 0xf7, 0xf1, 2, 0xeb, 0xfb, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    repeat(&rig, rig_block(&rig, 0x1000, code), MANY);
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_DIVIDER) > 0.6);
+    assert_true(sums.values[TD_SIM_COLUMN_HEAVY] ==
+                (uint64_t)rig.desc.ops[TD_OP_DIV64].slots * MANY);
+    assert_int_equal(sums.worst_pc, 0x1000);
+    rig_close(&rig);
+}
+
+/* mov rdx,[rdx]; jmp back: addresses from a fixed walk over `lines` lines. */
+static struct sums chase(struct rig *rig, uint64_t lines, int steps)
+{
+    static const uint8_t code[] = {3, 0x48, 0x8b, 0x12, 2, 0xeb, 0xfb, 0};
+    rig_open(rig, "golden-cove");
+    const uint32_t block = rig_block(rig, 0x1000, code);
+    uint64_t at = 1;
+
+    for (int i = 0; i < steps; i++) {
+        at = (at * 1664525 + 1013904223) % lines;
+        rig_word(rig, td_trace_block(block));
+        rig_word(rig, td_trace_access(0, false, 3, 0x10000000 + at * 64));
+    }
+    return rig_sums(rig);
+}
+
+static void chases_wait_for_their_level(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct sums sums = chase(&rig, 256, 10 * MANY);
+    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / (10 * MANY), 5, 6);
+    rig_close(&rig);
+    sums = chase(&rig, 8192, 10 * MANY);
+    assert_true(share(&sums, TD_SIM_COLUMN_L2) > 0.5);
+    rig_close(&rig);
+    sums = chase(&rig, 1 << 24, MANY);
+    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.9);
+    assert_int_equal(sums.worst_pc, 0x1000);
+    rig_close(&rig);
+}
+
+/* add [rdi],rax; jmp back, one address: each load takes what the store before left. */
+static void forwarding_is_l1_bound(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {3, 0x48, 0x01, 0x07, 2, 0xeb, 0xfb, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    const uint32_t block = rig_block(&rig, 0x1000, code);
+    for (int i = 0; i < MANY; i++) {
+        rig_word(&rig, td_trace_block(block));
+        rig_word(&rig, td_trace_access(0, false, 3, 0x20000));
+        rig_word(&rig, td_trace_access(0, true, 3, 0x20000));
+    }
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    const uint64_t round = (uint64_t)rig.desc.forward + 1;
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / MANY, round - 1, round + 1);
+    rig_close(&rig);
+}
+
+/* A store a line, to lines never seen: the buffer fills behind the fetch of lines to own. */
+static void stores_fill_their_buffer(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {3, 0x48, 0x89, 0x07, 2, 0xeb, 0xfb, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    const uint32_t block = rig_block(&rig, 0x1000, code);
+    for (int i = 0; i < MANY; i++) {
+        rig_word(&rig, td_trace_block(block));
+        rig_word(&rig, td_trace_access(0, true, 3, (0x1000000 + (uint64_t)i * 0x40040)));
+    }
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.8);
+    assert_int_equal(sums.worst_pc, 0x1000);
+    rig_close(&rig);
+}
+
+/* test al,al; jz over a block that only falls through: random outcomes are mispredicted. */
+static void random_branches_are_bad_speculation(void **state)
+{
+    (void)state;
+    static const uint8_t test[] = {2, 0x84, 0xc0, 2, 0x74, 0x04, 0};
+    static const uint8_t body[] = {4, 0x48, 0x83, 0xc3, 1, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf6, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    const uint32_t a = rig_block(&rig, 0x1000, test), b = rig_block(&rig, 0x1004, body),
+                   c = rig_block(&rig, 0x1008, back);
+    uint64_t random = 88172645463325252ULL;
+    for (int i = 0; i < MANY; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        rig_word(&rig, td_trace_block(a));
+        if (random & 1)
+            rig_word(&rig, td_trace_block(b));
+        rig_word(&rig, td_trace_block(c));
+    }
+    const struct sums sums = rig_sums(&rig);
+    const double bad = share(&sums, TD_SIM_COLUMN_MISPREDICT);
+    assert_true(bad > 0.4);
+    assert_true(bad + share(&sums, TD_SIM_COLUMN_RESTEER) > 0.75);
+    assert_int_equal(sums.worst_pc, 0x1002);
+    rig_close(&rig);
+}
+
+/* Megabytes of straight code: nothing but instruction cache misses. */
+static void straight_code_misses_the_icache(void **state)
+{
+    (void)state;
+    static const uint8_t body[] = {4,    0x48, 0x83, 0xc3, 1, 4,    0x48, 0x83, 0xc1, 1, 4,
+                                   0x48, 0x83, 0xc0, 1,    4, 0x48, 0x83, 0xc6, 1,    0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t pc = 0; pc < 4 << 20; pc += 16)
+            rig_word(&rig, td_trace_block(rig_block(&rig, 0x400000 + pc, body)));
+    }
+    const struct sums sums = rig_sums(&rig);
+    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) > 0.5);
+    rig_close(&rig);
+}
+
+/* A load that passes a store to its own address, whose address comes late, clears once. */
+static void early_load_clears_once(void **state)
+{
+    (void)state;
+    /* imul rdi,rdi; imul rdi,rdi; mov [rdi],rax; mov rcx,[rsi]; jmp back */
+    static const uint8_t code[] = {4,    0x48, 0x0f, 0xaf, 0xff, 4,    0x48, 0x0f, 0xaf, 0xff, 3,
+                                   0x48, 0x89, 0x07, 3,    0x48, 0x8b, 0x0e, 2,    0xeb, 0xf0, 0};
+    struct rig rig;
+    struct td_sim_totals totals;
+    rig_open(&rig, "golden-cove");
+    const uint32_t block = rig_block(&rig, 0x1000, code);
+    for (int i = 0; i < 100; i++) {
+        rig_word(&rig, td_trace_block(block));
+        rig_word(&rig, td_trace_access(2, true, 3, 0x30000));
+        rig_word(&rig, td_trace_access(3, false, 3, 0x30000));
+    }
+    const struct sums sums = rig_sums(&rig);
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.machine_clears, 1);
+    assert_true(sums.values[TD_SIM_COLUMN_CLEAR] > 0);
+    rig_close(&rig);
+}
+
+/* call +0 ... ret: instructions of the callee hang on the call. */
+static void calls_make_paths(void **state)
+{
+    (void)state;
+    static const uint8_t call[] = {5, 0xe8, 0xfb, 0x0f, 0, 0, 0};
+    static const uint8_t callee[] = {4, 0x48, 0x83, 0xc3, 1, 1, 0xc3, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf9, 0};
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    const uint32_t a = rig_block(&rig, 0x1000, call), b = rig_block(&rig, 0x2000, callee),
+                   c = rig_block(&rig, 0x1005, back);
+    for (int i = 0; i < 100; i++) {
+        rig_word(&rig, td_trace_block(a));
+        rig_word(&rig, td_trace_access(0, true, 3, 0x7fff0000));
+        rig_word(&rig, td_trace_block(b));
+        rig_word(&rig, td_trace_access(1, false, 3, 0x7fff0000));
+        rig_word(&rig, td_trace_block(c));
+    }
+    const struct sums sums = rig_sums(&rig);
+    assert_int_equal(sums.paths, 1);
+    assert_int_equal(td_sim_path_count(rig.sim), 2);
+    assert_int_equal(td_sim_path(rig.sim, 1).call, 0x1004);
+    assert_int_equal(td_sim_path(rig.sim, 1).parent, 0);
+    rig_close(&rig);
+}
+
+/* The same words in batches of any size give the same numbers. */
+static void batches_do_not_matter(void **state)
+{
+    (void)state;
+    struct rig one, many;
+    rig_open(&one, "zen4");
+    rig_open(&many, "zen4");
+    const uint32_t block = rig_block(&one, 0x1000, adds);
+    rig_block(&many, 0x1000, adds);
+    repeat(&one, block, 1000);
+    for (int i = 0; i < 1000; i++) {
+        repeat(&many, block, 1);
+        rig_run(&many);
+    }
+    const struct sums a = rig_sums(&one), b = rig_sums(&many);
+    assert_memory_equal(&a, &b, sizeof(a));
+    rig_close(&one);
+    rig_close(&many);
+}
+
+/* Counters of 32 bits carry on. */
+static void ledger_carries(void **state)
+{
+    (void)state;
+    struct td_ledger ledger = {.accounts = NULL};
+    const uint32_t account = td_ledger_account(&ledger, 3, 4, 2);
+    const uint32_t row = ledger.accounts[account].row;
+
+    for (int i = 0; i < 5; i++)
+        td_ledger_charge(&ledger, td_ledger_cell(row + 1, TD_CAUSE_DRAM), UINT32_MAX);
+    assert_true(td_ledger_lost(&ledger, row + 1, TD_CAUSE_DRAM) == 5ULL * UINT32_MAX);
+    assert_true(td_ledger_lost(&ledger, row, TD_CAUSE_DRAM) == 0);
+    assert_int_equal(td_ledger_account(&ledger, 3, 4, 2), account);
+    td_ledger_release(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds_retire),
+        cmocka_unit_test(multiply_chain_is_core_bound),
+        cmocka_unit_test(divides_wait_for_the_divider),
+        cmocka_unit_test(chases_wait_for_their_level),
+        cmocka_unit_test(forwarding_is_l1_bound),
+        cmocka_unit_test(stores_fill_their_buffer),
+        cmocka_unit_test(random_branches_are_bad_speculation),
+        cmocka_unit_test(straight_code_misses_the_icache),
+        cmocka_unit_test(early_load_clears_once),
+        cmocka_unit_test(calls_make_paths),
+        cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(ledger_carries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

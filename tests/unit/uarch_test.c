@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "formats/uarch_core.h"
+
+static void sections_and_words(void **state)
+{
+    (void)state;
+    static const char text[] = "# head\n[a]\nkey  1 two # rest\n\n[b]\nx\n";
+    struct td_uarch *uarch = NULL;
+    struct td_err err = TD_ERR_INIT;
+
+    assert_int_equal(td_uarch_parse(&uarch, text, strlen(text), &err), TD_OK);
+    const struct td_uarch_section *a = td_uarch_section(uarch, "a");
+    assert_non_null(a);
+    assert_int_equal(a->line_count, 1);
+    const struct td_uarch_line *line = td_uarch_find(a, "key");
+    assert_non_null(line);
+    assert_int_equal(line->word_count, 3);
+    assert_string_equal(line->words[2], "two");
+    assert_int_equal(line->number, 3);
+    assert_null(td_uarch_find(a, "x"));
+    assert_non_null(td_uarch_section(uarch, "b"));
+    assert_null(td_uarch_section(uarch, "c"));
+    td_uarch_free(uarch);
+}
+
+static void damaged_text_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"key 1\n", "[a\nx\n", "[a] b\n", "[a]\n[a]\n", "[]\n"};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
+        struct td_uarch *uarch = NULL;
+        struct td_err err = TD_ERR_INIT;
+        assert_int_equal(td_uarch_parse(&uarch, texts[i], strlen(texts[i]), &err), TD_EFORMAT);
+        assert_null(uarch);
+        assert_non_null(strstr(err.text, "line "));
+    }
+}
+
+static void every_builtin_core_reads(void **state)
+{
+    (void)state;
+    size_t count = 0;
+
+    for (; td_uarch_builtin_at(count); count++) {
+        struct td_core_desc desc;
+        struct td_err err = TD_ERR_INIT;
+        const struct td_uarch_builtin *builtin = td_uarch_builtin_at(count);
+        struct td_uarch *uarch = NULL;
+        assert_int_equal(td_uarch_parse(&uarch, builtin->text, builtin->size, &err), TD_OK);
+        if (td_uarch_section(uarch, "pipeline")) {
+            assert_int_equal(td_core_desc_builtin(&desc, builtin->name, &err), TD_OK);
+            assert_string_equal(desc.name, builtin->name);
+        }
+        td_uarch_free(uarch);
+    }
+    assert_true(count >= 3);
+    struct td_core_desc desc;
+    struct td_err err = TD_ERR_INIT;
+    assert_int_equal(td_core_desc_builtin(&desc, "pentium", &err), TD_ENOENT);
+    assert_non_null(strstr(err.text, "zen4"));
+}
+
+/* Each line of a good description left out, and each number made too large: an error each time,
+ * or a description that is sound. */
+static void damaged_cores_are_refused(void **state)
+{
+    (void)state;
+    const struct td_uarch_builtin *builtin = td_uarch_builtin("zen4");
+    char *text = td_xalloc(builtin->size);
+    size_t refused = 0;
+
+    for (size_t at = 0; at < builtin->size;) {
+        const char *end = memchr(builtin->text + at, '\n', builtin->size - at);
+        const size_t len = (size_t)(end - (builtin->text + at)) + 1;
+        struct td_uarch *uarch = NULL;
+        struct td_core_desc desc;
+        memcpy(text, builtin->text, at);
+        memcpy(text + at, builtin->text + at + len, builtin->size - at - len);
+        if (td_uarch_parse(&uarch, text, builtin->size - len, NULL) == TD_OK)
+            refused += td_core_desc_read(&desc, uarch, NULL) != TD_OK;
+        td_uarch_free(uarch);
+        at += len;
+    }
+    assert_true(refused > 150);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sections_and_words),
+        cmocka_unit_test(damaged_text_is_refused),
+        cmocka_unit_test(every_builtin_core_reads),
+        cmocka_unit_test(damaged_cores_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
