@@ -289,7 +289,7 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     int rc = load(session, needs, &err);
     if (rc < 0)
         goto out;
-    if (session->status.damaged)
+    if (session->status.damage.code != TD_OK)
         td_complain("%s: %s", opts->input ? opts->input : DEFAULT_INPUT,
                     session->status.damage.text);
     if (symbolize(session, needs, &err) < 0)
