@@ -46,13 +46,14 @@ static uint32_t escaped(struct fold *fold, const char *name)
         if (used + 4 >= sizeof(buf))
             break;
         if (n > 1) {
-            const bool c1 = name[i] == '\xc2' && (unsigned char)name[i + 1] < 0xa0;
+            char safe[16];
+            const bool harmless = td_text_safe(safe, sizeof(safe), name + i, n) == n;
 
-            if (c1)
-                buf[used++] = '?';
-            else
+            if (harmless)
                 memcpy(buf + used, name + i, n);
-            used += c1 ? 0 : n;
+            else
+                buf[used] = '?';
+            used += harmless ? n : 1;
             i += n;
             continue;
         }

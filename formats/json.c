@@ -13,15 +13,24 @@ struct td_json td_json_init(FILE *out, unsigned lines_to)
     return (struct td_json){.out = out, .depth = 0, .lines_to = lines_to};
 }
 
-/* RFC 8259 section 7; also what would end a line in JavaScript, and DEL and C1, which terminals
- * obey. */
+/* RFC 8259 section 7; also what a terminal obeys: DEL, C1, bidirectional controls, separators.
+ * Those are of at most three bytes. */
 static bool needs_escape(const unsigned char *u, unsigned len)
 {
+    char safe[16];
+
     if (len == 1)
         return u[0] < 0x20 || u[0] == '"' || u[0] == '\\' || u[0] == 0x7f;
+    return td_text_safe(safe, sizeof(safe), (const char *)u, len) != len;
+}
+
+static unsigned code_point(const unsigned char *u, unsigned len)
+{
+    if (len == 1)
+        return u[0];
     if (len == 2)
-        return u[0] == 0xc2 && u[1] < 0xa0;
-    return len == 3 && u[0] == 0xe2 && u[1] == 0x80 && (u[2] == 0xa8 || u[2] == 0xa9);
+        return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
+    return (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
 }
 
 static void write_escape(FILE *out, const unsigned char *u, unsigned len)
@@ -32,12 +41,8 @@ static void write_escape(FILE *out, const unsigned char *u, unsigned len)
         fputs("\\n", out);
     else if (len == 1 && u[0] == '\t')
         fputs("\\t", out);
-    else if (len == 1)
-        fprintf(out, "\\u%04x", u[0]);
-    else if (len == 2)
-        fprintf(out, "\\u%04x", u[1]);
     else
-        fprintf(out, "\\u20%02x", u[2] == 0xa8 ? 0x28 : 0x29);
+        fprintf(out, "\\u%04x", code_point(u, len));
 }
 
 static void write_text(FILE *out, const char *s, size_t len)

@@ -7,6 +7,7 @@ static void add_columns(struct td_table *table)
     td_table_add_nodes(table, 1);
     td_table_add(table, &td_field_place, table->rows->primary);
     td_table_add(table, &td_field_name, table->rows->primary);
+    td_table_add(table, &td_field_others, table->rows->primary);
 }
 
 static const struct td_table_cmd lines = {

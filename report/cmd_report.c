@@ -31,6 +31,18 @@ static void heading(const struct td_style *style, const char *text)
     fputc('\n', style->out);
 }
 
+/* "Hot lines, by modelled slots": never a modelled number without the word. */
+static void print_title(const struct td_session *session, const char *what)
+{
+    const struct td_measure *measure = session->measure;
+    char *title =
+        td_xasprintf("%s, by %s%s", what, td_measure_is_modelled(measure) ? "modelled " : "",
+                     td_metric_heading(measure, td_measure_primary(measure)));
+
+    heading(&session->style, title);
+    free(title);
+}
+
 /* How much of the whole the rows above cover. */
 static void print_rest(const struct td_style *style, const struct td_cut *cut, const char *noun,
                        const char *command)
@@ -44,15 +56,6 @@ static void print_rest(const struct td_style *style, const struct td_cut *cut, c
             td_style_ellipsis(style), td_format_count(count, sizeof(count), cut->dropped), noun,
             100 * cut->dropped_share, command);
     td_style_end(style, TD_TONE_DIM);
-}
-
-static bool has_any_line(const struct td_rows *rows)
-{
-    for (size_t i = 0; i < rows->len; i++) {
-        if (rows->at[i].line != 0)
-            return true;
-    }
-    return false;
 }
 
 /* Rows without a line are in the head's coverage and in the notes, not in the table of lines. */
@@ -73,7 +76,7 @@ static void print_functions(const struct td_session *session, struct td_rows *ro
     const struct td_cut cut = td_rows_cut(rows, rows->primary, limit, o->rows);
     struct td_table table = td_table_of(rows, rows->len, 2);
 
-    heading(&session->style, "Hot functions");
+    print_title(session, "Hot functions");
     td_table_add_cost(&table);
     td_table_add_nodes(&table, 1);
     td_table_add(&table, &td_field_name, rows->primary);
@@ -87,16 +90,17 @@ static void print_lines(const struct td_session *session, const struct report_op
     struct td_rows rows;
 
     td_rows_init(&rows, session->measure, TD_ROWS_LINES, session->opts->no_inline);
-    if (has_any_line(&rows)) {
-        drop_lineless(&rows);
-        const struct td_cut cut = td_rows_cut(&rows, rows.primary, limit, o->rows);
+    drop_lineless(&rows);
+    const struct td_cut cut = td_rows_cut(&rows, rows.primary, limit, o->rows);
+    if (rows.len > 0) {
         struct td_table table = td_table_of(&rows, rows.len, 2);
 
-        heading(&session->style, "Hot lines");
+        print_title(session, "Hot lines");
         td_table_add_cost(&table);
         td_table_add_nodes(&table, 1);
         td_table_add(&table, &td_field_place, rows.primary);
         td_table_add(&table, &td_field_name, rows.primary);
+        td_table_add(&table, &td_field_others, rows.primary);
         td_table_print(&table, &session->style);
         print_rest(&session->style, &cut, "lines", "lines");
     }
@@ -113,7 +117,8 @@ static void print_category(const struct td_session *session, const struct td_tre
     td_rows_sort(&rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = metric});
     td_rows_cut(&rows, metric, 1, CATEGORY_ROWS);
     char *title =
-        td_xasprintf("Most %s (%.1f %% of slots)", td_tma_info(node->node)->id, 100 * node->share);
+        td_xasprintf("Most %s (%.1f %% of %sslots)", td_tma_info(node->node)->id, 100 * node->share,
+                     td_measure_is_modelled(session->measure) ? "modelled " : "");
     heading(&session->style, title);
     free(title);
     struct td_table table = td_table_of(&rows, rows.len, 2);
@@ -141,6 +146,8 @@ static void print_tree(const struct td_session *session)
     heading(&session->style, "Top-down");
     td_tree_print(&tree, modelled ? "modelled slots" : "slots",
                   session->measure->totals[TD_METRIC_TIME_NS], &session->style);
+    fputc('\n', session->style.out);
+    td_verdict_print(&tree, session->measure->totals[TD_METRIC_TIME_NS], &session->style);
     for (size_t i = 0; i < tree.len; i++) {
         const struct td_tree_node *node = &tree.at[i];
 

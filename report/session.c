@@ -292,6 +292,9 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     if (session->status.damage.code != TD_OK)
         td_complain("%s: %s", opts->input ? opts->input : DEFAULT_INPUT,
                     session->status.damage.text);
+    else if (!td_model_complete(session->model))
+        td_complain("%s: the recording was cut off; what was written is shown",
+                    opts->input ? opts->input : DEFAULT_INPUT);
     if (symbolize(session, needs, &err) < 0)
         td_complain("names are missing: %s", err.text);
     rc = measure(session, needs, &err);

@@ -17,7 +17,7 @@ struct table_opts {
 
 static void print_table(const struct td_session *session, const struct td_table_cmd *table_cmd,
                         const struct td_rows *rows, enum td_metric metric, struct td_cut cut,
-                        double limit)
+                        bool by_limit)
 {
     const struct td_head head = td_session_head(session);
     struct td_table table = td_table_of(rows, rows->len, 0);
@@ -35,7 +35,7 @@ static void print_table(const struct td_session *session, const struct td_table_
         fprintf(style->out, "%s %s more %s, %.1f %% together", td_style_ellipsis(style),
                 td_format_count(count, sizeof(count), cut.dropped), table_cmd->noun,
                 100 * cut.dropped_share);
-        if (limit > 0)
+        if (by_limit)
             fprintf(style->out, " (--percent-limit 0 shows all)");
         td_style_end(style, TD_TONE_DIM);
         fputc('\n', style->out);
@@ -56,7 +56,7 @@ static int choose_order(const struct td_session *session, const struct table_opt
             td_complain("--category %s: %s", o->category,
                         session->measure->values[TD_METRIC_SLOTS]
                             ? "no such category in this profile; the report's tree has their names"
-                            : "this profile measures time only, and has no categories");
+                            : "this profile has no categories (tdrec --source sim, or a PMU, has)");
             return TD_EXIT_USAGE;
         }
         *metric = sort->metric;
@@ -94,7 +94,7 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
         td_report_json_rows(&out, &rows, rows.len);
         td_json_end(&out);
     } else {
-        print_table(session, table_cmd, &rows, metric, cut, limit);
+        print_table(session, table_cmd, &rows, metric, cut, !o->rows && limit > 0);
     }
     td_rows_release(&rows);
     return td_session_end_output(session);

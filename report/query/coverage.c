@@ -67,6 +67,8 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
     const enum td_metric primary = td_measure_primary(measure);
     const uint32_t modules = td_model_module_count(model);
     struct td_gap *all = td_xcalloc((size_t)modules + 1, sizeof(*all));
+    uint64_t *no_name = td_xcalloc((size_t)modules + 1, sizeof(*no_name));
+    uint64_t *no_line = td_xcalloc((size_t)modules + 1, sizeof(*no_line));
     size_t len = 0;
 
     for (uint32_t m = 0; m < modules; m++)
@@ -75,15 +77,22 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
         const struct td_frame frame =
             td_frame_leaf(model, td_model_node(model, measure->rows[i].node)->location, false);
 
-        if (frame.line == 0 && frame.module != TD_NONE)
-            all[frame.module].share +=
-                td_ratio(measure->values[primary][i], measure->totals[primary]);
+        if (frame.module == TD_NONE)
+            continue;
+        if (frame.function == TD_NONE)
+            no_name[frame.module] += measure->values[primary][i];
+        if (frame.line == 0)
+            no_line[frame.module] += measure->values[primary][i];
     }
+    for (uint32_t m = 0; m < modules; m++)
+        all[m].share = td_ratio(no_name[m] ? no_name[m] : no_line[m], measure->totals[primary]);
     qsort(all, modules, sizeof(*all), larger_first);
     for (uint32_t m = 0; m < modules && len < max; m++) {
         if (all[m].share > 0 && td_model_module(model, all[m].module)->note != 0)
             gaps[len++] = all[m];
     }
+    free(no_line);
+    free(no_name);
     free(all);
     return len;
 }

@@ -26,7 +26,7 @@ struct td_coverage td_coverage_of(const struct td_measure *measure);
 /* A module whose names or lines are missing, and how much of the primary metric that concerns. */
 struct td_gap {
     uint32_t module;
-    double share; /* of what has no line */
+    double share; /* of what has no name, or if all has one, of what has no line */
 };
 
 /* Gaps of modules that have a note, the largest first, into `gaps`; returns how many. */

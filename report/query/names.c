@@ -45,7 +45,7 @@ static const char *skip_brackets(const char *s)
  * that a Rust path begins with, "<T as Trait>::f". */
 static bool keeps_brackets(const char *s, size_t used, char before)
 {
-    return strncmp(s, "(anonymous", 10) == 0 || *s == '{' ||
+    return strncmp(s, "(anon", 5) == 0 || *s == '{' ||
            (*s == '<' && (used == 0 || before == ' ')) || (*s == '[' && used == 0);
 }
 

@@ -14,7 +14,6 @@
 #define TAB_WIDTH    8
 #define SOURCE_BYTES 4096 /* of a line that are looked at */
 #define SHARE_WIDTH  6
-#define NODE_WIDTH   11
 #define SHARE_MIN    0.0005 /* rounds to 0.0 below this */
 
 struct printing {
@@ -69,7 +68,8 @@ static void print_title(const struct printing *p)
     if (p->measure->values[TD_METRIC_TIME_NS])
         fprintf(style->out, ", %.3f s", (double)s->values[TD_METRIC_TIME_NS] * 1e-9);
     if (p->measure->values[TD_METRIC_SAMPLES])
-        fprintf(style->out, ", %" PRIu64 " samples", s->values[TD_METRIC_SAMPLES]);
+        fprintf(style->out, ", %s samples",
+                td_format_count(name, sizeof(name), s->values[TD_METRIC_SAMPLES]));
     if (s->module != TD_NONE) {
         td_fit_text(style, name, sizeof(name), td_module_name(model, s->module), style->width / 2);
         fprintf(style->out, ", in %s", name);
@@ -86,8 +86,8 @@ static void print_headings(const struct printing *p)
     if (p->section->has_inlined)
         fprintf(style->out, "  %*s", SHARE_WIDTH + 1, "inlined");
     for (size_t i = 0; i < p->node_count; i++)
-        fprintf(style->out, "  %*s", (int)strlen(td_tma_info(p->nodes[i])->name),
-                td_tma_info(p->nodes[i])->name);
+        fprintf(style->out, "  %*s", (int)strlen(td_node_heading(p->nodes[i])),
+                td_node_heading(p->nodes[i]));
     fprintf(style->out, "  %*s", p->line_width, "line");
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
@@ -113,7 +113,7 @@ static unsigned print_nodes(const struct printing *p, const struct td_marked_lin
     unsigned used = 0;
 
     for (size_t i = 0; i < p->node_count; i++) {
-        const int width = (int)strlen(td_tma_info(p->nodes[i])->name);
+        const int width = (int)strlen(td_node_heading(p->nodes[i]));
         const uint64_t value = line ? line->values[TD_METRIC_FIRST_NODE + (int)p->nodes[i]] : 0;
         char text[16] = "";
 
@@ -185,7 +185,7 @@ static void print_gap(const struct printing *p)
     if (p->section->has_inlined)
         width += 2 + SHARE_WIDTH + 1;
     for (size_t i = 0; i < p->node_count; i++)
-        width += 2 + (unsigned)strlen(td_tma_info(p->nodes[i])->name);
+        width += 2 + (unsigned)strlen(td_node_heading(p->nodes[i]));
     td_style_begin(p->style, TD_TONE_DIM);
     fprintf(p->style->out, "%*s", (int)width, p->style->utf8 ? "" : "...");
     fputs(p->style->utf8 ? "\xe2\x8b\xaf" : "", p->style->out);

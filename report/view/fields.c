@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fields that tables are made of. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,6 +28,8 @@ static const char *share_heading(const struct td_style *style, const struct td_t
                                  const struct td_table_column *column)
 {
     (void)style;
+    if (column->metric >= TD_METRIC_FIRST_NODE)
+        return "% of all";
     return column->metric == table->rows->primary
                ? "%"
                : td_metric_heading(table->rows->measure, column->metric);
@@ -90,6 +93,45 @@ static enum td_tone value_cell(const struct td_table *table, const struct td_tab
 const struct td_field td_field_value = {
     .id = "value", .right = true, .heading = value_heading, .cell = value_cell};
 
+const char *td_node_heading(enum td_tma_node node)
+{
+    static const char *const headings[] = {
+        [TD_NODE_RETIRING] = "Ret",
+        [TD_NODE_BAD_SPECULATION] = "Bad",
+        [TD_NODE_FRONTEND_BOUND] = "Front",
+        [TD_NODE_BACKEND_BOUND] = "Back",
+        [TD_NODE_LIGHT_OPERATIONS] = "Light",
+        [TD_NODE_HEAVY_OPERATIONS] = "Heavy",
+        [TD_NODE_BRANCH_MISPREDICTS] = "Mispr",
+        [TD_NODE_MACHINE_CLEARS] = "Clear",
+        [TD_NODE_FETCH_LATENCY] = "FLat",
+        [TD_NODE_FETCH_BANDWIDTH] = "FBw",
+        [TD_NODE_MEMORY_BOUND] = "Mem",
+        [TD_NODE_CORE_BOUND] = "Core",
+        [TD_NODE_ICACHE_MISSES] = "ICache",
+        [TD_NODE_ITLB_MISSES] = "ITLB",
+        [TD_NODE_BRANCH_RESTEERS] = "Rest",
+        [TD_NODE_L1_BOUND] = "L1",
+        [TD_NODE_L2_BOUND] = "L2",
+        [TD_NODE_L3_BOUND] = "L3",
+        [TD_NODE_DRAM_BOUND] = "DRAM",
+        [TD_NODE_STORE_BOUND] = "Store",
+        [TD_NODE_DIVIDER] = "Div",
+        [TD_NODE_PORTS_UTILIZATION] = "Ports",
+    };
+    static_assert(sizeof(headings) / sizeof(headings[0]) == TD_NODE_COUNT, "one a node");
+
+    return headings[node];
+}
+
+static const char *node_heading(const struct td_style *style, const struct td_table *table,
+                                const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    return td_node_heading((enum td_tma_node)(column->metric - TD_METRIC_FIRST_NODE));
+}
+
 /* A share of the row's own slots; nothing where there is nothing. */
 static enum td_tone node_cell(const struct td_table *table, const struct td_table_column *column,
                               const struct td_row *row, char *dst, size_t size)
@@ -105,7 +147,8 @@ static enum td_tone node_cell(const struct td_table *table, const struct td_tabl
     return share >= 0.5 ? TD_TONE_HOT : share >= 0.2 ? TD_TONE_WARM : TD_TONE_PLAIN;
 }
 
-const struct td_field td_field_node = {.id = "node", .right = true, .cell = node_cell};
+const struct td_field td_field_node = {
+    .id = "node", .right = true, .heading = node_heading, .cell = node_cell};
 
 static const char *name_heading(const struct td_style *style, const struct td_table *table,
                                 const struct td_table_column *column)
@@ -121,16 +164,35 @@ static enum td_tone name_cell(const struct td_table *table, const struct td_tabl
                               const struct td_row *row, char *dst, size_t size)
 {
     (void)column;
-    if (row->others > 0)
-        snprintf(dst, size, "%s (+%" PRIu32 ")", td_row_name(table->rows, row), row->others);
-    else
-        snprintf(dst, size, "%s", td_row_name(table->rows, row));
+    snprintf(dst, size, "%s", td_row_name(table->rows, row));
     return row->function == TD_NONE && table->rows->kind < TD_ROWS_MODULES ? TD_TONE_DIM
                                                                            : TD_TONE_PLAIN;
 }
 
 const struct td_field td_field_name = {
     .id = "name", .stretch = 3, .heading = name_heading, .cell = name_cell, .fit = td_fit_name};
+
+static const char *others_heading(const struct td_style *style, const struct td_table *table,
+                                  const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "";
+}
+
+static enum td_tone others_cell(const struct td_table *table, const struct td_table_column *column,
+                                const struct td_row *row, char *dst, size_t size)
+{
+    (void)table;
+    (void)column;
+    if (row->others > 0)
+        snprintf(dst, size, "+%" PRIu32, row->others);
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_others = {
+    .id = "others", .heading = others_heading, .cell = others_cell};
 
 static const char *module_heading(const struct td_style *style, const struct td_table *table,
                                   const struct td_table_column *column)

@@ -80,8 +80,9 @@ static void print_command(const struct td_model *model, const struct td_style *s
 }
 
 /* Never the source without its reason; never a modelled number without the word. */
-static void print_source_text(FILE *out, const struct td_model *model)
+static void print_source_text(FILE *out, const struct td_measure *measure)
 {
+    const struct td_model *model = measure->model;
     const char *source = td_model_env(model, TD_ENV_SOURCE);
     const char *reason = td_model_env(model, TD_ENV_SOURCE_REASON);
     const char *core = td_model_env(model, TD_ENV_CORE);
@@ -95,6 +96,9 @@ static void print_source_text(FILE *out, const struct td_model *model)
         fputs(" (time only, no pipeline categories)", out);
     else if (core)
         fprintf(out, " on core %s", core);
+    if (measure->event != TD_NONE && strcmp(source, "clock") != 0)
+        fprintf(out, ", event %s",
+                td_model_string(model, td_model_event(model, measure->event)->name));
     if (reason)
         fprintf(out, ": %s", reason);
 }
@@ -106,7 +110,7 @@ static void print_machine(const struct td_model *model, const struct td_style *s
         const char *before;
     } parts[] = {{TD_ENV_CPU, ""},
                  {TD_ENV_CPUS_ONLINE, "CPUs "},
-                 {TD_ENV_HYPERVISOR, "under "},
+                 {TD_ENV_HYPERVISOR, ""},
                  {TD_ENV_KERNEL, "kernel "},
                  {TD_ENV_HOST, "host "}};
     struct text text;
@@ -190,7 +194,7 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
     text_begin(&text);
     fputs(c->complete ? "complete" : "the recording was cut off; what was written is shown",
           text.out);
-    if (!modelled) {
+    if (!modelled && (c->complete || c->lost > 0)) { /* the end of a recording has the counts */
         fprintf(text.out, ", %s lost", td_format_count(count, sizeof(count), c->lost));
         if (c->samples + c->lost > 0 && c->lost > 0)
             fprintf(text.out, " (%.1f %%)", 100 * (double)c->lost / (double)(c->lost + c->samples));
@@ -239,7 +243,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
 
     text_begin(&source);
     print_command(head->measure->model, style);
-    print_source_text(source.out, head->measure->model);
+    print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);
     print_machine(head->measure->model, style);
     print_recorded(head, style);
@@ -253,7 +257,7 @@ void td_head_print_short(const struct td_head *head, const struct td_style *styl
     struct text source;
 
     text_begin(&source);
-    print_source_text(source.out, head->measure->model);
+    print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);
     print_coverage(head, style);
     print_filter(head, style);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/query/names.h"
 
 #define NAME_BYTES 4096
 
@@ -185,13 +186,65 @@ static void hollow(const struct td_style *style, char *dst, size_t size, const c
         const char *end = *s == open && !after_operator(src, s) && s > src ? closing(s) : NULL;
 
         dst[used++] = *s;
-        if (!end || end - s <= 3 || strncmp(s, "(anonymous", 10) == 0)
+        if (!end || end - s <= 3 || strncmp(s, "(anon", 5) == 0)
             continue;
         for (const char *d = td_style_ellipsis(style); *d; d++)
             dst[used++] = *d;
         s = end - 1;
     }
     dst[used] = '\0';
+}
+
+/* "(anonymous namespace)" is long for what it says. */
+static void shorten_anonymous(char *dst, size_t size, const char *src)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t used = 0;
+
+    while (*src && used + 8 < size) {
+        if (strncmp(src, anonymous, sizeof(anonymous) - 1) == 0) {
+            memcpy(dst + used, "(anon)", 6);
+            used += 6;
+            src += sizeof(anonymous) - 1;
+            continue;
+        }
+        dst[used++] = *src++;
+    }
+    dst[used] = '\0';
+}
+
+/* A hollowed name without the return type that template functions carry, and without parameters
+ * that are only dots: both say nothing. */
+static void trim_name(const struct td_style *style, char *name, unsigned width)
+{
+    const size_t len = strlen(name), dots = strlen(td_style_ellipsis(style)) + 2;
+
+    const char *blank = NULL;
+    for (const char *s = name; *s && *s != '('; s++) {
+        if (*s == ' ' && !after_operator(name, s))
+            blank = s;
+    }
+    if (blank && blank[1] && blank[1] != '(')
+        memmove(name, blank + 1, strlen(blank + 1) + 1);
+    const size_t left = strlen(name);
+    if (td_text_width(name) > width && left > dots && len >= left && name[left - 1] == ')' &&
+        name[left - dots] == '(')
+        name[left - dots] = '\0';
+}
+
+/* The longest run of last parts ("…Class::method") that fits; false when not even one does. */
+static bool last_parts(const struct td_style *style, char *dst, size_t size, const char *name,
+                       unsigned width)
+{
+    const unsigned dots = style->utf8 ? 1 : 2;
+
+    for (const char *s = strstr(name, "::"); s; s = strstr(s + 2, "::")) {
+        if (s[2] && td_text_width(s + 2) + dots <= width) {
+            join(dst, size, "", 0, td_style_ellipsis(style), s + 2);
+            return true;
+        }
+    }
+    return false;
 }
 
 void td_fit_name(const struct td_style *style, char *dst, size_t size, const char *text,
@@ -204,19 +257,22 @@ void td_fit_name(const struct td_style *style, char *dst, size_t size, const cha
         snprintf(dst, size, "%s", a);
         return;
     }
-    hollow(style, b, sizeof(b), a, '(');
-    if (td_text_width(b) > width) {
-        hollow(style, a, sizeof(a), b, '<');
-        snprintf(b, sizeof(b), "%s", a);
+    shorten_anonymous(b, sizeof(b), a);
+    hollow(style, a, sizeof(a), b, '(');
+    if (td_text_width(a) > width) {
+        hollow(style, b, sizeof(b), a, '<');
+        memcpy(a, b, sizeof(a));
     }
-    /* Parameters that are only dots say nothing: first to go. */
-    const size_t len = strlen(b), dots = strlen(td_style_ellipsis(style)) + 2;
-    if (td_text_width(b) > width && len > dots && b[len - dots] == '(' && b[len - 1] == ')')
-        b[len - dots] = '\0';
-    if (td_text_width(b) <= width)
-        snprintf(dst, size, "%s", b);
-    else
-        cut_middle(style, dst, size, b, width);
+    if (td_text_width(a) > width)
+        trim_name(style, a, width);
+    if (td_text_width(a) > width) {
+        td_name_bare(b, sizeof(b), a);
+        memcpy(a, b, sizeof(a));
+    }
+    if (td_text_width(a) <= width)
+        snprintf(dst, size, "%s", a);
+    else if (!last_parts(style, dst, size, a, width))
+        cut_middle(style, dst, size, a, width);
 }
 
 void td_fit_path(const struct td_style *style, char *dst, size_t size, const char *text,

@@ -141,10 +141,27 @@ static void share_room(struct layout *l, unsigned room)
     }
 }
 
+/* What the cells of a column that stretches really take once they are made to fit. */
+static unsigned fitted_width(const struct layout *l, size_t c)
+{
+    unsigned widest = (unsigned)td_text_width(heading_of(l, &l->table->columns[c]));
+    char text[CELL_BYTES];
+
+    for (size_t r = 0; r < l->table->shown; r++) {
+        fit(l, c, l->cells[r * l->table->column_count + c].text, text, sizeof(text));
+        const unsigned width = (unsigned)td_text_width(text);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* Fixed columns get what they need. What is left is shared twice: names that were shortened often
+ * end up shorter than their part, and then the other columns get the rest. */
 static void lay_out(struct layout *l)
 {
     const struct td_table *t = l->table;
     unsigned used = t->indent;
+    unsigned natural[TD_TABLE_FIELDS_MAX];
 
     if (l->style->full)
         return;
@@ -153,29 +170,56 @@ static void lay_out(struct layout *l)
         if (t->columns[c].field->stretch == 0)
             used += l->widths[c];
     }
-    share_room(l, l->style->width > used ? l->style->width - used : 0);
+    const unsigned room = l->style->width > used ? l->style->width - used : 0;
+    memcpy(natural, l->widths, sizeof(natural));
+    share_room(l, room);
+    for (size_t c = 0; c < t->column_count; c++) {
+        const unsigned taken = t->columns[c].field->stretch ? fitted_width(l, c) : l->widths[c];
+        l->widths[c] = taken < l->widths[c] ? taken : natural[c];
+    }
+    share_room(l, room);
 }
 
-static void print_cell(const struct layout *l, size_t c, const char *text, enum td_tone tone)
+/* Blanks wait in *pending until something follows them, so that no line ends in blanks. */
+static void print_cell(const struct layout *l, size_t c, const char *text, enum td_tone tone,
+                       unsigned *pending)
 {
     const struct td_style *style = l->style;
-    const struct td_table *t = l->table;
     char fitted[CELL_BYTES];
 
     fit(l, c, text, fitted, sizeof(fitted));
     const unsigned width = (unsigned)td_text_width(fitted);
     const unsigned pad = l->widths[c] > width ? l->widths[c] - width : 0;
-    const bool last = c + 1 == t->column_count;
+    const bool right = l->table->columns[c].field->right;
 
-    if (c > 0)
-        fprintf(style->out, "%*s", GAP, "");
-    if (t->columns[c].field->right)
-        fprintf(style->out, "%*s", (int)pad, "");
-    td_style_begin(style, tone);
-    fputs(fitted, style->out);
-    td_style_end(style, tone);
-    if (!t->columns[c].field->right && !last)
-        fprintf(style->out, "%*s", (int)pad, "");
+    *pending += right ? pad : 0;
+    if (width > 0) {
+        fprintf(style->out, "%*s", (int)*pending, "");
+        td_style_begin(style, tone);
+        fputs(fitted, style->out);
+        td_style_end(style, tone);
+        *pending = 0;
+    }
+    *pending += GAP + (right ? 0 : pad);
+}
+
+static void print_headings(const struct layout *l)
+{
+    unsigned pending = l->table->indent;
+
+    for (size_t c = 0; c < l->table->column_count; c++)
+        print_cell(l, c, heading_of(l, &l->table->columns[c]), TD_TONE_HEADING, &pending);
+    fputc('\n', l->style->out);
+}
+
+static void print_row(const struct layout *l, size_t r)
+{
+    const struct cell *cells = &l->cells[r * l->table->column_count];
+    unsigned pending = l->table->indent;
+
+    for (size_t c = 0; c < l->table->column_count; c++)
+        print_cell(l, c, cells[c].text, cells[c].tone, &pending);
+    fputc('\n', l->style->out);
 }
 
 void td_table_print(const struct td_table *table, const struct td_style *style)
@@ -185,18 +229,9 @@ void td_table_print(const struct td_table *table, const struct td_style *style)
     l.cells = td_xcalloc(table->shown * table->column_count + 1, sizeof(*l.cells));
     fill_cells(&l);
     lay_out(&l);
-    fprintf(style->out, "%*s", (int)table->indent, "");
-    for (size_t c = 0; c < table->column_count; c++)
-        print_cell(&l, c, heading_of(&l, &table->columns[c]), TD_TONE_HEADING);
-    fputc('\n', style->out);
-    for (size_t r = 0; r < table->shown; r++) {
-        fprintf(style->out, "%*s", (int)table->indent, "");
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct cell *cell = &l.cells[r * table->column_count + c];
-            print_cell(&l, c, cell->text, cell->tone);
-        }
-        fputc('\n', style->out);
-    }
+    print_headings(&l);
+    for (size_t r = 0; r < table->shown; r++)
+        print_row(&l, r);
     td_arena_release(&l.arena);
     free(l.cells);
 }

@@ -46,6 +46,7 @@ extern const struct td_field td_field_error;   /* of the primary share, ± in pe
 extern const struct td_field td_field_value;   /* the metric: seconds, or a count */
 extern const struct td_field td_field_node;    /* a category's share of the row's slots */
 extern const struct td_field td_field_name;    /* function, module or thread */
+extern const struct td_field td_field_others;  /* "+2": functions that share the line */
 extern const struct td_field td_field_module;  /* where the function is */
 extern const struct td_field td_field_place;   /* file:line */
 extern const struct td_field td_field_process; /* of a thread */
@@ -60,6 +61,8 @@ void td_table_add_cost(struct td_table *table);
 void td_table_add_nodes(struct td_table *table, int level);
 void td_table_print(const struct td_table *table, const struct td_style *style);
 
+/* A category in at most six columns. */
+const char *td_node_heading(enum td_tma_node node);
 /* "time", "slots", "cycles": what the measure's shares are of. */
 const char *td_metric_heading(const struct td_measure *measure, enum td_metric metric);
 

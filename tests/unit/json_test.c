@@ -54,7 +54,7 @@ static void hostile(struct td_json *json)
     td_json_array(json, NULL);
     td_json_string(json, NULL, "a\"b\\c\n\t\x1b[31m\x7f");
     td_json_string(json, NULL, "\xff\xc3(\xe2\x82");                /* invalid, cut off */
-    td_json_string(json, NULL, "\xc2\x9b\xe2\x80\xa8\xe2\x80\xa9"); /* CSI in C1, separators */
+    td_json_string(json, NULL, "\xc2\x9b\xe2\x80\xa8\xe2\x80\xae"); /* CSI in C1, separator, bidi */
     td_json_string(json, NULL, "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
     td_json_bytes(json, NULL, "a\0b", 3);
     td_json_string(json, NULL, NULL);
@@ -66,7 +66,7 @@ static void test_hostile(void **state)
     (void)state;
     expect(hostile, 0,
            "[\"a\\\"b\\\\c\\n\\t\\u001b[31m\\u007f\", \"\\ufffd\\ufffd(\\ufffd\\ufffd\", "
-           "\"\\u009b\\u2028\\u2029\", \"gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80\", \"a\\u0000b\", "
+           "\"\\u009b\\u2028\\u202e\", \"gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80\", \"a\\u0000b\", "
            "null]\n");
 }
 

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a profile from lines on stdin, for tests. Ids count from 0 in order of appearance; the last
+ * word of a line takes the rest of it.
+ *   env KEY VALUE               module KIND PATH              thread PID TID PROCESS NAME
+ *   symbol MODULE OFFSET SIZE NAME                            counter NUMBER VALUE
+ *   clock FREQUENCY             a group of cpu-clock samples  sim NODE...   a modelled group, with
+ *                                                             a last column of cycles
+ *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
+ *   cut                         no end, as after a kill
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "formats/profile_write.h"
+
+struct composing {
+    struct td_profile_writer *writer;
+    uint32_t modules[64], threads[64], groups[16];
+    size_t module_count, thread_count, group_count;
+    bool cut;
+};
+
+static int write_out(void *ctx, const void *data, size_t size, struct td_err *err)
+{
+    (void)ctx;
+    return td_fd_write_all(STDOUT_FILENO, data, size, err);
+}
+
+/* The next word; the line moves on. */
+static const char *word(char **line)
+{
+    *line += strspn(*line, " ");
+    char *start = *line;
+    *line += strcspn(*line, " ");
+    if (**line)
+        *(*line)++ = '\0';
+    return start;
+}
+
+static uint64_t number(char **line)
+{
+    return strtoull(word(line), NULL, 0);
+}
+
+static void add_module(struct composing *c, char *line)
+{
+    struct td_profile_module m = {.kind = TD_MODULE_FILE};
+    const char *kind = word(&line);
+
+    for (unsigned k = 0; k <= TD_MODULE_ANON; k++) {
+        if (strcmp(td_module_kind_name(k), kind) == 0)
+            m.kind = (enum td_module_kind)k;
+    }
+    m.path = line;
+    c->modules[c->module_count++] = td_profile_module(c->writer, &m);
+}
+
+static void add_symbol(struct composing *c, char *line)
+{
+    const uint64_t module = number(&line), offset = number(&line), size = number(&line);
+
+    td_profile_symbol(c->writer, c->modules[module], offset, size, line);
+}
+
+static void add_thread(struct composing *c, char *line)
+{
+    const uint32_t pid = (uint32_t)number(&line), tid = (uint32_t)number(&line);
+    const char *process = word(&line);
+
+    c->threads[c->thread_count++] = td_profile_thread(c->writer, pid, tid, line, process, 0);
+}
+
+static void add_clock(struct composing *c, char *line)
+{
+    const struct td_profile_event e = {
+        .name = "cpu-clock", .unit = TD_UNIT_NS, .pmu_type = 1, .frequency_hz = number(&line)};
+    struct td_group g = {.role = TD_ROLE_TIME, .locates = TD_NODE_NONE, .column_count = 1};
+
+    g.sampler = td_profile_event(c->writer, &e);
+    g.columns[0] = (struct td_column){TD_COLUMN_PERIOD, g.sampler, TD_NODE_NONE};
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, "clock", "");
+}
+
+static void add_sim(struct composing *c, char *line)
+{
+    const struct td_profile_event slots = {.name = "slots", .unit = TD_UNIT_SLOTS};
+    const struct td_profile_event cycles = {.name = "cycles", .unit = TD_UNIT_CYCLES};
+    struct td_group g = {.role = TD_ROLE_MODEL,
+                         .attribution = TD_ATTRIBUTION_EXACT,
+                         .locates = TD_NODE_NONE,
+                         .sampler = TD_NONE};
+    const uint32_t slots_id = td_profile_event(c->writer, &slots);
+    const uint32_t cycles_id = td_profile_event(c->writer, &cycles);
+
+    while (*line)
+        g.columns[g.column_count++] =
+            (struct td_column){TD_COLUMN_TOTAL, slots_id, td_tma_by_id(word(&line))};
+    g.columns[g.column_count++] = (struct td_column){TD_COLUMN_TOTAL, cycles_id, TD_NODE_NONE};
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, "sim", "");
+}
+
+static void add_tally(struct composing *c, char *line)
+{
+    const uint64_t thread = number(&line), group = number(&line), samples = number(&line);
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+    uint32_t node = 0;
+    size_t count = 0;
+
+    for (const char *v = word(&line); v; v = strchr(v, ',') ? strchr(v, ',') + 1 : NULL)
+        values[count++] = strtoull(v, NULL, 0);
+    while (*line) {
+        char *offset = NULL;
+        const uint64_t module = strtoull(word(&line), &offset, 0);
+
+        node = td_profile_node(c->writer, node, c->modules[module], strtoull(offset + 1, NULL, 0));
+    }
+    td_profile_tally(c->writer, c->threads[thread], node, c->groups[group], samples, values);
+}
+
+static void add_env(struct composing *c, char *line)
+{
+    const char *key = word(&line);
+
+    td_profile_env(c->writer, key, line);
+}
+
+static void add_counter(struct composing *c, char *line)
+{
+    const uint64_t counter = number(&line);
+
+    td_profile_counter(c->writer, (enum td_counter)counter, number(&line));
+}
+
+static void set_cut(struct composing *c, char *line)
+{
+    (void)line;
+    c->cut = true;
+}
+
+static const struct {
+    const char *name;
+    void (*add)(struct composing *c, char *line);
+} verbs[] = {
+    {"env", add_env},         {"module", add_module}, {"symbol", add_symbol},
+    {"thread", add_thread},   {"clock", add_clock},   {"sim", add_sim},
+    {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
+};
+
+static bool compose_line(struct composing *c, char *line)
+{
+    const char *verb = word(&line);
+
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (strcmp(verb, verbs[i].name) == 0) {
+            verbs[i].add(c, line);
+            return true;
+        }
+    }
+    fprintf(stderr, "compose_profile: what is '%s'?\n", verb);
+    return false;
+}
+
+int main(void)
+{
+    struct composing c = {.cut = false};
+    struct td_err err = TD_ERR_INIT;
+    char line[4096];
+    bool ok = td_profile_writer_new(&c.writer, write_out, NULL, NULL, &err) == TD_OK;
+
+    while (ok && fgets(line, sizeof(line), stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] && line[0] != '#')
+            ok = compose_line(&c, line);
+    }
+    if (ok && c.cut)
+        ok = td_profile_flush(c.writer, &err) == TD_OK;
+    else if (ok)
+        ok = td_profile_finish(c.writer, &err) == TD_OK;
+    td_profile_writer_free(c.writer);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+tdreport export --format folded -i nowhere.td

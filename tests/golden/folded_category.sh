@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+make_sim >profile.td
+tdreport folded --category memory_bound

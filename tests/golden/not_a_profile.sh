@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+echo hello >profile.td
+tdreport

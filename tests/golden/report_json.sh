@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+make_clock >x.td
+tdreport --json -i x.td

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+tdreport fuctions
