@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/answers.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 #define ANSWERS_VERSION 1
 #define FLAG_COMPLETE   1u
-#define HEADER_BYTES    40
+#define HEAD_WORDS      10
 
 void td_answers_init(struct td_answers *answers)
 {
@@ -104,6 +105,39 @@ void td_answers_place(struct td_answers *answers, uint64_t offset)
                                  .frame_count = (uint32_t)(answers->frame_count - first)};
 }
 
+static void put_words(struct td_buf *buf, const uint32_t *words, size_t count)
+{
+    uint8_t *p = td_buf_reserve(buf, count * 4);
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t word = htole32(words[i]);
+
+        memcpy(p + 4 * i, &word, 4);
+    }
+    buf->len += count * 4;
+}
+
+static void put_places(struct td_buf *buf, const struct td_answers *answers)
+{
+    for (size_t i = 0; i < answers->place_count; i++)
+        td_buf_u64(buf, answers->places[i].offset);
+    for (size_t i = 0; i < answers->place_count; i++)
+        td_buf_u32(buf, answers->places[i].frame_first + answers->places[i].frame_count);
+}
+
+static void put_strings(struct td_buf *buf, const struct td_intern *strings)
+{
+    const uint32_t count = td_intern_count(strings);
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        end += (uint32_t)td_intern_len(strings, i);
+        td_buf_u32(buf, end);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        td_buf_bytes(buf, td_intern_get(strings, i), td_intern_len(strings, i));
+}
+
 /*
  * The layout, all little-endian: ten words (version, flags, counts of places, frames, functions and
  * strings, note, debug file, bytes of text, 0); offsets of places (8 bytes each); where each
@@ -116,41 +150,31 @@ void td_answers_encode(const struct td_answers *answers, struct td_buf *buf)
 
     for (uint32_t i = 0; i < strings; i++)
         text += (uint32_t)td_intern_len(answers->strings, i);
-    const uint32_t head[HEADER_BYTES / 4] = {ANSWERS_VERSION,
-                                             answers->complete ? FLAG_COMPLETE : 0,
-                                             (uint32_t)answers->place_count,
-                                             (uint32_t)answers->frame_count,
-                                             (uint32_t)answers->function_count,
-                                             strings,
-                                             answers->note,
-                                             answers->debug_file,
-                                             text,
-                                             0};
-    for (size_t i = 0; i < TD_ARRAY_SIZE(head); i++)
-        td_buf_u32(buf, head[i]);
-    for (size_t i = 0; i < answers->place_count; i++)
-        td_buf_u64(buf, answers->places[i].offset);
-    for (size_t i = 0; i < answers->place_count; i++)
-        td_buf_u32(buf, answers->places[i].frame_first + answers->places[i].frame_count);
+    const uint32_t head[HEAD_WORDS] = {ANSWERS_VERSION,
+                                       answers->complete ? FLAG_COMPLETE : 0,
+                                       (uint32_t)answers->place_count,
+                                       (uint32_t)answers->frame_count,
+                                       (uint32_t)answers->function_count,
+                                       strings,
+                                       answers->note,
+                                       answers->debug_file,
+                                       text,
+                                       0};
+    put_words(buf, head, HEAD_WORDS);
+    put_places(buf, answers);
     for (size_t i = 0; i < answers->frame_count; i++) {
-        td_buf_u32(buf, answers->frames[i].function);
-        td_buf_u32(buf, answers->frames[i].file);
-        td_buf_u32(buf, answers->frames[i].line);
-        td_buf_u32(buf, answers->frames[i].column);
+        const struct td_answer_frame *f = &answers->frames[i];
+        const uint32_t words[4] = {f->function, f->file, f->line, f->column};
+
+        put_words(buf, words, 4);
     }
     for (size_t i = 0; i < answers->function_count; i++) {
-        td_buf_u32(buf, answers->functions[i].name);
-        td_buf_u32(buf, answers->functions[i].linkage);
-        td_buf_u32(buf, answers->functions[i].file);
-        td_buf_u32(buf, answers->functions[i].line);
+        const struct td_answer_function *f = &answers->functions[i];
+        const uint32_t words[4] = {f->name, f->linkage, f->file, f->line};
+
+        put_words(buf, words, 4);
     }
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < strings; i++) {
-        end += (uint32_t)td_intern_len(answers->strings, i);
-        td_buf_u32(buf, end);
-    }
-    for (uint32_t i = 0; i < strings; i++)
-        td_buf_bytes(buf, td_intern_get(answers->strings, i), td_intern_len(answers->strings, i));
+    put_strings(buf, answers->strings);
 }
 
 static struct td_bytes take(struct td_cur *cur, uint64_t size)

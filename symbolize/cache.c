@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/cache.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,9 @@
 
 struct source {
     struct td_answers_view view;
-    uint8_t *copy; /* owned; NULL for the mapped file */
+    uint8_t *copy;       /* owned; NULL for the mapped file */
+    uint32_t *strings;   /* while merging: id here -> id in the merged answers, or TD_NONE */
+    uint32_t *functions; /* likewise */
 };
 
 struct td_cache {
@@ -133,65 +136,103 @@ static struct item *list_items(const struct td_cache *cache, size_t *count)
             items[(*count)++] =
                 (struct item){.offset = td_answers_view_offset(view, p), .source = s, .place = p};
     }
-    if (items)
+    if (items && cache->source_count > 1)
         qsort(items, *count, sizeof(*items), by_offset);
     return items;
 }
 
-static uint32_t copy_string(struct td_answers *to, const struct td_answers_view *from, uint32_t id)
+static uint32_t copy_string(struct td_answers *to, struct source *from, uint32_t id)
 {
     size_t len = 0;
-    const char *text = td_answers_view_string(from, id, &len);
 
-    return td_intern_put(to->strings, text, len);
+    if (id >= from->view.string_count)
+        return 0;
+    if (from->strings[id] == TD_NONE) {
+        const char *text = td_answers_view_string(&from->view, id, &len);
+
+        from->strings[id] = td_intern_put(to->strings, text, len);
+    }
+    return from->strings[id];
 }
 
-static void copy_place(struct td_answers *to, const struct td_answers_view *from,
-                       uint32_t place_index)
+static uint32_t copy_function(struct td_answers *to, struct source *from, uint32_t id)
 {
-    struct td_answer_place place;
-    struct td_answer_frame frame;
     struct td_answer_function f;
 
-    td_answers_view_place(from, place_index, &place);
-    for (uint32_t i = 0; i < place.frame_count; i++) {
-        td_answers_view_frame(from, place.frame_first + i, &frame);
-        td_answers_view_function(from, frame.function, &f);
+    if (id >= from->view.function_count)
+        return TD_NONE;
+    if (from->functions[id] == TD_NONE) {
+        td_answers_view_function(&from->view, id, &f);
         f.name = copy_string(to, from, f.name);
         f.linkage = copy_string(to, from, f.linkage);
         f.file = copy_string(to, from, f.file);
-        frame.function = td_answers_put_function(to, &f);
+        from->functions[id] = td_answers_put_function(to, &f);
+    }
+    return from->functions[id];
+}
+
+static void copy_place(struct td_answers *to, struct source *from, uint32_t place_index)
+{
+    struct td_answer_place place;
+    struct td_answer_frame frame;
+
+    td_answers_view_place(&from->view, place_index, &place);
+    for (uint32_t i = 0; i < place.frame_count; i++) {
+        td_answers_view_frame(&from->view, place.frame_first + i, &frame);
+        frame.function = copy_function(to, from, frame.function);
         frame.file = copy_string(to, from, frame.file);
         td_answers_frame(to, &frame);
     }
     td_answers_place(to, place.offset);
 }
 
-static void write_all(const struct td_cache *cache)
+static uint32_t *none_array(size_t count)
 {
-    struct td_answers merged;
-    struct td_buf buf = {0}, body = {0};
+    uint32_t *ids = td_xalloc(count * sizeof(*ids));
+
+    memset(ids, 0xff, count * sizeof(*ids));
+    return ids;
+}
+
+static void merge(struct td_cache *cache, struct td_answers *merged)
+{
+    struct source *newest = &cache->sources[cache->source_count - 1];
     size_t count = 0;
     struct item *items = list_items(cache, &count);
-    const struct td_answers_view *newest = &cache->sources[cache->source_count - 1].view;
 
-    td_answers_init(&merged);
-    merged.debug_file = copy_string(&merged, newest, newest->debug_file);
+    for (size_t i = 0; i < cache->source_count; i++) {
+        cache->sources[i].strings = none_array(cache->sources[i].view.string_count);
+        cache->sources[i].functions = none_array(cache->sources[i].view.function_count);
+    }
+    merged->debug_file = copy_string(merged, newest, newest->view.debug_file);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || items[i].offset != items[i - 1].offset)
-            copy_place(&merged, &cache->sources[items[i].source].view, items[i].place);
+            copy_place(merged, &cache->sources[items[i].source], items[i].place);
     }
-    td_answers_encode(&merged, &body);
+    for (size_t i = 0; i < cache->source_count; i++) {
+        free(cache->sources[i].strings);
+        free(cache->sources[i].functions);
+    }
+    free(items);
+}
+
+static void write_all(struct td_cache *cache)
+{
+    struct td_answers merged;
+    struct td_buf buf = {0};
+
+    td_answers_init(&merged);
+    merge(cache, &merged);
     td_buf_u32(&buf, MAGIC);
     td_buf_u32(&buf, VERSION);
-    td_buf_u32(&buf, td_crc32c(0, body.data, body.len));
-    td_buf_bytes(&buf, body.data, body.len);
+    td_buf_u32(&buf, 0);
+    td_answers_encode(&merged, &buf);
+    const uint32_t crc = htole32(td_crc32c(0, buf.data + HEAD_BYTES, buf.len - HEAD_BYTES));
+    memcpy(buf.data + HEAD_BYTES - 4, &crc, 4);
     if (buf.len <= FILE_BYTES_MAX)
         (void)td_file_replace(cache->path, buf.data, buf.len, NULL);
     td_buf_release(&buf);
-    td_buf_release(&body);
     td_answers_release(&merged);
-    free(items);
 }
 
 void td_cache_close(struct td_cache *cache)

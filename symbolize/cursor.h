@@ -6,6 +6,7 @@
 #ifndef TD_SYMBOLIZE_CURSOR_H
 #define TD_SYMBOLIZE_CURSOR_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,12 +70,35 @@ static inline uint8_t td_cur_u8(struct td_cur *cur)
     return *cur->p++;
 }
 
-/* Little-endian; `size` is 1 to 8 and usually a constant. */
+/* One definition for each width: a single load where the machine is little-endian itself. */
+#define TD_CUR_FIXED(bits)                                           \
+    static inline uint##bits##_t td_cur_u##bits(struct td_cur *cur)  \
+    {                                                                \
+        uint##bits##_t value = 0;                                    \
+                                                                     \
+        if (__builtin_expect(sizeof(value) > td_cur_left(cur), 0)) { \
+            td_cur_fail(cur);                                        \
+            return 0;                                                \
+        }                                                            \
+        memcpy(&value, cur->p, sizeof(value));                       \
+        cur->p += sizeof(value);                                     \
+        return le##bits##toh(value);                                 \
+    }
+TD_CUR_FIXED(16)
+TD_CUR_FIXED(32)
+TD_CUR_FIXED(64)
+#undef TD_CUR_FIXED
+
+/* Little-endian, of 1 to 8 bytes. */
 static inline uint64_t td_cur_uint(struct td_cur *cur, unsigned size)
 {
     uint64_t value = 0;
 
-    if (__builtin_expect(size > td_cur_left(cur), 0)) {
+    if (size == 4)
+        return td_cur_u32(cur);
+    if (size == 8)
+        return td_cur_u64(cur);
+    if (size > td_cur_left(cur)) {
         td_cur_fail(cur);
         return 0;
     }
@@ -82,21 +106,6 @@ static inline uint64_t td_cur_uint(struct td_cur *cur, unsigned size)
         value |= (uint64_t)cur->p[i] << (8 * i);
     cur->p += size;
     return value;
-}
-
-static inline uint16_t td_cur_u16(struct td_cur *cur)
-{
-    return (uint16_t)td_cur_uint(cur, 2);
-}
-
-static inline uint32_t td_cur_u32(struct td_cur *cur)
-{
-    return (uint32_t)td_cur_uint(cur, 4);
-}
-
-static inline uint64_t td_cur_u64(struct td_cur *cur)
-{
-    return td_cur_uint(cur, 8);
 }
 
 /* LEB128 of any length; bits beyond the 64th are dropped, as every DWARF reader does. */

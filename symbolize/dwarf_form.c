@@ -29,8 +29,8 @@ static void read_indirect(struct td_cur *cur, const struct td_dwarf_unit *unit,
     td_dwarf_form_read(cur, unit, (uint16_t)form, constant, ret);
 }
 
-void td_dwarf_form_read(struct td_cur *cur, const struct td_dwarf_unit *unit, uint16_t form,
-                        int64_t constant, struct td_dwarf_attr *ret)
+static inline void read_form(struct td_cur *cur, const struct td_dwarf_unit *unit, uint16_t form,
+                             int64_t constant, struct td_dwarf_attr *ret)
 {
     ret->form = form;
     switch (form) {
@@ -87,6 +87,12 @@ void td_dwarf_form_read(struct td_cur *cur, const struct td_dwarf_unit *unit, ui
     }
 }
 
+void td_dwarf_form_read(struct td_cur *cur, const struct td_dwarf_unit *unit, uint16_t form,
+                        int64_t constant, struct td_dwarf_attr *ret)
+{
+    read_form(cur, unit, form, constant, ret);
+}
+
 static void skip_step(struct td_cur *cur, const struct td_dwarf_unit *unit, uint16_t step)
 {
     struct td_dwarf_attr ignored;
@@ -128,7 +134,7 @@ void td_die_read(struct td_cur *cur, const struct td_dwarf_unit *unit,
     for (; attr < end; attr++) {
         struct td_dwarf_attr *to = &die->attr[attr->slot];
 
-        td_dwarf_form_read(cur, unit, attr->form, attr->constant, to);
+        read_form(cur, unit, attr->form, attr->constant, to);
         die->present |= UINT32_C(1) << attr->slot;
     }
 }

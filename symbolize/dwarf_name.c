@@ -27,22 +27,29 @@ static void join(char *path, size_t size, const char *part)
     snprintf(path + len, size - len, "%s", part);
 }
 
-uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index)
+static uint32_t make_path(struct td_answers *answers, const struct td_dwarf_unit *unit,
+                          const struct td_dwarf_lines *lines, const struct td_dwarf_file *file)
 {
-    struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
-    char path[4096] = "";
+    char path[4096];
 
-    if (!lines || index >= lines->file_count || !lines->files[index].name)
-        return 0;
-    struct td_dwarf_file *file = &lines->files[index];
-    if (file->id != TD_NONE)
-        return file->id;
+    path[0] = '\0';
     if (unit->comp_dir)
         join(path, sizeof(path), unit->comp_dir);
     if (file->directory < lines->directory_count && lines->directories[file->directory])
         join(path, sizeof(path), lines->directories[file->directory]);
     join(path, sizeof(path), file->name);
-    file->id = td_answers_string(answers, path);
+    return td_answers_string(answers, path);
+}
+
+uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index)
+{
+    struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
+
+    if (!lines || index >= lines->file_count || !lines->files[index].name)
+        return 0;
+    struct td_dwarf_file *file = &lines->files[index];
+    if (file->id == TD_NONE)
+        file->id = make_path(answers, unit, lines, file);
     return file->id;
 }
 

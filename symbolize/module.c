@@ -92,12 +92,17 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts the unit's pairs and drops doubles (its ranges may overlap). */
+/* Sorts the unit's pairs and drops doubles (its ranges may overlap, and are in any order). */
 static void finish_share(struct resolver *r, struct share *share)
 {
     uint32_t *pairs = r->pairs + share->first;
     size_t kept = 0;
+    bool sorted = true;
 
+    for (size_t i = 1; i < share->count && sorted; i++)
+        sorted = pairs[i - 1] < pairs[i];
+    if (sorted)
+        return;
     qsort(pairs, share->count, sizeof(*pairs), by_number);
     for (size_t i = 0; i < share->count; i++) {
         if (kept == 0 || pairs[kept - 1] != pairs[i])

@@ -64,13 +64,32 @@ void td_symbolizer_free(struct td_symbolizer *symbolizer)
     free(symbolizer);
 }
 
-static int by_offset(const void *a, const void *b)
+/* Stable, by bytes of the offset from the lowest to the highest in use. Locations come in order of
+ * their ids, so equal offsets stay in that order too. */
+static void sort_wants(struct want *wants, size_t count)
 {
-    const struct want *x = a, *y = b;
+    struct want *spare = td_xalloc(count * sizeof(*spare));
+    struct want *from = wants, *to = spare;
+    uint64_t used = 0;
 
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->location < y->location ? -1 : x->location > y->location;
+    for (size_t i = 1; i < count; i++)
+        used |= wants[i].offset ^ wants[0].offset;
+    for (unsigned shift = 0; shift < 64 && used >> shift; shift += 8) {
+        size_t starts[257] = {0};
+
+        for (size_t i = 0; i < count; i++)
+            starts[(from[i].offset >> shift & 255) + 1]++;
+        for (size_t b = 0; b < 256; b++)
+            starts[b + 1] += starts[b];
+        for (size_t i = 0; i < count; i++)
+            to[starts[from[i].offset >> shift & 255]++] = from[i];
+        struct want *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != wants)
+        memcpy(wants, from, count * sizeof(*wants));
+    free(spare);
 }
 
 /* Sorts the locations that have no lines yet by module and offset. */
@@ -93,7 +112,7 @@ static void collect(struct resolve *r)
     }
     for (size_t i = 0; i < r->work_count; i++) {
         if (r->work[i].count > 1)
-            qsort(r->work[i].wants, r->work[i].count, sizeof(*r->work[i].wants), by_offset);
+            sort_wants(r->work[i].wants, r->work[i].count);
     }
 }
 

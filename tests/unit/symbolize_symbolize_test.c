@@ -107,7 +107,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 static void second_run_comes_out_of_the_cache(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/td-cache-XXXXXX", path[1024] = "";
+    char dir[] = "/tmp/tdprof-XXXXXX", path[1024] = "";
     const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
     struct td_elf *elf = NULL;
 
