@@ -81,6 +81,11 @@ uint32_t td_answers_symbol(struct td_answers *answers, const char *name)
     return td_answers_function(answers, name, NULL, 0, 0);
 }
 
+const char *td_answers_function_name(const struct td_answers *answers, uint32_t function)
+{
+    return td_intern_get(answers->strings, answers->functions[function].name);
+}
+
 void td_answers_frame(struct td_answers *answers, const struct td_answer_frame *frame)
 {
     answers->frames =

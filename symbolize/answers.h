@@ -59,6 +59,8 @@ uint32_t td_answers_put_function(struct td_answers *answers,
                                  const struct td_answer_function *function);
 /* The function of a symbol table's name, which may or may not be mangled. */
 uint32_t td_answers_symbol(struct td_answers *answers, const char *name);
+/* Borrowed until the next addition of a string. */
+const char *td_answers_function_name(const struct td_answers *answers, uint32_t function);
 void td_answers_frame(struct td_answers *answers, const struct td_answer_frame *frame);
 /* The frames added since the last call belong to this offset. */
 void td_answers_place(struct td_answers *answers, uint64_t offset);

@@ -136,11 +136,10 @@ static struct td_elf *find_by_link(struct td_object *object, const struct td_sea
     return elf;
 }
 
-static bool has_dwarf(struct td_elf *elf)
+/* Whether there is one at all; a damaged one is to be named, not passed over. */
+static bool has_dwarf(const struct td_elf *elf)
 {
-    struct td_bytes bytes = {0};
-
-    return elf && td_elf_debug_bytes(elf, "debug_info", &bytes, NULL) == TD_OK && bytes.size > 0;
+    return elf && (td_elf_section(elf, ".debug_info") || td_elf_section(elf, ".zdebug_info"));
 }
 
 /* Loads every section of the DWARF; a damaged one is named and counts as absent. */

@@ -52,6 +52,7 @@ struct td_dwarf_sections {
     X(CALL_COLUMN, call_column)           \
     X(SIBLING, sibling)                   \
     X(DECLARATION, declaration)           \
+    X(LANGUAGE, language)                 \
     X(STMT_LIST, stmt_list)               \
     X(COMP_DIR, comp_dir)                 \
     X(DWO_NAME, dwo_name)                 \
@@ -79,6 +80,7 @@ enum td_dwarf_slot {
     TD_SLOT_CALL_COLUMN,
     TD_SLOT_SIBLING,
     TD_SLOT_DECLARATION,
+    TD_SLOT_LANGUAGE,
     TD_SLOT_STMT_LIST,
     TD_SLOT_COMP_DIR,
     TD_SLOT_DWO_NAME,
@@ -183,6 +185,16 @@ struct td_dwarf_unit {
     uint64_t stmt_list;              /* UINT64_MAX when there is none */
     const char *comp_dir, *dwo_name; /* NULL when there is none */
     struct td_dwarf_lines *lines;    /* NULL until asked for */
+    bool qualified;                  /* the language's names have namespaces */
+    struct td_space *spaces;         /* by offset; NULL until asked for */
+    size_t space_count;
+};
+
+/* A namespace, class or function whose name stands before those of the functions inside. */
+struct td_space {
+    uint64_t die, end; /* the entry, and where its children end */
+    uint32_t parent;   /* of the unit's spaces, or TD_NONE */
+    bool function;
 };
 
 struct td_dwarf {
@@ -284,6 +296,11 @@ void td_ranges_add(struct td_ranges *ranges, uint64_t low, uint64_t high);
 /* Looks at each: for short lists. */
 bool td_ranges_hold(const struct td_ranges *ranges, uint64_t address);
 void td_ranges_release(struct td_ranges *ranges);
+
+/* The unit's spaces, read once. */
+void td_dwarf_unit_spaces(struct td_dwarf_unit *unit);
+/* The innermost space around an entry of the unit, TD_NONE when it is at the top. */
+uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset);
 
 /* An address that is asked for, and what was found for it so far. */
 struct td_query {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an entry's function is called and where it is defined. */
+#include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 #include "symbolize/dwarf_scan.h"
 
 /* An inlined call's origin, its specification, and a few more: longer chains are damage. */
-#define CHAIN_MAX 8
+#define CHAIN_MAX  8
+#define SPACES_MAX 32
+/* Functions whose names hold those of other functions. */
+#define NESTING_MAX 4
 
 /* Appends one component of a path; "./" in front says nothing. An absolute one starts anew. */
 static void join(char *path, size_t size, const char *part)
@@ -56,6 +60,8 @@ uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *un
 /* What has been found along the chain; the first to say something wins. */
 struct found {
     const char *linkage, *name;
+    struct td_dwarf_unit *name_unit; /* where the name stood */
+    uint64_t name_die;
     uint32_t file, line;
     bool has_file, has_line;
 };
@@ -67,8 +73,13 @@ static void look(struct td_scanner *scanner, struct td_dwarf_unit *unit,
 
     if (!found->linkage)
         found->linkage = td_die_string(unit, die, TD_SLOT_LINKAGE_NAME);
-    if (!found->name)
-        found->name = td_die_string(unit, die, TD_SLOT_NAME);
+    /* The last entry with a name is the declaration: it stands inside of its class. */
+    const char *name = td_die_string(unit, die, TD_SLOT_NAME);
+    if (name) {
+        found->name = name;
+        found->name_unit = unit;
+        found->name_die = die->offset;
+    }
     if (!found->has_file && lines && td_die_uint(die, TD_SLOT_DECL_FILE, &value)) {
         found->has_file = true;
         found->file = td_dwarf_file_path(scanner->answers, lines, value);
@@ -77,6 +88,56 @@ static void look(struct td_scanner *scanner, struct td_dwarf_unit *unit,
         found->has_line = true;
         found->line = (uint32_t)value;
     }
+}
+
+static const char *space_name(struct td_scanner *scanner, struct td_dwarf_unit *unit,
+                              const struct td_space *space)
+{
+    struct td_die die;
+    const char *name = NULL;
+
+    if (!td_die_at(unit, space->die, &die))
+        return NULL;
+    if (space->function) {
+        const uint32_t function = td_dwarf_function(scanner, unit, unit, &die);
+
+        return function == TD_NONE ? NULL : td_answers_function_name(scanner->answers, function);
+    }
+    name = td_die_string(unit, &die, TD_SLOT_NAME);
+    if (!name && die.abbrev->tag == DW_TAG_namespace)
+        return "(anonymous namespace)";
+    return name ? name : "{unnamed}";
+}
+
+/* Puts "NAME::" before the text; what does not fit any more is left out. */
+static void prepend(char *text, size_t size, const char *name)
+{
+    const size_t len = strlen(text), add = strlen(name);
+
+    if (len + add + 3 > size)
+        return;
+    memmove(text + add + 2, text, len + 1);
+    memcpy(text, name, add);
+    memcpy(text + add, "::", 2);
+}
+
+/* "outer::box::get": names without a linkage name (gcc gives none to what is local to a file) are
+ * put together from what is around them. A function around stands for its own spaces too. */
+static uint32_t qualified(struct td_scanner *scanner, const struct found *found)
+{
+    struct td_dwarf_unit *unit = found->name_unit;
+    uint32_t space = td_dwarf_space_around(unit, found->name_die);
+    char text[4096];
+
+    snprintf(text, sizeof(text), "%s", found->name);
+    for (unsigned depth = 0; space != TD_NONE && depth < SPACES_MAX; depth++) {
+        const char *name = space_name(scanner, unit, &unit->spaces[space]);
+
+        if (name)
+            prepend(text, sizeof(text), name);
+        space = unit->spaces[space].function ? TD_NONE : unit->spaces[space].parent;
+    }
+    return td_answers_function(scanner->answers, NULL, text, found->file, found->line);
 }
 
 static uint32_t follow(struct td_scanner *scanner, struct td_dwarf_unit *unit,
@@ -101,7 +162,13 @@ static uint32_t follow(struct td_scanner *scanner, struct td_dwarf_unit *unit,
     }
     if (!found.linkage && (!found.name || found.name[0] == '\0'))
         return TD_NONE;
-    return td_answers_function(scanner->answers, found.linkage, found.name, found.file, found.line);
+    if (found.linkage || !found.name_unit->qualified || scanner->nesting >= NESTING_MAX)
+        return td_answers_function(scanner->answers, found.linkage, found.name, found.file,
+                                   found.line);
+    scanner->nesting++;
+    const uint32_t function = qualified(scanner, &found);
+    scanner->nesting--;
+    return function;
 }
 
 uint32_t td_dwarf_function(struct td_scanner *scanner, struct td_dwarf_unit *unit,

@@ -23,6 +23,7 @@ struct td_scanner {
     struct td_scope *scopes;
     size_t scope_count, scope_cap;
     struct td_ranges ranges; /* scratch */
+    unsigned nesting;        /* of functions that are being named */
     struct td_map by_origin; /* (file, offset of an abstract function) -> function */
 };
 

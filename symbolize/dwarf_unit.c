@@ -91,6 +91,8 @@ static void free_lines(struct td_dwarf_lines *lines)
 
 void td_dwarf_release(struct td_dwarf *dwarf)
 {
+    for (size_t i = 0; i < dwarf->unit_count; i++)
+        free(dwarf->units[i].spaces);
     for (size_t i = 0; i < dwarf->abbrevs_len; i++)
         td_abbrevs_free(dwarf->abbrevs[i]);
     for (size_t i = 0; i < dwarf->lines_len; i++)
@@ -142,6 +144,16 @@ static void read_bases(struct td_dwarf_unit *unit, const struct td_die *die)
     (void)td_die_uint(die, TD_SLOT_GNU_RANGES_BASE, &unit->gnu_ranges_base);
 }
 
+/* C has none; of a language that is not named, or new, it does no harm to look for them. */
+static bool has_namespaces(const struct td_die *die)
+{
+    uint64_t language = 0;
+
+    (void)td_die_uint(die, TD_SLOT_LANGUAGE, &language);
+    return language != DW_LANG_C && language != DW_LANG_C89 && language != DW_LANG_C99 &&
+           language != DW_LANG_C11 && language != DW_LANG_Mips_Assembler;
+}
+
 bool td_dwarf_unit_open(struct td_dwarf_unit *unit, struct td_die *die)
 {
     if (unit->opened)
@@ -156,6 +168,7 @@ bool td_dwarf_unit_open(struct td_dwarf_unit *unit, struct td_die *die)
     }
     read_bases(unit, die);
     unit->tag = die->abbrev->tag;
+    unit->qualified = has_namespaces(die);
     (void)td_die_uint(die, TD_SLOT_STMT_LIST, &unit->stmt_list);
     (void)td_die_uint(die, TD_SLOT_DWO_ID, &unit->dwo_id);
     (void)td_die_address(unit, die, TD_SLOT_LOW_PC, &unit->low_pc);

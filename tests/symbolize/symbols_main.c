@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "symbolize/elf.h"
@@ -17,7 +17,7 @@
 
 struct options {
     bool offsets, quiet, times, functions, linkage, no_build_id;
-    const char *cache, *sysroot;
+    const char *cache, *sysroot, *build_id;
     uint64_t jobs, timeout;
     struct td_opt_list debug_dirs;
 };
@@ -36,7 +36,8 @@ static void add_locations(struct td_model *model, const struct td_elf *elf, uint
     struct td_buf text = {0};
     size_t cap = 0;
 
-    td_file_read("/dev/stdin", (size_t)1 << 30, &text, NULL);
+    for (size_t n = 1; n > 0; text.len += n)
+        n = fread(td_buf_reserve(&text, 65536), 1, 65536, stdin);
     td_buf_u8(&text, 0);
     const char *p = (const char *)text.data;
     for (char *end = NULL; *p != '\0'; p = end) {
@@ -70,6 +71,16 @@ static void print_location(const struct td_model *model, uint32_t id, bool linka
     printf(l->line_count ? "\n" : "??\n??:0:0\n\n");
 }
 
+static struct td_build_id parse_build_id(const char *hex)
+{
+    struct td_build_id id = {0};
+    unsigned byte = 0;
+
+    for (; id.size < TD_BUILD_ID_MAX && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        id.bytes[id.size++] = (uint8_t)byte;
+    return id;
+}
+
 static int run(const struct options *o, const char *path)
 {
     struct td_err err = TD_ERR_INIT;
@@ -86,6 +97,8 @@ static int run(const struct options *o, const char *path)
     struct td_module module = {.kind = TD_MODULE_FILE, .path = td_model_intern_z(model, path)};
     if (!o->no_build_id)
         module.build_id = td_elf_build_id(elf);
+    if (o->build_id)
+        module.build_id = parse_build_id(o->build_id);
     const uint32_t id = td_model_put_module(model, &module);
     add_locations(model, elf, id, o, &locations, &count);
     const struct td_symbolizer_opts opts = {.cache_dir = o->cache ? o->cache : "",
@@ -127,6 +140,7 @@ int main(int argc, char **argv)
         {TD_OPT_FLAG, 0, "functions", NULL, "containing functions only", &o.functions},
         {TD_OPT_FLAG, 0, "linkage", NULL, "names as in the symbol table", &o.linkage},
         {TD_OPT_FLAG, 0, "no-build-id", NULL, "as if none was recorded", &o.no_build_id},
+        {TD_OPT_STRING, 0, "build-id", "HEX", "as if this one was recorded", &o.build_id},
         {TD_OPT_STRING, 0, "cache", "DIR", "keep answers there", &o.cache},
         {TD_OPT_STRING, 0, "sysroot", "DIR", "put before paths", &o.sysroot},
         {TD_OPT_LIST, 0, "debug-dir", "DIR", "look there first", &o.debug_dirs},
