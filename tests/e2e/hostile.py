@@ -87,7 +87,7 @@ def exports():
         if raw[:2] == b"\x1f\x8b":
             import gzip
             raw = gzip.decompress(raw)
-        harmless(f"export {name}", raw)
+        harmless(f"export {name}", raw.replace(b"\r\n", b"\n") if name == "csv" else raw)  # RFC 4180
         if name in ("json", "speedscope", "firefox"):
             json.loads(raw)
 

@@ -22,12 +22,12 @@ def split():
     found = td.shares(data)
     td.check(samples(data) > 1000, f"only {samples(data)} samples of 2 s at 999 Hz")
     td.check_share("heavy and its inlined chain", found.get("heavy", 0) + found.get("work_chain", 0)
-                   + found.get("light", 0), 1.0, samples(data), 0.03)
+                   + found.get("light", 0), 1.0, samples(data), 0.06)
     data = td.report_json(td.scratch("profile.td"), "functions", "--no-inline")
     found = td.shares(data)
     both = found["heavy"] + found["light"]
     td.check_share("heavy of heavy + light", found["heavy"] / both, 0.75, samples_of(data, 1000))
-    td.check_share("heavy + light", both, 1.0, 1000, 0.03)
+    td.check_share("heavy + light", both, 1.0, 1000, 0.06)
 
 
 def samples_of(data, otherwise):
@@ -37,17 +37,17 @@ def samples_of(data, otherwise):
 def inlined():
     data = td.report_json(td.record([td.workload("inlined"), "1"]))
     found = td.shares(data)
-    td.check_share("hot_inner, although it is inlined twice", found.get("hot_inner", 0), 1.0, samples(data), 0.03)
+    td.check_share("hot_inner, although it is inlined twice", found.get("hot_inner", 0), 1.0, samples(data), 0.06)
     hot = line_of("inlined.c", "the hot line")
     lines = {}
     for row in td.report_json(td.scratch("profile.td"), "lines")["lines"]:
-        lines[(os.path.basename(row["file"]), row["line"])] = row["time_share"]
+        lines[(os.path.basename(row["file"] or ""), row["line"])] = row["time_share"]
     # The loop's own line is the one before: its increment and test may get a part.
     near = lines.get(("inlined.c", hot), 0) + lines.get(("inlined.c", hot - 1), 0)
-    td.check_share("the hot line and its for", near, 1.0, samples(data), 0.03)
+    td.check_share("the hot line and its for", near, 1.0, samples(data), 0.06)
     td.check(lines.get(("inlined.c", hot), 0) > 0.3, f"the hot line has {lines.get(('inlined.c', hot))}")
     whole = td.shares(td.report_json(td.scratch("profile.td"), "functions", "--no-inline"))
-    td.check_share("outer with --no-inline", whole.get("outer", 0), 1.0, samples(data), 0.03)
+    td.check_share("outer with --no-inline", whole.get("outer", 0), 1.0, samples(data), 0.06)
 
 
 def chain():
@@ -118,7 +118,7 @@ def vdso():
 def jit():
     profile = td.record([td.workload("jit"), "1"])
     found = td.shares(td.report_json(profile))
-    td.check_share("jit_loop", found.get("jit_loop", 0), 1.0, samples(td.report_json(profile)), 0.03)
+    td.check_share("jit_loop", found.get("jit_loop", 0), 1.0, samples(td.report_json(profile)), 0.06)
 
 
 def deep():

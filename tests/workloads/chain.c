@@ -9,11 +9,13 @@
 
 __attribute__((noinline)) static uint64_t gamma_leaf(uint64_t x)
 {
+    WORK_FRAME();
     return work_chain(x, 3 * UNIT) + 1;
 }
 
 __attribute__((noinline)) static uint64_t other_leaf(uint64_t x)
 {
+    WORK_FRAME();
     return work_chain(x, UNIT) + 1;
 }
 

@@ -6,6 +6,7 @@
 
 __attribute__((noinline)) static uint64_t bottom(uint64_t x)
 {
+    WORK_FRAME();
     return work_chain(x, 100000);
 }
 
