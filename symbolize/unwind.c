@@ -22,27 +22,6 @@ struct td_unwinder {
     struct remembered cache[1 << CACHE_BITS];
 };
 
-/* A frame pointer's frame: the caller's pointer and the return address lie where it points. */
-static const struct td_unwind_rule frame_pointer_rules[] = {
-    [TD_CFI_X86_64] = {.cfa_kind = TD_UNWIND_REG,
-                       .cfa_reg = TD_CFI_X86_RBP,
-                       .cfa_offset = 16,
-                       .ra_where = TD_UNWIND_AT_CFA,
-                       .ra_offset = -8,
-                       .fp_where = TD_UNWIND_AT_CFA,
-                       .fp_offset = -16},
-    [TD_CFI_AARCH64] = {.cfa_kind = TD_UNWIND_REG,
-                        .cfa_reg = TD_CFI_A64_FP,
-                        .cfa_offset = 16,
-                        .ra_where = TD_UNWIND_AT_CFA,
-                        .ra_offset = -8,
-                        .fp_where = TD_UNWIND_AT_CFA,
-                        .fp_offset = -16},
-};
-static const struct td_unwind_rule start_rule = {.cfa_kind = TD_UNWIND_REG,
-                                                 .ra_where = TD_UNWIND_UNDEFINED};
-static const struct td_unwind_rule no_rule = {.cfa_kind = TD_UNWIND_NONE};
-
 const char *td_unwind_stop_name(enum td_unwind_stop stop)
 {
     static const char *const names[TD_UNWIND_STOPS] = {"complete",   "no_table", "bad_address",
@@ -72,19 +51,14 @@ void td_unwinder_forget(struct td_unwinder *unwinder)
     memset(unwinder->cache, 0, sizeof(unwinder->cache));
 }
 
-const struct td_unwind_rule *td_unwind_rule_without_table(enum td_cfi_arch arch,
-                                                          const struct td_unwind_place *place,
-                                                          uint64_t address)
+const struct td_unwind_rule *
+td_unwind_rule_at(enum td_cfi_arch arch, const struct td_unwind_place *place, uint64_t address)
 {
-    const struct td_unwind_table *table = place->table;
-
-    if (table && td_unwind_table_is_start(table, address - place->bias))
-        return &start_rule;
-    /* A hole in a file that otherwise has tables is assembly without CFI: its frame pointer may
-     * be a caller's caller's. Code that never has tables must keep frame pointers to be walked. */
-    if (!table || table->row_count == 0)
-        return &frame_pointer_rules[arch];
-    return &no_rule;
+    /* Code that no file describes must keep frame pointers to be walked. A file of which
+     * something is known is not guessed at where it says nothing: that is assembly. */
+    if (!place->table || place->table->row_count == 0)
+        return td_unwind_frame_pointer_rule(arch);
+    return td_unwind_table_find(place->table, address - place->bias);
 }
 
 struct walk {
@@ -111,11 +85,7 @@ static const struct td_unwind_rule *find_rule(struct walk *w)
         return slot->rule;
     if (!s->find(s->ctx, address, &place))
         return NULL;
-    const struct td_unwind_rule *rule = &no_rule;
-    if (place.table)
-        rule = td_unwind_table_find(place.table, address - place.bias);
-    if (rule->cfa_kind == TD_UNWIND_NONE)
-        rule = td_unwind_rule_without_table(w->unwinder->arch, &place, address);
+    const struct td_unwind_rule *rule = td_unwind_rule_at(w->unwinder->arch, &place, address);
     *slot = (struct remembered){address, s->space, rule};
     return rule;
 }
@@ -203,20 +173,12 @@ static bool popped(const struct walk *w, const struct td_unwind_rule *rule, uint
            td_unwind_popped(w->sp, cfa + (uint64_t)(int64_t)rule->fp_offset, w->leaf);
 }
 
-/* A guessed frame pointer must at least point into the part of the stack that callers own. */
-static bool guess_makes_sense(const struct walk *w, const struct td_unwind_rule *rule)
-{
-    const struct td_unwind_rule *guess = &frame_pointer_rules[w->unwinder->arch];
-
-    return rule != guess ||
-           (w->fp >= w->sp && w->fp % 8 == 0 && w->fp - w->memory.base + 16 <= w->memory.size);
-}
-
 /* From a frame to its caller. */
 static enum outcome step(struct walk *w, const struct td_unwind_rule *rule,
                          struct td_unwind_stack *ret)
 {
-    const enum td_cfi_arch arch = w->unwinder->arch;
+    const struct td_unwinder *u = w->unwinder;
+    const enum td_cfi_arch arch = u->arch;
     uint64_t cfa, ra = w->lr, fp = w->fp;
     enum outcome outcome;
 
@@ -224,7 +186,8 @@ static enum outcome step(struct walk *w, const struct td_unwind_rule *rule,
         return stop(TD_UNWIND_COMPLETE, ret);
     if (rule->cfa_kind == TD_UNWIND_ODD)
         return TOO_ODD;
-    if (rule->cfa_kind == TD_UNWIND_NONE || !guess_makes_sense(w, rule))
+    if (rule->cfa_kind == TD_UNWIND_NONE ||
+        (rule->guessed && !td_unwind_guess_makes_sense(&w->memory, rule, u->fp, w->sp, w->fp)))
         return stop(TD_UNWIND_NO_TABLE, ret);
     outcome = find_cfa(w, rule, &cfa, ret);
     if (outcome == STEPPED)
@@ -249,7 +212,7 @@ static enum outcome step(struct walk *w, const struct td_unwind_rule *rule,
     w->fp = fp;
     w->exact = w->leaf = rule->signal_frame;
     w->sampled = false;
-    w->guessed = rule == &frame_pointer_rules[arch];
+    w->guessed = rule->guessed;
     return STEPPED;
 }
 

@@ -33,9 +33,8 @@ struct headers {
     uint64_t hdr_address, hdr_offset, hdr_size; /* PT_GNU_EH_FRAME */
 };
 
-/* Exactly `size` bytes at `offset`, to be freed. */
-static int read_bytes(const struct td_unwind_image *image, uint64_t offset, uint64_t size,
-                      uint8_t **ret, struct td_err *err)
+int td_unwind_image_read(const struct td_unwind_image *image, uint64_t offset, uint64_t size,
+                         uint8_t **ret, struct td_err *err)
 {
     uint8_t *data;
     size_t done = 0;
@@ -70,7 +69,7 @@ static int read_bytes(const struct td_unwind_image *image, uint64_t offset, uint
 static int read_header(struct td_unwind_elf *elf, struct headers *h, struct td_err *err)
 {
     uint8_t *data = NULL;
-    int rc = read_bytes(h->image, 0, sizeof(Elf64_Ehdr), &data, err);
+    int rc = td_unwind_image_read(h->image, 0, sizeof(Elf64_Ehdr), &data, err);
 
     if (rc < 0)
         return rc;
@@ -131,7 +130,7 @@ static int read_segments(struct td_unwind_elf *elf, struct headers *h, struct td
         return TD_OK;
     if (h->phentsize < sizeof(Elf64_Phdr))
         return td_fail_at(err, TD_EFORMAT, h->phoff, "ELF program headers of a wrong size");
-    rc = read_bytes(h->image, h->phoff, (uint64_t)h->phnum * h->phentsize, &data, err);
+    rc = td_unwind_image_read(h->image, h->phoff, (uint64_t)h->phnum * h->phentsize, &data, err);
     if (rc < 0)
         return rc;
     for (unsigned i = 0; i < h->phnum; i++) {
@@ -190,7 +189,7 @@ static int take_section(struct td_unwind_elf *elf, const struct headers *h, cons
 {
     uint8_t *data = NULL, *full = NULL;
     size_t size = (size_t)s->size;
-    int rc = read_bytes(h->image, s->offset, s->size, &data, err);
+    int rc = td_unwind_image_read(h->image, s->offset, s->size, &data, err);
 
     if (rc < 0)
         return rc;
@@ -210,6 +209,32 @@ static int take_section(struct td_unwind_elf *elf, const struct headers *h, cons
     return TD_OK;
 }
 
+/* Segments hold more than code where a linker did not separate it from constants. */
+static void take_code(struct td_unwind_elf *elf, const struct section *s)
+{
+    if (s->type != SHT_PROGBITS || !(s->flags & SHF_EXECINSTR) || !s->size ||
+        elf->code_count == TD_UNWIND_CODE_MAX || s->size > UINT64_MAX - s->address)
+        return;
+    elf->code[elf->code_count++] = (struct td_unwind_code){s->address, s->offset, s->size};
+}
+
+static void take_segments_as_code(struct td_unwind_elf *elf)
+{
+    for (unsigned i = 0; i < elf->segment_count && elf->code_count == 0; i++) {
+        const struct td_unwind_segment *s = &elf->segments[i];
+        if (s->executable)
+            elf->code[elf->code_count++] =
+                (struct td_unwind_code){s->address, s->offset, s->file_size};
+    }
+}
+
+static int compare_code(const void *pa, const void *pb)
+{
+    const struct td_unwind_code *a = pa, *b = pb;
+
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
 static int take_named_sections(struct td_unwind_elf *elf, const struct headers *h,
                                const uint8_t *headers, const char *names, uint64_t names_size,
                                struct td_err *err)
@@ -218,6 +243,7 @@ static int take_named_sections(struct td_unwind_elf *elf, const struct headers *
 
     for (unsigned i = 0; i < h->shnum; i++) {
         const struct section s = section_at(headers, h, i);
+        take_code(elf, &s);
         if (s.type == SHT_NOBITS || s.size == 0 || s.name >= names_size)
             continue;
         for (unsigned k = 0; k < TD_UNWIND_SECTIONS; k++) {
@@ -239,13 +265,13 @@ static int read_sections(struct td_unwind_elf *elf, const struct headers *h, str
 
     if (h->shnum == 0 || h->shentsize < sizeof(Elf64_Shdr) || h->shstrndx >= h->shnum)
         return TD_OK;
-    rc = read_bytes(h->image, h->shoff, (uint64_t)h->shnum * h->shentsize, &headers, err);
+    rc = td_unwind_image_read(h->image, h->shoff, (uint64_t)h->shnum * h->shentsize, &headers, err);
     if (rc < 0)
         return rc;
     const struct section s = section_at(headers, h, h->shstrndx);
     if (s.size <= NAMES_MAX)
-        rc = read_bytes(h->image, s.offset, s.size, &names, err);
-    if (rc == TD_OK && names) /* read_bytes puts a 0 behind them */
+        rc = td_unwind_image_read(h->image, s.offset, s.size, &names, err);
+    if (rc == TD_OK && names) /* td_unwind_image_read puts a 0 behind them */
         rc = take_named_sections(elf, h, headers, (const char *)names, s.size, err);
     free(names);
     free(headers);
@@ -276,7 +302,7 @@ static int read_by_header(struct td_unwind_elf *elf, const struct headers *h, st
 
     if (h->hdr_size < 8 || h->hdr_size > SECTION_MAX)
         return TD_OK;
-    rc = read_bytes(h->image, h->hdr_offset, h->hdr_size, &data, err);
+    rc = td_unwind_image_read(h->image, h->hdr_offset, h->hdr_size, &data, err);
     if (rc < 0)
         return rc;
     if (data[0] == 1 &&
@@ -301,6 +327,8 @@ int td_unwind_elf_read(struct td_unwind_elf *ret, const struct td_unwind_image *
         rc = read_sections(&elf, &h, err);
         if (elf.sections[EH_FRAME_INDEX].size == 0 && h.hdr_address)
             rc = read_by_header(&elf, &h, err);
+        take_segments_as_code(&elf);
+        qsort(elf.code, elf.code_count, sizeof(*elf.code), compare_code);
     }
     if (rc < 0) {
         td_unwind_elf_release(&elf);

@@ -192,25 +192,30 @@ static int step_by_row(struct full *f, const struct td_unwind_full_row *row)
     return STEPPED;
 }
 
-/* Code without a row: what the table walker would do, as rows. */
+static struct td_cfi_rule guessed_register(uint8_t where, int16_t offset)
+{
+    if (where == TD_UNWIND_AT_CFA)
+        return (struct td_cfi_rule){.kind = TD_CFI_SAVED, .value = offset};
+    return (struct td_cfi_rule){.kind = TD_CFI_SAME};
+}
+
+/* Code without a row of its own: what the table walker would do, as a row. */
 static int step_without_row(struct full *f, const struct td_unwind_place *place, uint64_t address)
 {
-    const struct td_unwind_rule *rule = td_unwind_rule_without_table(f->arch, place, address);
+    const struct td_unwind_rule *rule = td_unwind_rule_at(f->arch, place, address);
+    const unsigned fp = td_unwind_fp(f->arch), sp = td_unwind_sp(f->arch);
     struct td_unwind_full_row row = {
         .cie = {.return_reg = (uint8_t)(f->arch == TD_CFI_X86_64 ? TD_CFI_X86_RA : TD_CFI_A64_LR)}};
-    const unsigned fp_reg = td_unwind_fp(f->arch);
-    const uint64_t fp = f->regs[fp_reg];
 
     if (rule->ra_where == TD_UNWIND_UNDEFINED)
         return TD_UNWIND_COMPLETE;
-    if (rule->cfa_kind == TD_UNWIND_NONE || fp < f->regs[td_unwind_sp(f->arch)] || fp % 8 != 0 ||
-        fp - f->memory.base + 16 > f->memory.size)
+    if (rule->cfa_kind == TD_UNWIND_NONE ||
+        !td_unwind_guess_makes_sense(&f->memory, rule, fp, f->regs[sp], f->regs[fp]))
         return TD_UNWIND_NO_TABLE;
     row.row.cfa = (struct td_cfi_rule){
-        .kind = TD_CFI_REGISTER, .reg = (uint8_t)fp_reg, .value = rule->cfa_offset};
-    row.row.regs[row.cie.return_reg] =
-        (struct td_cfi_rule){.kind = TD_CFI_SAVED, .value = rule->ra_offset};
-    row.row.regs[fp_reg] = (struct td_cfi_rule){.kind = TD_CFI_SAVED, .value = rule->fp_offset};
+        .kind = TD_CFI_REGISTER, .reg = rule->cfa_reg, .value = rule->cfa_offset};
+    row.row.regs[row.cie.return_reg] = guessed_register(rule->ra_where, rule->ra_offset);
+    row.row.regs[fp] = guessed_register(rule->fp_where, rule->fp_offset);
     f->guessed = true;
     return step_by_row(f, &row);
 }

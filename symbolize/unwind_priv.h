@@ -7,6 +7,7 @@
 
 #include "symbolize/unwind.h"
 #include "symbolize/unwind_rule.h"
+#include "symbolize/unwind_scan.h"
 
 /* Pointer authentication of Linux on aarch64 uses the bits above the 48 of a user address; a
  * signed return address loses them, one that is not signed has none. */
@@ -67,9 +68,18 @@ static inline bool td_unwind_popped(uint64_t sp, uint64_t slot, bool leaf)
     return leaf && sp - slot - 1 < 4096;
 }
 
-/* How a frame without call frame information can be left, decided by where its code is. */
-const struct td_unwind_rule *td_unwind_rule_without_table(enum td_cfi_arch arch,
-                                                          const struct td_unwind_place *place,
-                                                          uint64_t address);
+/* A guessed frame pointer must at least point into the part of the stack that callers own. */
+static inline bool td_unwind_guess_makes_sense(const struct td_unwind_memory *memory,
+                                               const struct td_unwind_rule *rule, unsigned fp_reg,
+                                               uint64_t sp, uint64_t fp)
+{
+    return rule->cfa_reg != fp_reg || (fp >= sp && fp % 8 == 0 && memory->size >= 16 &&
+                                       fp - memory->base <= memory->size - 16);
+}
+
+/* The rule of an address in a mapping. */
+const struct td_unwind_rule *td_unwind_rule_at(enum td_cfi_arch arch,
+                                               const struct td_unwind_place *place,
+                                               uint64_t address) __attribute__((returns_nonnull));
 
 #endif

@@ -12,19 +12,27 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "symbolize/unwind_rule.h"
+#include "symbolize/unwind_scan.h"
 
 _Static_assert(sizeof(struct td_unwind_rule) == 16, "a rule is its own 128-bit key");
 
 /* Rules of one file that get a number; more (never seen: big programs have hundreds) are ODD. */
 #define RULES_MAX 65535
 
-/* The assembly at an entry point takes less: ld.so's has 40 bytes, crt1.o's 34. */
-#define START_BYTES_MAX 256
+/* The assembly at an entry point: musl's has 22 bytes, crt1.o's 34, ld.so's 50. */
+#define START_BYTES 64
+/* Less is alignment. */
+#define HOLE_BYTES_MIN 17
+/* Scanned of a file at most: what takes a tenth of a second. */
+#define SCAN_BYTES_MAX (UINT64_C(64) << 20)
 
 /* The first two rules of every table. */
 enum { RULE_NONE = 0, RULE_ODD = 1 };
 static const struct td_unwind_rule no_rule = {.cfa_kind = TD_UNWIND_NONE};
 static const struct td_unwind_rule odd_rule = {.cfa_kind = TD_UNWIND_ODD};
+/* Where a process begins there often is no call frame information: nothing called it. */
+static const struct td_unwind_rule start_rule = {
+    .cfa_kind = TD_UNWIND_REG, .ra_where = TD_UNWIND_UNDEFINED, .guessed = true};
 
 struct fde {
     uint64_t begin, end;
@@ -34,11 +42,13 @@ struct fde {
 
 struct builder {
     struct td_unwind_table *table;
+    const struct td_unwind_image *image;
     struct fde *fdes;
     size_t fde_count, fde_cap;
     size_t pc_cap, row_rule_cap, rule_cap, index_cap;
     struct td_map rule_ids;
-    uint64_t budget;
+    uint64_t budget;      /* instructions of call frame programs */
+    uint64_t scan_budget; /* bytes of code */
     const struct td_cfi *section;
     struct td_cfi_reader reader; /* of the FDE in work */
     uint64_t clip;               /* where the next FDE begins */
@@ -143,6 +153,7 @@ static void add_row(struct builder *b, uint64_t address, const struct td_unwind_
     t->pcs[t->row_count] = pc;
     t->row_rules[t->row_count++] = id;
     t->odd_count += id == RULE_ODD;
+    t->guessed_count += rule->guessed;
 }
 
 static bool take_row(void *ctx, uint64_t begin, uint64_t end, const struct td_cfi_row *row)
@@ -179,6 +190,53 @@ static bool add_fde(struct builder *b, size_t i)
     return rc != TD_ELIMIT;
 }
 
+static void add_scanned(void *ctx, uint64_t address, const struct td_unwind_rule *rule)
+{
+    add_row(ctx, address, rule);
+}
+
+/* Code of one section from `begin` to `end`, without call frame information. */
+static void scan_code(struct builder *b, const struct td_unwind_code *c, uint64_t begin,
+                      uint64_t end)
+{
+    uint8_t *code = NULL;
+
+    if (begin >= end || end - begin < HOLE_BYTES_MIN || end - begin > b->scan_budget ||
+        td_unwind_image_read(b->image, c->offset + (begin - c->address), end - begin, &code, NULL) <
+            0)
+        return;
+    b->scan_budget -= end - begin;
+    td_unwind_scan(b->table->elf.arch, code, (size_t)(end - begin), begin, add_scanned, b);
+    free(code);
+    add_row(b, end, &no_rule);
+}
+
+/* A hole between FDEs, the entry point's code apart. */
+static void fill_hole(struct builder *b, uint64_t begin, uint64_t end)
+{
+    const struct td_unwind_elf *elf = &b->table->elf;
+
+    for (unsigned i = 0; i < elf->code_count && begin < end; i++) {
+        const struct td_unwind_code *c = &elf->code[i];
+        const uint64_t code_end = c->address + c->size;
+        const uint64_t from = begin > c->address ? begin : c->address;
+        const uint64_t to = end < code_end ? end : code_end;
+
+        if (from >= to)
+            continue;
+        if (elf->entry >= from && elf->entry < to) {
+            const uint64_t after = to - elf->entry > START_BYTES ? elf->entry + START_BYTES : to;
+            scan_code(b, c, from, elf->entry);
+            add_row(b, elf->entry, &start_rule);
+            add_row(b, after, &no_rule);
+            scan_code(b, c, after, to);
+        } else {
+            scan_code(b, c, from, to);
+        }
+        begin = to; /* sections of damaged files may overlap; rows may not */
+    }
+}
+
 static void build_index(struct td_unwind_table *t)
 {
     const uint32_t span = t->row_count ? t->pcs[t->row_count - 1] : 0;
@@ -207,9 +265,34 @@ static void shrink(struct td_unwind_table *t)
     t->rules = td_xrealloc(t->rules, t->rule_count, sizeof(*t->rules));
 }
 
+static uint64_t lowest_code(const struct builder *b)
+{
+    const struct td_unwind_elf *elf = &b->table->elf;
+    uint64_t lowest = b->fde_count ? b->fdes[0].begin : UINT64_MAX;
+
+    if (elf->code_count && elf->code[0].address < lowest)
+        lowest = elf->code[0].address;
+    return lowest;
+}
+
+/* The end of the code, as far as rows can tell addresses. */
+static uint64_t highest_code(const struct builder *b)
+{
+    const struct td_unwind_elf *elf = &b->table->elf;
+    uint64_t highest = 0;
+
+    for (unsigned i = 0; i < elf->code_count; i++) {
+        const uint64_t end = elf->code[i].address + elf->code[i].size;
+        if (end > highest && end - b->table->base <= UINT32_MAX)
+            highest = end;
+    }
+    return highest;
+}
+
 static void build(struct builder *b)
 {
     struct td_unwind_table *t = b->table;
+    uint64_t covered = 0;
     size_t bytes = 0;
     size_t i;
 
@@ -218,15 +301,22 @@ static void build(struct builder *b)
         collect(b, s);
     }
     sort_fdes(b);
-    t->base = b->fde_count ? b->fdes[0].begin : 0;
+    t->base = lowest_code(b);
     /* Real programs take less than one instruction a byte; CIEs' count again for every FDE. */
+    b->scan_budget = SCAN_BYTES_MAX;
     b->budget = 16 * (uint64_t)bytes + 4096;
     rule_id(b, &no_rule);
     rule_id(b, &odd_rule);
     for (i = 0; i < b->fde_count; i++) {
-        if (b->fdes[i].end - t->base > UINT32_MAX || !add_fde(b, i))
+        if (b->fdes[i].end - t->base > UINT32_MAX)
             break;
+        fill_hole(b, covered, b->fdes[i].begin);
+        if (!add_fde(b, i))
+            break;
+        covered = b->clip;
     }
+    if (i == b->fde_count)
+        fill_hole(b, covered, highest_code(b));
     t->bad_count += (uint32_t)(b->fde_count - i);
     t->fde_count = (uint32_t)i;
     t->fdes = td_xcalloc(i + 1, sizeof(*t->fdes));
@@ -241,7 +331,7 @@ static void build(struct builder *b)
 int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_image *image,
                         struct td_err *err)
 {
-    struct builder b = {.table = td_xcalloc(1, sizeof(*b.table))};
+    struct builder b = {.table = td_xcalloc(1, sizeof(*b.table)), .image = image};
     const int rc = td_unwind_elf_read(&b.table->elf, image, err);
 
     if (rc == TD_OK) {
@@ -318,15 +408,6 @@ const struct td_unwind_rule *td_unwind_table_find(const struct td_unwind_table *
     const uint32_t row = find_row(table, address);
 
     return row < table->row_count ? &table->rules[table->row_rules[row]] : &table->rules[0];
-}
-
-bool td_unwind_table_is_start(const struct td_unwind_table *table, uint64_t address)
-{
-    const uint64_t entry = table->elf.entry;
-
-    return entry && address - entry < START_BYTES_MAX &&
-           td_unwind_table_find(table, entry)->cfa_kind == TD_UNWIND_NONE &&
-           find_row(table, address) == find_row(table, entry);
 }
 
 bool td_unwind_table_address(const struct td_unwind_table *table, uint64_t file_offset,

@@ -2,8 +2,8 @@
 /*
  * The compact unwind table of one ELF file: 6 bytes a row (4 of address, 2 of rule), the rules
  * themselves once each, and an index over the addresses so that a lookup touches two or three
- * cache lines. Built in one pass over .eh_frame and .debug_frame; read-only afterwards, so any
- * thread may use it.
+ * cache lines. Built in one pass over .eh_frame and .debug_frame; what they leave out is filled in
+ * from prologues (unwind_scan). Read-only afterwards, so any thread may use it.
  */
 #ifndef TD_SYMBOLIZE_UNWIND_TABLE_H
 #define TD_SYMBOLIZE_UNWIND_TABLE_H
@@ -45,7 +45,7 @@ struct td_unwind_rule {
     uint8_t ra_where; /* enum td_unwind_where */
     uint8_t fp_where;
     uint8_t signal_frame; /* the address in the caller is exact, not behind a call */
-    uint8_t zero;
+    uint8_t guessed;      /* not from call frame information: by the function's prologue */
 };
 
 struct td_unwind_fde {
@@ -66,8 +66,9 @@ struct td_unwind_table {
     unsigned index_shift;
     struct td_unwind_fde *fdes; /* sorted, for the full interpreter */
     uint32_t fde_count;
-    uint32_t bad_count; /* entries that were left out because they are damaged */
-    uint32_t odd_count; /* rows of kind ODD */
+    uint32_t bad_count;     /* entries that were left out because they are damaged */
+    uint32_t odd_count;     /* rows of kind ODD */
+    uint32_t guessed_count; /* rows made from prologues */
     struct td_unwind_elf elf;
 };
 
@@ -85,10 +86,6 @@ void td_unwind_table_free(struct td_unwind_table *table); /* NULL is allowed */
 const struct td_unwind_rule *td_unwind_table_find(const struct td_unwind_table *table,
                                                   uint64_t address)
     __attribute__((returns_nonnull));
-
-/* Whether the address is in the code at the file's entry point, and that has no rules: where a
- * process begins there often is no call frame information. */
-bool td_unwind_table_is_start(const struct td_unwind_table *table, uint64_t address);
 
 /* The address of a byte of the file, by its segments. False when none holds it. */
 bool td_unwind_table_address(const struct td_unwind_table *table, uint64_t file_offset,

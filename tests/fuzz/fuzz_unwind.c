@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (size > 1 + HEAD_BYTES) {
         struct td_buf frames = {0};
         td_buf_bytes(&frames, data + 1 + HEAD_BYTES, size - 1 - HEAD_BYTES);
-        synthetic_elf(&elf, arch, &frames, ".eh_frame", false);
+        const struct synthetic from = {.arch = arch, .frames = &frames, .section = ".eh_frame"};
+        synthetic_elf(&elf, &from);
         td_buf_release(&frames);
     }
     const struct td_unwind_image image = {.data = elf.data, .size = elf.len};

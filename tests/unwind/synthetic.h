@@ -12,9 +12,9 @@
 #include "base/bytes.h"
 #include "symbolize/cfi.h"
 
-/* Where the image's parts are, in memory; file offsets are the same below FRAME. */
+/* Where the image's parts are, in memory. The code is at the file's end. */
 #define SYNTHETIC_TEXT       0x1000
-#define SYNTHETIC_TEXT_BYTES 0x8000
+#define SYNTHETIC_TEXT_BYTES 0x1000
 #define SYNTHETIC_FRAME      0x10000
 
 static inline void synthetic_patch_u32(struct td_buf *buf, size_t pos, uint32_t value)
@@ -75,7 +75,7 @@ static inline void synthetic_program_header(struct td_buf *elf, uint32_t type, u
     td_buf_u64(elf, address);
     td_buf_u64(elf, address);
     td_buf_u64(elf, size);
-    td_buf_u64(elf, type == PT_LOAD && (flags & PF_X) ? SYNTHETIC_TEXT_BYTES : size);
+    td_buf_u64(elf, size);
     td_buf_u64(elf, 0x1000);
 }
 
@@ -84,7 +84,7 @@ static inline void synthetic_section(struct td_buf *elf, uint32_t name, uint32_t
 {
     td_buf_u32(elf, name);
     td_buf_u32(elf, type);
-    td_buf_u64(elf, 0);
+    td_buf_u64(elf, address == SYNTHETIC_TEXT ? SHF_EXECINSTR : 0);
     td_buf_u64(elf, address);
     td_buf_u64(elf, offset);
     td_buf_u64(elf, size);
@@ -93,20 +93,31 @@ static inline void synthetic_section(struct td_buf *elf, uint32_t name, uint32_t
     td_buf_u64(elf, 0);
 }
 
-/* An image with `frames` as its .eh_frame (or .debug_frame), found by section headers or, with
- * `stripped`, by .eh_frame_hdr. */
-static inline void synthetic_elf(struct td_buf *elf, enum td_cfi_arch arch,
-                                 const struct td_buf *frames, const char *section, bool stripped)
+struct synthetic {
+    enum td_cfi_arch arch;
+    const struct td_buf *frames;
+    const char *section; /* what they are called: ".eh_frame", ".debug_frame" */
+    bool stripped;       /* without section headers: found by .eh_frame_hdr */
+    const uint8_t *code; /* from SYNTHETIC_TEXT on; int3 follows */
+    size_t code_size;
+};
+
+static inline void synthetic_elf(struct td_buf *elf, const struct synthetic *from)
 {
     static const uint8_t ident[EI_NIDENT] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1};
+    const struct td_buf *frames = from->frames;
+    const char *section = from->section;
+    const bool stripped = from->stripped;
+    const uint8_t *code = from->code;
+    const size_t code_size = from->code_size;
     const uint64_t hdr = 64 + 3 * 56, cfi = hdr + 16;
     const uint64_t names = cfi + frames->len;
     const size_t name_size = strlen(section) + 1;
-    const uint64_t headers = names + 1 + name_size;
+    const uint64_t headers = names + 1 + name_size, code_at = headers + 4 * 64;
 
     td_buf_bytes(elf, ident, sizeof(ident));
     td_buf_u16(elf, ET_DYN);
-    td_buf_u16(elf, arch == TD_CFI_AARCH64 ? EM_AARCH64 : EM_X86_64);
+    td_buf_u16(elf, from->arch == TD_CFI_AARCH64 ? EM_AARCH64 : EM_X86_64);
     td_buf_u32(elf, 1);
     td_buf_u64(elf, SYNTHETIC_TEXT + SYNTHETIC_TEXT_BYTES - 16); /* entry: without a rule */
     td_buf_u64(elf, 64);
@@ -116,10 +127,10 @@ static inline void synthetic_elf(struct td_buf *elf, enum td_cfi_arch arch,
     td_buf_u16(elf, 56);
     td_buf_u16(elf, 3);
     td_buf_u16(elf, 64);
-    td_buf_u16(elf, stripped ? 0 : 3);
+    td_buf_u16(elf, stripped ? 0 : 4);
     td_buf_u16(elf, stripped ? 0 : 2);
-    /* The text has memory but no bytes in the file: nothing reads them. */
-    synthetic_program_header(elf, PT_LOAD, PF_R | PF_X, SYNTHETIC_TEXT, 0, headers);
+    synthetic_program_header(elf, PT_LOAD, PF_R | PF_X, SYNTHETIC_TEXT, code_at,
+                             SYNTHETIC_TEXT_BYTES);
     synthetic_program_header(elf, PT_LOAD, PF_R, SYNTHETIC_FRAME - 16, hdr, 16 + frames->len);
     synthetic_program_header(elf, PT_GNU_EH_FRAME, PF_R, SYNTHETIC_FRAME - 16, hdr, 12);
     td_buf_u32(elf, 0x3b031b01); /* version 1; pcrel sdata4, udata4, datarel sdata4 */
@@ -131,6 +142,9 @@ static inline void synthetic_elf(struct td_buf *elf, enum td_cfi_arch arch,
     synthetic_section(elf, 0, SHT_NULL, 0, 0, 0);
     synthetic_section(elf, 1, SHT_PROGBITS, SYNTHETIC_FRAME, cfi, frames->len);
     synthetic_section(elf, 0, SHT_STRTAB, 0, names, 1 + name_size);
+    synthetic_section(elf, 0, SHT_PROGBITS, SYNTHETIC_TEXT, code_at, SYNTHETIC_TEXT_BYTES);
+    for (size_t i = 0; i < SYNTHETIC_TEXT_BYTES; i++)
+        td_buf_u8(elf, i < code_size ? code[i] : 0xcc);
 }
 
 #endif
