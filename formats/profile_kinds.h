@@ -141,7 +141,7 @@ enum td_counter {
     X(CLOCK, "clock", "the clock of sample times; \"monotonic\"")                           \
     X(REALTIME_NS, "realtime_ns", "CLOCK_REALTIME when recording began")                    \
     X(BOOTTIME_NS, "boottime_ns", "CLOCK_BOOTTIME when recording began")                    \
-    X(CALL_GRAPH, "call_graph", "fp, dwarf, lbr, or none")                                  \
+    X(CALL_GRAPH, "call_graph", "auto, fp, dwarf, lbr, or none")                            \
     X(FREQUENCY, "frequency_hz", "samples a second asked for; absent when a period was")    \
     X(PERIOD, "period", "period asked for, in the unit of its event")                       \
     X(SCOPE, "scope", "command, process, thread, system, cpus, or cgroup")                  \

@@ -10,6 +10,9 @@
 #include "record/frames.h"
 #include "record/source.h"
 
+/* At more samples a second, copies of stacks are taken of the wanted tasks only. */
+#define COPIES_CPU_HZ_MAX 1000
+
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err)
 {
@@ -91,8 +94,9 @@ int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
     if (request->method == TD_METHOD_CPU && !allowed)
         return refuse_whole_cpus(caps, "--method cpu", err);
     /* Whole CPUs would copy the stacks of everything that runs beside, and ours, to throw them
-     * away. */
-    const bool copies = request->call_graph == TD_CALL_GRAPH_DWARF;
+     * away: worth it only at rates so low that inherited events miss short processes. */
+    const bool copies = td_call_graph_copies(request->call_graph) &&
+                        (request->period || request->frequency_hz > COPIES_CPU_HZ_MAX);
     plan->method = request->method;
     if (plan->method == TD_METHOD_AUTO)
         plan->method = allowed && !copies ? TD_METHOD_CPU : TD_METHOD_TASK;
@@ -135,7 +139,7 @@ void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *c
 
     if (request->call_graph == TD_CALL_GRAPH_FP)
         event->sample_type |= PERF_SAMPLE_CALLCHAIN;
-    if (request->call_graph != TD_CALL_GRAPH_DWARF)
+    if (!td_call_graph_copies(request->call_graph))
         return;
     /* The kernel's part of the stack is a chain; the user's is unwound. */
     if (!event->exclude_kernel)

@@ -191,6 +191,7 @@ static int check_call_graph(const struct td_request *request, struct td_err *err
 {
     switch (request->call_graph) {
     case TD_CALL_GRAPH_NONE:
+    case TD_CALL_GRAPH_AUTO:
     case TD_CALL_GRAPH_FP:
     case TD_CALL_GRAPH_DWARF: return TD_OK;
     case TD_CALL_GRAPH_LBR:

@@ -43,6 +43,7 @@ static void event_json(struct td_json *json, const struct td_plan_event *event)
     td_attr_sample_type_json(json, "sample_type", event->sample_type);
     td_attr_read_format_json(json, "read_format", event->read_format);
     td_attr_branch_type_json(json, "branch_sample_type", event->branch_sample_type);
+    hex_json(json, "sample_regs_user", event->user_regs);
     td_json_u64(json, "sample_stack_user", event->stack_bytes);
     td_json_end(json);
 }

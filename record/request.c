@@ -8,6 +8,8 @@
 #include "base/text.h"
 
 #define DEFAULT_STACK_BYTES 16384
+/* The kernel copies what there is: most stacks are short, and few are longer than this. */
+#define AUTO_STACK_BYTES 32768
 
 /* The options as written, before they are checked against each other. */
 struct words {
@@ -56,8 +58,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->events),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
               &request->source),
-        FLAG('g', NULL, "call stacks, as --call-graph fp", &words->graph),
-        VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "fp, dwarf[,BYTES], lbr or none",
+        FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
+        VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),
         VALUE(TD_OPT_U64, 'D', "delay", "MS", "start recording after MS", &words->delay_ms),
         VALUE(TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
@@ -138,7 +140,7 @@ static int parse_scope(struct td_request *request, const struct words *words, st
 static int parse_call_graph(struct td_request *request, const struct words *words,
                             struct td_err *err)
 {
-    const char *text = words->call_graph ? words->call_graph : words->graph ? "fp" : "none";
+    const char *text = words->call_graph ? words->call_graph : words->graph ? "auto" : "none";
     const size_t len = strcspn(text, ",");
     uint64_t bytes = DEFAULT_STACK_BYTES;
 
@@ -147,6 +149,8 @@ static int parse_call_graph(struct td_request *request, const struct words *word
          bytes > TD_STACK_BYTES_MAX))
         return td_fail(err, TD_EUSAGE, "--call-graph %s: write dwarf,BYTES with 8 to %u bytes",
                        text, TD_STACK_BYTES_MAX);
+    if (strcmp(text, "auto") == 0)
+        bytes = AUTO_STACK_BYTES;
     request->stack_bytes = (uint32_t)(bytes + 7) & ~UINT32_C(7);
 #define X(symbol, name)                                         \
     if (strlen(name) == len && strncmp(text, name, len) == 0) { \
@@ -155,8 +159,8 @@ static int parse_call_graph(struct td_request *request, const struct words *word
     }
     TD_CALL_GRAPHS(X)
 #undef X
-    return td_fail(err, TD_EUSAGE, "--call-graph %s: there is fp, dwarf[,BYTES], lbr and none",
-                   text);
+    return td_fail(err, TD_EUSAGE,
+                   "--call-graph %s: there is auto, fp, dwarf[,BYTES], lbr and none", text);
 }
 
 static int parse_rate(struct td_request *request, const struct words *words, struct td_err *err)

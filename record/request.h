@@ -30,6 +30,7 @@ enum td_scope {
 /* X(symbol, name) */
 #define TD_CALL_GRAPHS(X) \
     X(NONE, "none")       \
+    X(AUTO, "auto")       \
     X(FP, "fp")           \
     X(DWARF, "dwarf")     \
     X(LBR, "lbr")
@@ -47,6 +48,12 @@ enum td_method {
     TD_METHOD_TASK,
     TD_METHOD_CPU,
 };
+
+/* Whether stacks are unwound from copies of their bytes. */
+static inline bool td_call_graph_copies(enum td_call_graph call_graph)
+{
+    return call_graph == TD_CALL_GRAPH_DWARF || call_graph == TD_CALL_GRAPH_AUTO;
+}
 
 #define TD_DEFAULT_FREQUENCY_HZ 3989
 /* The kernel takes multiples of 8 below 64 KiB (man perf_event_open, sample_stack_user). */

@@ -377,7 +377,7 @@ static void warn_stacks(struct session *s)
     const double copy = (double)td_recorder_counter(r, TD_COUNTER_UNWIND_SHORT_COPY);
     char text[256], longer[64] = "";
 
-    if (s->request->call_graph != TD_CALL_GRAPH_DWARF || cut <= samples / 100)
+    if (!td_call_graph_copies(s->request->call_graph) || cut <= samples / 100)
         return;
     if (s->request->stack_bytes < TD_STACK_BYTES_MAX)
         snprintf(longer, sizeof(longer), " (--call-graph dwarf,%u copies more)",

@@ -142,6 +142,7 @@ static const char *call_graph_words(const char *call_graph)
 {
     static const char *const words[][2] = {{"fp", "call stacks by frame pointer"},
                                            {"dwarf", "call stacks by unwind tables"},
+                                           {"auto", "call stacks by tables or frame pointer"},
                                            {"lbr", "call stacks by branch records"},
                                            {"none", "no call stacks"}};
 

@@ -96,7 +96,7 @@ static void test_golden(void **state)
 {
     struct td_caps caps = caps_new();
     int rc = 0;
-    char *text = plan_text(&caps, "tdrec --plan --json -g ./app", &rc);
+    char *text = plan_text(&caps, "tdrec --plan --json --call-graph fp ./app", &rc);
 
     (void)state;
     assert_int_equal(rc, TD_OK);
@@ -118,7 +118,8 @@ static void test_golden(void **state)
         "\"precise_ip\": 0, \"inherit\": true, \"exclude_user\": false, \"exclude_kernel\": true, "
         "\"exclude_hv\": true, \"exclude_idle\": false, \"enable_on_exec\": true, \"sideband\": "
         "true, \"sample_type\": [\"IP\", \"TID\", \"TIME\", \"CALLCHAIN\"], \"read_format\": "
-        "[\"LOST\"], \"branch_sample_type\": [], \"sample_stack_user\": 0}]}\n"
+        "[\"LOST\"], \"branch_sample_type\": [], \"sample_regs_user\": \"0x0\", "
+        "\"sample_stack_user\": 0}]}\n"
         "  ],\n"
         "  \"left_out\": []\n"
         "}\n");
@@ -212,6 +213,12 @@ static void test_sources(void **state)
     expect(&caps, "tdrec --source clock ./app", TD_OK, "\"source_reason\": null", NULL);
     expect(&caps, "tdrec --source clok ./app", TD_EUSAGE, "did you mean clock", NULL);
     expect(&caps, "tdrec --call-graph fp,1 ./app", TD_EUSAGE, "dwarf,BYTES", NULL);
+    expect(&caps, "tdrec --plan --json --call-graph dwarf ./app", TD_OK,
+           "\"REGS_USER\", \"STACK_USER\"", "\"sample_stack_user\": 16384", NULL);
+    expect(&caps, "tdrec --plan --json --call-graph dwarf,65528 ./app", TD_OK,
+           "\"sample_stack_user\": 65528", NULL);
+    expect(&caps, "tdrec --plan --json --call-graph dwarf,65529 ./app", TD_EUSAGE, "65528", NULL);
+    expect(&caps, "tdrec --plan --json -g ./app", TD_OK, "\"sample_stack_user\": 32768", NULL);
     expect(&caps, "tdrec --call-graph foo ./app", TD_EUSAGE, "foo", NULL);
     free(caps.hypervisor);
     caps.hypervisor = td_xstrdup("KVM");
