@@ -9,7 +9,7 @@
 #include "formats/model.h"
 #include "symbolize/demangle.h"
 
-#define ANSWERS_VERSION 1
+#define ANSWERS_VERSION 2
 #define FLAG_COMPLETE   1u
 #define HEAD_WORDS      10
 
@@ -34,17 +34,16 @@ uint32_t td_answers_string(struct td_answers *answers, const char *s)
     return s ? td_intern_put(answers->strings, s, strlen(s)) : 0;
 }
 
-/* Each linkage name is demangled once. */
+/* Each linkage name is demangled once; 0 when it is no mangled name. */
 static uint32_t demangled(struct td_answers *answers, uint32_t linkage)
 {
     bool added = false;
-    uint32_t *id = td_map_put(&answers->name_ids, linkage, 0, linkage, &added);
+    uint32_t *id = td_map_put(&answers->name_ids, linkage, 0, 0, &added);
 
     if (added) {
         char *name = td_demangle(td_intern_get(answers->strings, linkage));
 
-        if (name)
-            *id = td_answers_string(answers, name);
+        *id = td_answers_string(answers, name);
         free(name);
     }
     return *id;
@@ -72,7 +71,9 @@ uint32_t td_answers_function(struct td_answers *answers, const char *linkage, co
     struct td_answer_function f = {.file = file, .line = line};
 
     f.linkage = td_answers_string(answers, linkage);
-    f.name = f.linkage ? demangled(answers, f.linkage) : td_answers_string(answers, name);
+    f.name = f.linkage ? demangled(answers, f.linkage) : 0;
+    if (f.name == 0)
+        f.name = name ? td_answers_string(answers, name) : f.linkage;
     return td_answers_put_function(answers, &f);
 }
 

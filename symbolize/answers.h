@@ -50,8 +50,8 @@ struct td_answers {
 void td_answers_init(struct td_answers *answers);
 void td_answers_release(struct td_answers *answers);
 uint32_t td_answers_string(struct td_answers *answers, const char *s);
-/* The function of these four; `linkage` or `name` may be NULL. The linkage name is demangled, and
- * is the name where there is no other. */
+/* The function of these four; `linkage` or `name` may be NULL. It is called what the linkage name
+ * means, where that is a mangled one; else `name`; else the linkage name. */
 uint32_t td_answers_function(struct td_answers *answers, const char *linkage, const char *name,
                              uint32_t file, uint32_t line);
 /* The function of these very ids. */

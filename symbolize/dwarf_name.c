@@ -37,9 +37,13 @@ static uint32_t make_path(struct td_answers *answers, const struct td_dwarf_unit
     char path[4096];
 
     path[0] = '\0';
-    if (unit->comp_dir)
+    /* Directory 0 is the compilation's own; the others are relative to it. */
+    if (lines->directory_count > 0 && lines->directories[0])
+        join(path, sizeof(path), lines->directories[0]);
+    if (path[0] == '\0' && unit->comp_dir)
         join(path, sizeof(path), unit->comp_dir);
-    if (file->directory < lines->directory_count && lines->directories[file->directory])
+    if (file->directory > 0 && file->directory < lines->directory_count &&
+        lines->directories[file->directory])
         join(path, sizeof(path), lines->directories[file->directory]);
     join(path, sizeof(path), file->name);
     return td_answers_string(answers, path);

@@ -17,7 +17,7 @@ struct place {
     uint64_t offset;
     bool mine;         /* this shard's */
     uint32_t scope;    /* of the scanner, or TD_NONE */
-    uint32_t function; /* out of the symbol table, or TD_NONE */
+    uint32_t function; /* the outermost one, out of a symbol table; TD_NONE: as DWARF has it */
     uint32_t file, line, column;
     bool has_line;
 };
@@ -285,7 +285,48 @@ static void resolve_dwarf(struct resolver *r)
     resolve_rangeless(r);
 }
 
-/* Names out of the symbol tables for the places where DWARF gave none. */
+/* The function that holds the place, by DWARF; NULL when there is none, or it has no name. */
+static const struct td_answer_function *outermost(const struct resolver *r, const struct place *p)
+{
+    const struct td_scope *scopes = r->scanner.scopes;
+    uint32_t scope = p->scope;
+
+    while (scope != TD_NONE && scopes[scope].parent != TD_NONE)
+        scope = scopes[scope].parent;
+    return scope == TD_NONE || scopes[scope].function == TD_NONE
+               ? NULL
+               : &r->answers->functions[scopes[scope].function];
+}
+
+/* A library's functions have names of their own inside: __libc_malloc is malloc to everyone else.
+ */
+static bool is_internal_name(const struct resolver *r, const struct td_answer_function *f)
+{
+    const char *name = td_intern_get(r->answers->strings, f->name);
+
+    return name[0] == '_' && name[1] != 'Z';
+}
+
+/* Takes what the symbol tables said, where it is better than what is known. */
+static void use_symbol(struct resolver *r, struct place *p, const struct td_symbol_query *q)
+{
+    const struct td_answer_function *known = outermost(r, p);
+
+    if (!q->name || (known && (q->plt || q->name[0] == '_' || q->rank < TD_SYMBOL_PUBLIC)))
+        return;
+    if (known) {
+        p->function = td_answers_function(r->answers, q->name, NULL, known->file, known->line);
+    } else if (q->plt) {
+        char *name = td_xasprintf("%s@plt", q->name);
+
+        p->function = td_answers_function(r->answers, NULL, name, 0, 0);
+        free(name);
+    } else {
+        p->function = td_answers_symbol(r->answers, q->name);
+    }
+}
+
+/* Names out of the symbol tables for the places where DWARF gave none, or a library's inner one. */
 static void resolve_symbols(struct resolver *r)
 {
     struct td_symbol_query *queries = td_xcalloc(r->query_count, sizeof(*queries));
@@ -295,8 +336,9 @@ static void resolve_symbols(struct resolver *r)
 
     for (size_t i = 0; i < r->query_count; i++) {
         const struct place *p = &r->places[r->place_of[i]];
+        const struct td_answer_function *known = outermost(r, p);
 
-        if (!p->mine || (p->scope != TD_NONE && r->scanner.scopes[p->scope].function != TD_NONE))
+        if (!p->mine || (known && !is_internal_name(r, known)))
             continue;
         place[count] = r->place_of[i];
         queries[count++].address = r->queries[i].address;
@@ -309,15 +351,8 @@ static void resolve_symbols(struct resolver *r)
     }
     if (count > 0)
         td_symbols_plt(r->object.elf, queries, count);
-    for (size_t i = 0; i < count; i++) {
-        if (!queries[i].name)
-            continue;
-        char *plt = queries[i].plt ? td_xasprintf("%s@plt", queries[i].name) : NULL;
-
-        r->places[place[i]].function = plt ? td_answers_function(r->answers, NULL, plt, 0, 0)
-                                           : td_answers_symbol(r->answers, queries[i].name);
-        free(plt);
-    }
+    for (size_t i = 0; i < count; i++)
+        use_symbol(r, &r->places[place[i]], &queries[i]);
     free(queries);
     free(place);
 }
@@ -336,11 +371,12 @@ static void add_frames(struct resolver *r, const struct place *p)
 
     while (scope != TD_NONE) {
         const struct td_scope *s = &r->scanner.scopes[scope];
-        const bool outermost = s->parent == TD_NONE;
 
         frame.function = s->function;
-        if (frame.function == TD_NONE)
-            frame.function = outermost ? p->function : unknown_inline(r);
+        if (s->parent == TD_NONE && p->function != TD_NONE)
+            frame.function = p->function;
+        else if (s->parent != TD_NONE && frame.function == TD_NONE)
+            frame.function = unknown_inline(r);
         if (frame.function == TD_NONE)
             frame.function = td_answers_function(r->answers, NULL, "[unnamed]", 0, 0);
         td_answers_frame(r->answers, &frame);

@@ -50,6 +50,8 @@ static int rank_of(const struct td_elf_symbol *s)
         rank += 3;
     if (s->name[0] != '_' || s->name[1] == 'Z' || s->name[1] == 'R')
         rank += 2;
+    if (strchr(s->name, '@')) /* of an old version of the library */
+        rank -= 2;
     return rank;
 }
 
@@ -61,8 +63,8 @@ static bool better(const struct td_symbol_query *q, const struct td_elf_symbol *
         return s->value > q->value; /* the inner of two nested ones */
     if (rank != q->rank)
         return rank > q->rank;
-    const int order = strcmp(s->name, q->name);
-    return order < 0;
+    const size_t len = strlen(s->name), other = strlen(q->name);
+    return len != other ? len < other : strcmp(s->name, q->name) < 0;
 }
 
 static void take_label(struct td_elf_symbol *nearest, const struct td_elf_symbol *s)

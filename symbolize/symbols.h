@@ -14,6 +14,9 @@ struct td_symbol_query {
     bool plt; /* the entry in the procedure linkage table that jumps to `name` */
 };
 
+/* Ranks from here on are functions that others may call, without leading underscores. */
+#define TD_SYMBOL_PUBLIC 13
+
 /* Looks the queries (sorted by address) up in one table of the file: ".symtab" or ".dynsym".
  * `sections` is the file whose section headers say where code lies (the module's own). */
 void td_symbols_lookup(struct td_elf *elf, const char *table, struct td_symbol_query *queries,
