@@ -136,7 +136,8 @@ static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t 
 #define KEY_RUNNING (UINT64_C(2) << 32)
 
 static size_t fill_members(struct td_perf_session *session, const struct td_perf_event *event,
-                           const struct td_perf_sample *sample, uint64_t *values)
+                           const struct td_perf_sample *sample, uint64_t *period,
+                           uint64_t *values)
 {
     const uint64_t format = event->attr.read_format;
     const uint64_t key = event->attr.inherit ? sample->tid : 0;
@@ -154,6 +155,9 @@ static size_t fill_members(struct td_perf_session *session, const struct td_perf
             td_perf_sample_value(sample, event, i, session->big, &value, &id);
             leader = i == 0 ? id : leader;
             values[n] = delta(session, value, id, key);
+            /* What was read is more exact than the period that was set. */
+            if (event->members[i] == event->event)
+                *period = values[n];
         }
         n++;
     }
@@ -172,7 +176,7 @@ static void fill_values(struct td_perf_session *session, const struct td_perf_ev
 
     values[n++] = sample->period;
     if (type & PERF_SAMPLE_READ)
-        n += fill_members(session, event, sample, values + n);
+        n += fill_members(session, event, sample, &values[0], values + n);
     for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns) && n < event->columns; i++) {
         if (type & plain_columns[i].needs)
             values[n++] =
@@ -201,8 +205,9 @@ static bool wanted(const struct td_perf_session *session, uint64_t time)
 static void keep(struct td_perf_session *session, const struct td_perf_event *event,
                  const struct td_perf_sample *sample, uint16_t misc)
 {
-    uint64_t values[TD_COLUMNS_MAX + 8] = {0};
+    uint64_t values[TD_COLUMNS_MAX];
 
+    memset(values, 0, event->columns * sizeof(values[0]));
     fill_values(session, event, sample, values);
     if (!wanted(session, sample->time))
         return;

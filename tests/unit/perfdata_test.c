@@ -409,7 +409,7 @@ static void check_made_sample(const struct td_model *model, size_t i, const char
     const struct td_node *const caller = td_model_node(model, leaf->parent);
     const struct td_location *const location = td_model_location(model, leaf->location);
     const struct td_group *const group = td_model_group(model, sample->group);
-    const uint64_t want[] = {1234, growth, 10 * growth, 1, 2, 3, 0x5d5, 0xadd4};
+    const uint64_t want[] = {growth, growth, 10 * growth, 1, 2, 3, 0x5d5, 0xadd4};
 
     assert_int_equal(sample->cpu, 1);
     assert_int_equal(td_model_thread(model, sample->thread)->tid, 8);
