@@ -307,6 +307,12 @@ uint32_t td_model_add_thread(struct td_model *model, const struct td_thread *thr
     return (uint32_t)model->threads.len - 1;
 }
 
+void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin)
+{
+    assert(thread < model->threads.len);
+    model->threads.at[thread].origin = origin;
+}
+
 uint32_t td_model_add_event(struct td_model *model, const struct td_event *event)
 {
     *VECTOR_PUSH(model->events) = *event;

@@ -87,6 +87,7 @@ struct td_thread {
     uint32_t pid, tid;
     uint32_t name;    /* string: comm */
     uint32_t process; /* string: comm of the process's main thread at the time */
+    uint32_t origin;  /* string: which input of a merge it is from (formats/merge.h); 0: no merge */
     uint64_t start_ns;
 };
 
@@ -179,6 +180,7 @@ uint32_t td_model_add_thread(struct td_model *model, const struct td_thread *thr
 uint32_t td_model_add_event(struct td_model *model, const struct td_event *event);
 uint32_t td_model_add_group(struct td_model *model, const struct td_group *group);
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
+void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin);
 void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol);
 
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,

@@ -136,8 +136,7 @@ static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t 
 #define KEY_RUNNING (UINT64_C(2) << 32)
 
 static size_t fill_members(struct td_perf_session *session, const struct td_perf_event *event,
-                           const struct td_perf_sample *sample, uint64_t *period,
-                           uint64_t *values)
+                           const struct td_perf_sample *sample, uint64_t *period, uint64_t *values)
 {
     const uint64_t format = event->attr.read_format;
     const uint64_t key = event->attr.inherit ? sample->tid : 0;

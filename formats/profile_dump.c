@@ -123,6 +123,11 @@ static void on_thread(void *ctx, uint32_t id, const struct td_thread *t)
             id, t->pid, t->tid, t->name, t->process, t->start_ns);
 }
 
+static void on_origin(void *ctx, uint32_t thread, uint32_t string)
+{
+    fprintf(begin(ctx, "origin"), " thread=%" PRIu32 " origin=%" PRIu32 "\n", thread, string);
+}
+
 static void on_event(void *ctx, uint32_t id, const struct td_event *e)
 {
     fprintf(begin(ctx, "event"),
@@ -236,6 +241,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .string = on_string,
         .module = on_module,
         .thread = on_thread,
+        .origin = on_origin,
         .event = on_event,
         .group = on_group,
         .symbol = on_symbol,

@@ -38,13 +38,17 @@
     X(SAMPLES, 9, "samples", true)          \
     X(TALLIES, 10, "tallies", true)         \
     X(COUNTERS, 11, "counters", false)      \
-    X(END, 12, "end", true)
+    X(END, 12, "end", true)                 \
+    X(ORIGINS, 13, "origins", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
     TD_CHUNK_KINDS(X)
 #undef X
 };
+
+/* One more than the greatest kind. */
+#define TD_CHUNK_KIND_LIMIT 14
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

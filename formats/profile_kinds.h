@@ -151,6 +151,7 @@ enum td_counter {
     X(WARNING, "warning", "a sentence that every report shows in its head")                 \
     X(EXIT, "exit", "how the command ended: \"exit 0\", \"signal 11\"")                     \
     X(RANK, "rank", "MPI or Slurm rank")                                                    \
+    X(INPUT, "input", "one input of a merge, \"host=...;process=...\" (formats/merge.h)")   \
     X(PARAMETER, "parameter", "one parameter of the source, \"name=value\"")                \
     X(LEFT_OUT, "left_out", "what was asked for and not recorded, with the reason")         \
     X(RECORDER, "recorder", "tdrec and its version, or perf's version for imports")

@@ -85,6 +85,15 @@ static void on_thread(void *ctx, uint32_t id, const struct td_thread *thread)
     id_map_set(&loader->tables[TD_TABLE_THREADS], id, td_model_add_thread(loader->model, &ours));
 }
 
+static void on_origin(void *ctx, uint32_t thread, uint32_t string)
+{
+    struct loader *loader = ctx;
+
+    thread = id_map_get(&loader->tables[TD_TABLE_THREADS], thread);
+    if (thread != TD_NONE)
+        td_model_set_origin(loader->model, thread, string_of(loader, string));
+}
+
 static void on_event(void *ctx, uint32_t id, const struct td_event *event)
 {
     struct loader *loader = ctx;
@@ -297,6 +306,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .string = on_string,
         .module = on_module,
         .thread = on_thread,
+        .origin = on_origin,
         .event = on_event,
         .group = on_group,
         .symbol = on_symbol,

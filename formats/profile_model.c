@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "formats/profile_nodes.h"
 
@@ -135,6 +136,7 @@ static int compare_threads(const struct writer *w, uint32_t a, uint32_t b)
     RETURN_IF_DIFFERENT(compare_u64(x->pid, y->pid));
     RETURN_IF_DIFFERENT(compare_u64(x->tid, y->tid));
     RETURN_IF_DIFFERENT(compare_u64(x->start_ns, y->start_ns));
+    RETURN_IF_DIFFERENT(compare_strings(w, x->origin, y->origin));
     RETURN_IF_DIFFERENT(compare_strings(w, x->process, y->process));
     return compare_strings(w, x->name, y->name);
 }
@@ -207,9 +209,13 @@ static void write_threads(const struct writer *w)
     for (uint32_t i = 0; i < w->threads.count; i++) {
         const struct td_thread *t = td_model_thread(w->model, w->threads.order[i]);
 
-        if (is_first(&w->threads, i))
+        if (!is_first(&w->threads, i))
+            continue;
+        const uint32_t id =
             td_profile_thread(w->out, t->pid, t->tid, td_model_string(w->model, t->name),
                               td_model_string(w->model, t->process), t->start_ns);
+        if (t->origin != 0)
+            td_profile_origin(w->out, id, td_model_string(w->model, t->origin));
     }
 }
 
@@ -454,8 +460,87 @@ static void rank_everything(struct writer *w)
         w->columns[w->groups.rank[g]] = td_model_group(w->model, g)->column_count;
 }
 
-int td_profile_write_model(const struct td_model *model, const struct td_profile_writer_opts *opts,
-                           td_profile_write_fn *write, void *ctx, struct td_err *err)
+/* Collects the rows of one thread and group. */
+struct collector {
+    const struct writer *w;
+    uint32_t group, thread; /* of the file */
+    struct row *rows;
+    size_t len, cap;
+    struct td_arena values;
+};
+
+static void collect(void *ctx, uint32_t node, uint32_t group, uint64_t samples,
+                    const uint64_t *values)
+{
+    struct collector *c = ctx;
+
+    if (c->w->groups.rank[group] != c->group)
+        return;
+    const size_t bytes = c->w->columns[c->group] * sizeof(*values);
+    uint64_t *copy = td_arena_alloc(&c->values, bytes);
+
+    memcpy(copy, values, bytes);
+    c->rows = td_grow(c->rows, &c->cap, c->len + 1, sizeof(*c->rows));
+    c->rows[c->len++] = (struct row){.group = c->group,
+                                     .thread = c->thread,
+                                     .node = c->w->nodes.rank[node],
+                                     .samples = samples,
+                                     .values = copy};
+}
+
+static void write_collected(struct collector *c)
+{
+    qsort(c->rows, c->len, sizeof(*c->rows), compare_rows);
+    const size_t count = sum_equal(c->w, c->rows, c->len);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_zero(&c->rows[i], c->w->columns[c->group]))
+            td_profile_tally(c->w->out, c->thread, c->rows[i].node, c->group, c->rows[i].samples,
+                             c->rows[i].values);
+    }
+    c->len = 0;
+    td_arena_release(&c->values);
+}
+
+/* A thread at a time, so that no more than its rows are in memory unpacked. */
+static void write_rows(const struct writer *w, const struct td_profile_rows *rows)
+{
+    struct collector c = {.w = w};
+
+    for (uint32_t g = 0; g < w->groups.count; g++) {
+        if (!is_first(&w->groups, g))
+            continue;
+        c.group = w->groups.rank[w->groups.order[g]];
+        for (uint32_t t = 0; t < w->threads.count; t++) {
+            if (is_first(&w->threads, t) && c.len > 0)
+                write_collected(&c);
+            c.thread = w->threads.rank[w->threads.order[t]];
+            rows->each(rows->ctx, w->threads.order[t], collect, &c);
+        }
+        write_collected(&c);
+    }
+    free(c.rows);
+}
+
+static void write_everything(struct writer *w, const struct td_profile_rows *rows)
+{
+    rank_everything(w);
+    write_env_and_counters(w);
+    write_events(w);
+    write_groups(w);
+    write_threads(w);
+    write_modules(w);
+    write_nodes(w);
+    if (rows) {
+        write_rows(w, rows);
+        return;
+    }
+    write_tallies(w);
+    write_samples(w);
+}
+
+int td_profile_write_rows(const struct td_model *model, const struct td_profile_rows *rows,
+                          const struct td_profile_writer_opts *opts, td_profile_write_fn *write,
+                          void *ctx, struct td_err *err)
 {
     static const uint8_t no_id[TD_PROFILE_ID_SIZE];
     struct td_profile_writer_opts ours = opts ? *opts : (struct td_profile_writer_opts){0};
@@ -469,15 +554,7 @@ int td_profile_write_model(const struct td_model *model, const struct td_profile
     int rc = td_profile_writer_new(&w.out, write, ctx, &ours, err);
     if (rc < 0)
         return rc;
-    rank_everything(&w);
-    write_env_and_counters(&w);
-    write_events(&w);
-    write_groups(&w);
-    write_threads(&w);
-    write_modules(&w);
-    write_nodes(&w);
-    write_tallies(&w);
-    write_samples(&w);
+    write_everything(&w, rows);
     rc = td_model_complete(model) ? td_profile_finish(w.out, err) : td_profile_flush(w.out, err);
     td_profile_writer_free(w.out);
     ranking_release(&w.events);
@@ -487,4 +564,10 @@ int td_profile_write_model(const struct td_model *model, const struct td_profile
     ranking_release(&w.nodes);
     free(w.columns);
     return rc;
+}
+
+int td_profile_write_model(const struct td_model *model, const struct td_profile_writer_opts *opts,
+                           td_profile_write_fn *write, void *ctx, struct td_err *err)
+{
+    return td_profile_write_rows(model, NULL, opts, write, ctx, err);
 }

@@ -15,4 +15,20 @@
 int td_profile_write_model(const struct td_model *model, const struct td_profile_writer_opts *opts,
                            td_profile_write_fn *write, void *ctx, struct td_err *err);
 
+/* A row of tallies, by the model's ids; `values` has as many as the group has columns. */
+typedef void td_profile_row_fn(void *ctx, uint32_t node, uint32_t group, uint64_t samples,
+                               const uint64_t *values);
+
+/* Tallies that are kept elsewhere, packed, because there are too many for a model. */
+struct td_profile_rows {
+    const void *ctx;
+    /* Calls `row` for each row of the thread; it may be called several times for a thread. */
+    void (*each)(const void *ctx, uint32_t thread, td_profile_row_fn *row, void *row_ctx);
+};
+
+/* The same with `rows` in place of the model's tallies and samples. */
+int td_profile_write_rows(const struct td_model *model, const struct td_profile_rows *rows,
+                          const struct td_profile_writer_opts *opts, td_profile_write_fn *write,
+                          void *ctx, struct td_err *err);
+
 #endif

@@ -265,6 +265,18 @@ static void read_symbols(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_origins(struct reader *reader, struct td_rd *rd)
+{
+    while (td_rd_left(rd) > 0) {
+        begin_record(reader, rd, TD_CHUNK_ORIGINS);
+        const uint32_t thread = get_id(reader, rd, TD_TABLE_THREADS);
+        const uint32_t string = get_id(reader, rd, TD_TABLE_STRINGS);
+
+        if (td_rd_ok(rd))
+            VISIT(reader, origin, thread, string);
+    }
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -405,6 +417,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_SYMBOLS] = read_symbols,         [TD_CHUNK_NODES] = read_nodes,
     [TD_CHUNK_SAMPLES] = read_samples,         [TD_CHUNK_TALLIES] = read_tallies,
     [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
+    [TD_CHUNK_ORIGINS] = read_origins,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

@@ -50,6 +50,7 @@ struct td_profile_visitor {
     void (*string)(void *ctx, uint32_t id, const char *s, size_t len);
     void (*module)(void *ctx, uint32_t id, const struct td_module *module);
     void (*thread)(void *ctx, uint32_t id, const struct td_thread *thread);
+    void (*origin)(void *ctx, uint32_t thread, uint32_t string);
     void (*event)(void *ctx, uint32_t id, const struct td_event *event);
     void (*group)(void *ctx, uint32_t id, const struct td_group *group);
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);

@@ -43,7 +43,7 @@ struct td_profile_writer {
     struct td_intern *strings;
     uint32_t string_base; /* added to the ids of `strings`, since it started anew */
     size_t interned_bytes;
-    struct pending_text texts[TD_CHUNK_END];
+    struct pending_text texts[TD_CHUNK_KIND_LIMIT];
     struct td_node_table nodes;
     uint32_t nodes_written;
     struct td_pending samples, tallies;
@@ -52,7 +52,7 @@ struct td_profile_writer {
     uint64_t last_symbol_offset;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
-    uint64_t totals[TD_CHUNK_END + 1];
+    uint64_t totals[TD_CHUNK_KIND_LIMIT];
 };
 
 /* The body becomes a chunk and leaves. */
@@ -107,7 +107,7 @@ static void flush_texts(struct td_profile_writer *w)
 {
     static const enum td_chunk_kind order[] = {
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
-        TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS,
+        TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -311,6 +311,17 @@ uint32_t td_profile_thread(struct td_profile_writer *writer, uint32_t pid, uint3
     td_buf_uleb(buf, process_id);
     td_buf_uleb(buf, start_ns);
     return end_text(writer, TD_CHUNK_THREADS);
+}
+
+void td_profile_origin(struct td_profile_writer *writer, uint32_t thread, const char *origin)
+{
+    const uint32_t origin_id = intern(writer, origin);
+    struct td_buf *buf = &writer->texts[TD_CHUNK_ORIGINS].buf;
+
+    assert(thread < writer->texts[TD_CHUNK_THREADS].first + writer->texts[TD_CHUNK_THREADS].count);
+    td_buf_uleb(buf, thread);
+    td_buf_uleb(buf, origin_id);
+    end_text(writer, TD_CHUNK_ORIGINS);
 }
 
 uint32_t td_profile_event(struct td_profile_writer *writer, const struct td_profile_event *e)

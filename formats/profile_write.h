@@ -48,6 +48,8 @@ struct td_profile_module {
 uint32_t td_profile_module(struct td_profile_writer *writer, const struct td_profile_module *m);
 uint32_t td_profile_thread(struct td_profile_writer *writer, uint32_t pid, uint32_t tid,
                            const char *name, const char *process, uint64_t start_ns);
+/* Which input of a merge the thread is from; not called for a recording. */
+void td_profile_origin(struct td_profile_writer *writer, uint32_t thread, const char *origin);
 
 struct td_profile_event {
     const char *name;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Profiles added up. Everything is named by its content (strings, modules by path and build-id,
+ * stacks), so that the result does not depend on order or grouping: merging merges gives the same
+ * bytes as merging all at once. Times of samples are not kept: hosts have no common clock.
+ *
+ * Every input leaves a line in the environment, key "input", which is also the origin of its
+ * threads: "host=H;process=P;pid=N;rank=R;started=NS;ended=NS;samples=N;lost=N", fields that are
+ * not known left out. What differs between inputs otherwise stands once for each value.
+ */
+#ifndef TD_FORMATS_MERGE_H
+#define TD_FORMATS_MERGE_H
+
+#include "base/err.h"
+#include "formats/model.h"
+#include "formats/profile_write.h"
+
+struct td_merge;
+
+struct td_merge *td_merge_new(void);
+void td_merge_free(struct td_merge *merge); /* NULL is allowed */
+
+/* Adds a profile, which may be a merge itself. TD_EMISMATCH when its slots are of another core
+ * than those before: they would not add up. `name` is for the message. */
+int td_merge_add(struct td_merge *merge, const struct td_model *model, const char *name,
+                 struct td_err *err);
+
+/* Writes the canonical file of the sum, once. As td_profile_write_model. */
+int td_merge_write(struct td_merge *merge, td_profile_write_fn *write, void *ctx,
+                   struct td_err *err);
+
+/* The value of a field of an input or origin, copied to `buf`; false when it has none. */
+bool td_merge_field(const char *origin, const char *field, char *buf, size_t size);
+
+#endif
