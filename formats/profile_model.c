@@ -219,18 +219,35 @@ static void write_threads(const struct writer *w)
     }
 }
 
+static int compare_symbols(const void *a, const void *b, void *ctx)
+{
+    const struct sort_ctx *sort = ctx;
+    const struct td_symbol *x = a, *y = b;
+
+    RETURN_IF_DIFFERENT(compare_u64(x->offset, y->offset));
+    RETURN_IF_DIFFERENT(compare_u64(x->size, y->size));
+    return compare_strings(sort->w, x->name, y->name);
+}
+
 static void write_symbols(const struct writer *w, uint32_t module)
 {
+    struct sort_ctx ctx = {.w = w};
     size_t count = 0;
     const struct td_symbol *symbols = td_model_symbols(w->model, module, &count);
 
+    if (count == 0)
+        return;
+    struct td_symbol *sorted = td_xcalloc(count, sizeof(*sorted));
+    memcpy(sorted, symbols, count * sizeof(*sorted));
+    qsort_r(sorted, count, sizeof(*sorted), compare_symbols, &ctx);
     for (size_t i = 0; i < count; i++) {
-        const struct td_symbol *s = &symbols[i];
+        const struct td_symbol *s = &sorted[i];
 
-        if (i == 0 || s->offset != s[-1].offset || s->size != s[-1].size || s->name != s[-1].name)
+        if (i == 0 || compare_symbols(s - 1, s, &ctx) != 0)
             td_profile_symbol(w->out, w->modules.rank[module], s->offset, s->size,
                               td_model_string(w->model, s->name));
     }
+    free(sorted);
 }
 
 static void write_modules(const struct writer *w)

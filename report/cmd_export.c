@@ -9,7 +9,10 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "formats/export.h"
+#include "formats/load.h"
+#include "formats/profile_model.h"
 #include "report/cmd.h"
+#include "report/profile_file.h"
 
 struct export_opts {
     const char *format;
@@ -21,6 +24,7 @@ static void print_formats(FILE *out)
 {
     for (const struct td_exporter *const *e = td_exporters; *e; e++)
         fprintf(out, "  %-12s%s\n", (*e)->name, (*e)->about);
+    fprintf(out, "  %-12s%s\n", "td", "a profile of our own: what a perf.data holds, converted");
 }
 
 static const struct td_exporter *choose_format(const char *name)
@@ -117,6 +121,35 @@ static int export_measure(struct td_session *session, const struct td_exporter *
     return td_session_end_output(session);
 }
 
+static int fill_profile(void *arg, td_profile_write_fn *write, void *ctx, struct td_err *err)
+{
+    return td_profile_write_model(arg, NULL, write, ctx, err);
+}
+
+/* A perf.data, or a profile of ours, as a profile of ours: everything that is in it, so without
+ * names and filters. */
+static int export_profile(const struct td_common_opts *common, const char *output)
+{
+    const struct td_load_opts opts = {.keep_samples = true};
+    struct td_load_status status = {0};
+    struct td_err err = TD_ERR_INIT;
+    struct td_model *model = NULL;
+    int rc =
+        td_load_file(&model, common->input ? common->input : "profile.td", &opts, &status, &err);
+
+    if (rc == TD_OK) {
+        rc = td_profile_file_write(output ? output : "-", fill_profile, model, &err);
+        td_model_free(model);
+    }
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    if (status.damaged)
+        td_complain("%s", status.damage.text);
+    return status.damaged ? TD_EXIT_DAMAGED : TD_EXIT_OK;
+}
+
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     struct export_opts o = {.format = NULL};
@@ -141,6 +174,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         print_formats(stdout);
         return td_finish_stdout();
     }
+    if (o.format && strcmp(o.format, "td") == 0)
+        return export_profile(common, o.output);
     const struct td_exporter *exporter = choose_format(o.format);
     if (!exporter)
         return TD_EXIT_USAGE;
