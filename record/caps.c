@@ -7,6 +7,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#    include <cpuid.h>
+#endif
+
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "base/text.h"
@@ -86,6 +90,43 @@ static char *x86_id(const char *cpuinfo)
     return id;
 }
 
+/* Leaf 0x40000000 names the hypervisor; the kernel shows it nowhere. Only of this machine. */
+static char *hypervisor_name(void)
+{
+#if defined(__x86_64__)
+    unsigned eax = 0, words[3] = {0};
+    char name[sizeof(words) + 1] = "";
+
+    __cpuid(0x40000000, eax, words[0], words[1], words[2]);
+    memcpy(name, words, sizeof(words));
+    if (strcmp(name, "KVMKVMKVM") == 0)
+        return td_xstrdup("KVM");
+    if (strcmp(name, "Microsoft Hv") == 0)
+        return td_xstrdup("Hyper-V");
+    if (strcmp(name, "VMwareVMware") == 0)
+        return td_xstrdup("VMware");
+    if (strcmp(name, "XenVMMXenVMM") == 0)
+        return td_xstrdup("Xen");
+#endif
+    return NULL;
+}
+
+static char *find_hypervisor(const char *root, const char *flags)
+{
+    char *name = td_procfs_line(root, "/sys/hypervisor/type");
+
+    if (name || !strstr(flags, " hypervisor"))
+        return name;
+    if (root[0] == '\0')
+        name = hypervisor_name();
+    if (!name)
+        name = td_procfs_line(root, "/sys/class/dmi/id/sys_vendor");
+    if (name && name[0])
+        return name;
+    free(name);
+    return td_xstrdup("virtual machine");
+}
+
 static void read_cpu(struct td_caps *caps)
 {
     char *cpuinfo = or_empty(td_procfs_text(caps->root, "/proc/cpuinfo"));
@@ -108,15 +149,7 @@ static void read_cpu(struct td_caps *caps)
     caps->cpu = or_empty(caps->cpu);
     caps->cpu_id = or_empty(caps->cpu_id);
     char *flags = or_empty(td_procfs_field(cpuinfo, "flags"));
-    caps->hypervisor = td_procfs_line(caps->root, "/sys/hypervisor/type");
-    if (!caps->hypervisor && strstr(flags, " hypervisor")) {
-        char *vendor = td_procfs_line(caps->root, "/sys/class/dmi/id/sys_vendor");
-
-        caps->hypervisor = vendor && vendor[0] ? vendor : td_xstrdup("virtual machine");
-        if (caps->hypervisor != vendor)
-            free(vendor);
-    }
-    caps->hypervisor = or_empty(caps->hypervisor);
+    caps->hypervisor = or_empty(find_hypervisor(caps->root, flags));
     free(flags);
     free(cpuinfo);
 }

@@ -276,6 +276,8 @@ static int open_instances(struct td_events *events, size_t index,
                 place.flags = PERF_FLAG_PID_CGROUP;
             }
             const int rc = open_group(events, index, place, err);
+            if (rc < 0 && !whole && plan->scope != TD_SCOPE_COMMAND)
+                td_err_prefix(err, "process %u", target->tids[task]);
             if (rc < 0 && rc != TD_ENODATA)
                 return rc;
             opened += rc == TD_OK;

@@ -119,9 +119,9 @@ static void event_text(const struct td_plan_event *event, bool samples, FILE *ou
 
 void td_plan_print_text(const struct td_plan *plan, FILE *out)
 {
-    fprintf(out, "source %s%s%s%s, scope %s, %s events\n", plan->source,
-            plan->source_reason[0] ? " (" : "", plan->source_reason,
-            plan->source_reason[0] ? ")" : "", td_scope_name(plan->scope), method_name(plan));
+    fprintf(out, "source %s%s%s\n", plan->source, plan->source_reason[0] ? ": " : "",
+            plan->source_reason);
+    fprintf(out, "scope %s, %s events\n", td_scope_name(plan->scope), method_name(plan));
     for (size_t i = 0; i < plan->group_count; i++) {
         const struct td_plan_group *group = &plan->groups[i];
         char *cpus = cpus_text(group);

@@ -266,6 +266,10 @@ static int start(struct session *s, struct td_err *err)
     s->next_flush_ns = s->start_ns + FLUSH_NS;
     s->recording = true;
     add_running(s);
+    /* A reader of a recording that is killed at once finds at least its head. */
+    rc = td_recorder_flush(s->recorder, err);
+    if (rc < 0)
+        return rc;
     return s->request->command ? td_target_start(&s->target, s->request->command[0], err) : TD_OK;
 }
 

@@ -242,7 +242,8 @@ int td_target_threads(const uint32_t *pids, size_t pid_count, uint32_t **ret, si
 
 int td_target_open_cgroup(const char *path, int *fd, struct td_err *err)
 {
-    static const char *const mounts[] = {"", "/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/"};
+    static const char *const mounts[] = {"", "/sys/fs/cgroup/perf_event/",
+                                         "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"};
     struct stat st;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(mounts); i++) {
