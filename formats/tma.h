@@ -44,7 +44,9 @@
     X(STORE_BOUND, "store_bound", MEMORY_BOUND, 3, "Store", "the store buffer was full")       \
     X(DIVIDER, "divider", CORE_BOUND, 3, "Divider", "the divider was busy")                    \
     X(PORTS_UTILIZATION, "ports_utilization", CORE_BOUND, 3, "Ports",                          \
-      "units or dependency chains limited execution")
+      "units or dependency chains limited execution")                                          \
+    X(SMT_CONTENTION, "smt_contention", NONE, 1, "SMT",                                        \
+      "taken by the other thread of the core (AMD counts it apart)")
 
 enum td_tma_node {
     TD_NODE_NONE = -1,

@@ -317,14 +317,29 @@ int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, st
     return TD_OK;
 }
 
+/* Some descriptions only say how a core counts. */
+static bool is_modelled(const struct td_uarch_builtin *builtin)
+{
+    struct td_uarch *uarch = NULL;
+    bool modelled = false;
+
+    if (td_uarch_parse(&uarch, builtin->text, builtin->size, NULL) == TD_OK)
+        modelled = td_uarch_section(uarch, "pipeline") != NULL;
+    td_uarch_free(uarch);
+    return modelled;
+}
+
 static int fail_unknown(const char *name, struct td_err *err)
 {
     char names[256] = "";
     size_t len = 0;
 
     for (size_t i = 0; td_uarch_builtin_at(i) && len < sizeof(names); i++) {
-        const int n = snprintf(names + len, sizeof(names) - len, "%s%s", i ? ", " : "",
-                               td_uarch_builtin_at(i)->name);
+        const struct td_uarch_builtin *builtin = td_uarch_builtin_at(i);
+        int n = 0;
+
+        if (is_modelled(builtin))
+            n = snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", builtin->name);
         len += n > 0 ? (size_t)n : 0;
     }
     return td_fail(err, TD_ENOENT, "no core is named '%s'; there are %s", name, names);
@@ -335,7 +350,7 @@ int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_e
     const struct td_uarch_builtin *builtin = td_uarch_builtin(name);
     struct td_uarch *uarch = NULL;
 
-    if (!builtin)
+    if (!builtin || !is_modelled(builtin))
         return fail_unknown(name, err);
     int rc = td_uarch_parse(&uarch, builtin->text, builtin->size, err);
     if (rc == TD_OK)

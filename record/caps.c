@@ -158,6 +158,7 @@ static void read_pmu(struct td_pmu *pmu, const char *root, const char *name)
 {
     char path[256];
     char *text = NULL;
+    uint64_t width = 0;
 
     snprintf(pmu->name, sizeof(pmu->name), "%s", name);
     snprintf(path, sizeof(path), PMU_FOLDER "/%s/type", name);
@@ -167,6 +168,11 @@ static void read_pmu(struct td_pmu *pmu, const char *root, const char *name)
     snprintf(path, sizeof(path), PMU_FOLDER "/%s/events/slots", name);
     text = td_procfs_text(root, path);
     pmu->slots = text != NULL;
+    free(text);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/caps/slots", name);
+    text = td_procfs_line(root, path);
+    if (text && strncmp(text, "0x", 2) == 0 && td_parse_u64_base(text, 16, &width) && width < 64)
+        pmu->slot_width = (uint32_t)width;
     free(text);
     snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpus", name);
     text = td_procfs_line(root, path);
@@ -203,6 +209,7 @@ static void read_sysctls(struct td_caps *caps)
     caps->max_stack = number_or(root, "/proc/sys/kernel/perf_event_max_stack", 127);
     caps->kptr_restrict = number_or(root, "/proc/sys/kernel/kptr_restrict", 1);
     caps->nmi_watchdog = number_or(root, "/proc/sys/kernel/nmi_watchdog", 0) == 1;
+    caps->smt = number_or(root, "/sys/devices/system/cpu/smt/active", 0) == 1;
 }
 
 /* A field such as "Max open files  1024  4096  files". */

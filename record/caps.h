@@ -18,6 +18,7 @@ struct td_pmu {
     uint32_t max_precise;   /* 0 when the kernel does not say */
     bool core;              /* counts a CPU's cycles: "cpu", "cpu_core", "cpu_atom", "armv8_..." */
     bool slots;             /* has the perf metrics' leader event */
+    uint32_t slot_width;    /* Arm's caps/slots: slots a cycle; 0 when the core does not say */
 };
 
 struct td_caps {
@@ -34,6 +35,7 @@ struct td_caps {
     int64_t mlock_kb;    /* perf_event_mlock_kb, a CPU */
     int64_t max_sample_rate, max_stack, kptr_restrict;
     bool nmi_watchdog;
+    bool smt; /* two threads a core are in use */
 
     bool cap_perfmon, cap_ipc_lock, cap_ptrace, cap_syslog; /* effective; CAP_SYS_ADMIN counts */
     bool seccomp;                                           /* a filter is in force */

@@ -148,3 +148,32 @@ void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *c
     event->user_regs = td_frames_user_regs(arm ? TD_CFI_AARCH64 : TD_CFI_X86_64);
     event->stack_bytes = request->stack_bytes;
 }
+
+static bool reads_groups(const struct td_plan_group *group)
+{
+    return group->sampler < group->event_count &&
+           group->events[group->sampler].sample_type & PERF_SAMPLE_READ;
+}
+
+/* Linux before 6.12 refuses inherit with PERF_SAMPLE_READ (commit 7e8b255650fc). */
+void td_plan_check_inherit(struct td_plan *plan, const struct td_caps *caps)
+{
+    bool cut = false;
+    char why[192];
+
+    for (size_t g = 0; g < plan->group_count && !td_caps_kernel_at_least(caps, 6, 12); g++) {
+        struct td_plan_group *group = &plan->groups[g];
+
+        for (size_t e = 0; e < group->event_count && reads_groups(group); e++) {
+            cut = cut || group->events[e].inherit;
+            group->events[e].inherit = false;
+        }
+    }
+    if (!cut)
+        return;
+    snprintf(why, sizeof(why),
+             "inherited group reads need Linux 6.12 (this is %s); sudo, or perf_event_paranoid 0, "
+             "follows them by whole CPUs",
+             caps->kernel);
+    td_plan_leave_out(plan, "new threads and child processes", why);
+}

@@ -95,7 +95,15 @@ struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct
 /* Adds what the call graph needs to an event that samples. */
 void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *caps,
                             const struct td_request *request);
+/* The sampling rate, clamped to what the kernel allows; and what a missing privilege costs. */
+void td_plan_decide_rate(struct td_plan *plan, const struct td_caps *caps,
+                         const struct td_request *request);
+void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps);
+/* Takes inherit away from groups that the kernel would refuse, and says what that leaves out. */
+void td_plan_check_inherit(struct td_plan *plan, const struct td_caps *caps);
 int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err);
+int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                struct td_err *err);
 
 #endif

@@ -109,8 +109,8 @@ static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
     return type;
 }
 
-/* One event with its modifiers, `len` bytes at `text`, as a group. */
-static int add_event(struct td_plan *plan, const struct td_caps *caps,
+/* One event with its modifiers, `len` bytes at `text`, added to the group. */
+static int add_event(struct td_plan *plan, struct td_plan_group *group, const struct td_caps *caps,
                      const struct td_request *request, const char *text, size_t len,
                      struct td_err *err)
 {
@@ -119,42 +119,85 @@ static int add_event(struct td_plan *plan, const struct td_caps *caps,
 
     if (!known)
         return unknown_event(caps, text, name_len, err);
-    struct td_plan_group *group = td_plan_add_group(plan);
-    struct td_plan_event *event = &group->events[0];
-
+    if (group->event_count == TD_PLAN_EVENTS_MAX)
+        return td_fail(err, TD_EUSAGE, "-e: a group has at most %d events", TD_PLAN_EVENTS_MAX);
+    const uint32_t index = (uint32_t)group->event_count++;
+    struct td_plan_event *event = &group->events[index];
     *event = td_plan_event_init(plan, caps, request);
     snprintf(event->name, sizeof(event->name), "%s", known->name);
     event->type = PERF_TYPE_SOFTWARE;
     event->config[0] = known->config;
     event->unit = known->unit;
-    set_rate(event, plan, request);
-    if (len > name_len) {
-        const int rc = apply_modifiers(event, caps, text + name_len + 1, len - name_len - 1, err);
-        if (rc < 0)
-            return rc;
+    event->on_exec = event->on_exec && index == 0;
+    if (index == 0) {
+        set_rate(event, plan, request);
+        group->role = known->unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC;
     }
-    group->event_count = 1;
-    group->role = known->unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC;
-    group->columns[0] =
-        (struct td_column){.kind = TD_COLUMN_PERIOD, .event = 0, .node = TD_NODE_NONE};
-    group->column_count = 1;
-    snprintf(group->name, sizeof(group->name), "%.*s", (int)len, text);
-    td_plan_cpus(&group->cpus, plan, caps, request);
+    group->columns[group->column_count++] =
+        (struct td_column){.kind = index == 0 ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA,
+                           .event = index,
+                           .node = TD_NODE_NONE};
+    if (len > name_len)
+        return apply_modifiers(event, caps, text + name_len + 1, len - name_len - 1, err);
     return TD_OK;
 }
 
-/* "a,b:u" */
+static struct td_plan_group *new_group(struct td_plan *plan, const struct td_caps *caps,
+                                       const struct td_request *request, const char *text,
+                                       size_t len)
+{
+    struct td_plan_group *group = td_plan_add_group(plan);
+
+    snprintf(group->name, sizeof(group->name), "%.*s", (int)len, text);
+    td_plan_cpus(&group->cpus, plan, caps, request);
+    return group;
+}
+
+/* "a,b:u}:S" after the brace: the first event samples, the others are read with each sample.
+ * Returns the length that was used. */
+static int add_braces(struct td_plan *plan, const struct td_caps *caps,
+                      const struct td_request *request, const char *text, struct td_err *err)
+{
+    const size_t inner = strcspn(text, "}");
+    const size_t tail = text[inner] ? strcspn(text + inner + 1, ",") : 0;
+    struct td_plan_group *group = new_group(plan, caps, request, text, inner);
+    int rc = TD_OK;
+
+    if (text[inner] != '}')
+        return td_fail(err, TD_EUSAGE, "-e {%s: the closing brace is missing", text);
+    if (tail != 0 && strncmp(text + inner + 1, ":S", tail) != 0)
+        return td_fail(err, TD_EUSAGE, "-e {%.*s}: after a group only ':S' may stand", (int)inner,
+                       text);
+    for (size_t at = 0; at < inner && rc == TD_OK;) {
+        size_t len = strcspn(text + at, ",}");
+
+        if (len)
+            rc = add_event(plan, group, caps, request, text + at, len, err);
+        at += len + 1;
+    }
+    if (rc == TD_OK && group->event_count == 0)
+        rc = td_fail(err, TD_EUSAGE, "-e {}: the group is empty");
+    for (size_t i = 0; i < group->event_count && group->event_count > 1; i++)
+        group->events[i].read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    return rc < 0 ? rc : (int)(inner + 1 + tail);
+}
+
+/* "a,b:u,{c,d}:S" */
 static int add_events(struct td_plan *plan, const struct td_caps *caps,
                       const struct td_request *request, const char *text, struct td_err *err)
 {
-    if (strchr(text, '{'))
-        return td_fail(err, TD_EUNSUPPORTED,
-                       "-e %s: groups of events are not in this build; write them without braces",
-                       text);
     while (*text) {
-        const size_t len = strcspn(text, ",");
-        const int rc = len ? add_event(plan, caps, request, text, len, err) : TD_OK;
+        size_t len = strcspn(text, ",");
+        int rc = TD_OK;
 
+        if (text[0] == '{') {
+            rc = add_braces(plan, caps, request, text + 1, err);
+            len = rc < 0 ? 0 : (size_t)rc + 1;
+        } else if (len) {
+            struct td_plan_group *group = new_group(plan, caps, request, text, len);
+
+            rc = add_event(plan, group, caps, request, text, len, err);
+        }
         if (rc < 0)
             return rc;
         text += len + (text[len] == ',');
@@ -202,8 +245,8 @@ static int check_call_graph(const struct td_request *request, struct td_err *err
     return TD_OK;
 }
 
-static void decide_rate(struct td_plan *plan, const struct td_caps *caps,
-                        const struct td_request *request)
+void td_plan_decide_rate(struct td_plan *plan, const struct td_caps *caps,
+                         const struct td_request *request)
 {
     const uint64_t most = (uint64_t)caps->max_sample_rate;
     char what[64], why[128];
@@ -220,7 +263,7 @@ static void decide_rate(struct td_plan *plan, const struct td_caps *caps,
     td_plan_leave_out(plan, what, why);
 }
 
-static void note_privilege(struct td_plan *plan, const struct td_caps *caps)
+void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps)
 {
     if (!td_caps_kernel(caps))
         snprintf(plan->privilege, sizeof(plan->privilege),
@@ -245,7 +288,10 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
         } else if (samplers + tracker > 1) {
             event->sample_type |= PERF_SAMPLE_IDENTIFIER;
         }
+        if (plan->groups[i].event_count > 1)
+            event->sample_type |= PERF_SAMPLE_READ;
     }
+    td_plan_check_inherit(plan, caps);
     plan->groups[0].events[0].sideband = true;
 }
 
@@ -257,8 +303,8 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
 
     if (rc < 0)
         return rc;
-    decide_rate(plan, caps, request);
-    note_privilege(plan, caps);
+    td_plan_decide_rate(plan, caps, request);
+    td_plan_note_privilege(plan, caps);
     if (tracker)
         add_tracker(plan, caps, request);
     if (request->events.len == 0)

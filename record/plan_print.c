@@ -104,6 +104,10 @@ static void event_text(const struct td_plan_event *event, bool samples, FILE *ou
     char bits[256];
 
     fprintf(out, "  %-20s type %u config 0x%" PRIx64, event->name, event->type, event->config[0]);
+    if (event->config[1])
+        fprintf(out, " config1 0x%" PRIx64, event->config[1]);
+    if (event->precise_ip)
+        fprintf(out, ", precise_ip %u", event->precise_ip);
     if (samples && event->frequency_hz)
         fprintf(out, ", %" PRIu64 " Hz", event->frequency_hz);
     else if (samples)

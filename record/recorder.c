@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "record/deltas.h"
 #include "record/frames.h"
 #include "record/jit.h"
 #include "record/kernel.h"
@@ -31,6 +32,7 @@ struct td_recorder {
     struct td_tasks *tasks;
     struct td_stacks *stacks;
     struct td_frames *frames;
+    struct td_deltas *deltas;
     struct td_jit *jit;
     struct group *groups;
     uint32_t *ring_cpus;
@@ -112,6 +114,7 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->kernel = td_kernel_new(recorder->modules, writer);
     recorder->stacks = td_stacks_new(writer, recorder->modules, recorder->kernel);
     recorder->frames = td_frames_new(recorder->modules);
+    recorder->deltas = td_deltas_new();
     recorder->jit = td_jit_new(writer);
     recorder->tasks = td_tasks_new(plan->follow, recorder->modules, end_process, recorder);
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
@@ -130,6 +133,7 @@ void td_recorder_free(struct td_recorder *recorder)
     td_tasks_free(recorder->tasks);
     td_stacks_free(recorder->stacks);
     td_frames_free(recorder->frames);
+    td_deltas_free(recorder->deltas);
     td_jit_free(recorder->jit);
     td_kernel_free(recorder->kernel);
     td_modules_free(recorder->modules);
@@ -195,23 +199,49 @@ static void make_stack(struct td_recorder *recorder, const struct td_task *task,
         recorder->counters[causes[stop]]++;
 }
 
+/* What the group's counters did since their previous sample. The samples of tasks that are not
+ * wanted are read too: on a whole CPU's counters theirs is the time before ours. */
+static bool read_group(struct td_recorder *recorder, const struct td_rec *rec,
+                       uint64_t deltas[TD_PLAN_EVENTS_MAX])
+{
+    const struct td_plan_group *group = &recorder->plan->groups[rec->layout->group];
+    const bool own = group->events[0].inherit;
+
+    if (!(rec->layout->sample_type & PERF_SAMPLE_READ))
+        return true;
+    return td_deltas_take(recorder->deltas, own ? rec->tid : 0, rec->layout->read_format,
+                          rec->u.sample.read, rec->u.sample.read_size, deltas, group->event_count);
+}
+
+static uint64_t column_value(const struct td_column *column, const struct group *described,
+                             const struct td_rec_sample *sample,
+                             const uint64_t deltas[TD_PLAN_EVENTS_MAX])
+{
+    switch (column->kind) {
+    case TD_COLUMN_PERIOD: return sample->period ? sample->period : described->period;
+    case TD_COLUMN_DELTA: return deltas[column->event];
+    case TD_COLUMN_FLAGS: return sample->exact_ip ? TD_FLAG_EXACT_IP : 0;
+    case TD_COLUMN_DATA_SOURCE: return sample->data_source;
+    case TD_COLUMN_DATA_ADDRESS: return sample->address;
+    /* perf_sample_weight (include/uapi/linux/perf_event.h): 32, 16 and 16 bits. */
+    case TD_COLUMN_LATENCY: return sample->weight & UINT32_MAX;
+    case TD_COLUMN_INSTR_LATENCY: return sample->weight >> 32 & UINT16_MAX;
+    case TD_COLUMN_RETIRE_LATENCY: return sample->weight >> 48;
+    case TD_COLUMN_TOTAL:
+    case TD_COLUMN_TIME_ENABLED:
+    case TD_COLUMN_TIME_RUNNING:
+    case TD_COLUMN_UNKNOWN: break;
+    }
+    return 0;
+}
+
 /* The values of a sample, in the order of the plan's columns. */
 static void fill_values(const struct td_plan_group *group, const struct group *described,
-                        const struct td_rec_sample *sample, uint64_t values[TD_COLUMNS_MAX])
+                        const struct td_rec_sample *sample,
+                        const uint64_t deltas[TD_PLAN_EVENTS_MAX], uint64_t values[TD_COLUMNS_MAX])
 {
-    for (size_t i = 0; i < group->column_count; i++) {
-        const enum td_column_kind kind = group->columns[i].kind;
-
-        values[i] = 0;
-        if (kind == TD_COLUMN_PERIOD)
-            values[i] = sample->period ? sample->period : described->period;
-        else if (kind == TD_COLUMN_FLAGS)
-            values[i] = sample->exact_ip ? TD_FLAG_EXACT_IP : 0;
-        else if (kind == TD_COLUMN_DATA_SOURCE)
-            values[i] = sample->data_source;
-        else if (kind == TD_COLUMN_DATA_ADDRESS)
-            values[i] = sample->address;
-    }
+    for (size_t i = 0; i < group->column_count; i++)
+        values[i] = column_value(&group->columns[i], described, sample, deltas);
 }
 
 static void take_sample(struct td_recorder *recorder, size_t ring, const struct td_rec *rec)
@@ -220,7 +250,12 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     const struct group *group = &recorder->groups[rec->layout->group];
     struct td_task *task = sampled_task(recorder, rec);
     uint64_t values[TD_COLUMNS_MAX];
+    uint64_t deltas[TD_PLAN_EVENTS_MAX];
 
+    if (!read_group(recorder, rec, deltas)) {
+        recorder->counters[TD_COUNTER_INVALID_GROUPS]++;
+        return;
+    }
     if (!task || group->profile_group == TD_NONE) {
         recorder->counters[TD_COUNTER_FILTERED]++;
         return;
@@ -234,7 +269,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
         .group = group->profile_group,
         .cpu = recorder->ring_cpus[ring],
     };
-    fill_values(&recorder->plan->groups[rec->layout->group], group, sample, values);
+    fill_values(&recorder->plan->groups[rec->layout->group], group, sample, deltas, values);
     td_profile_sample(recorder->writer, &stored, values);
     recorder->counters[TD_COUNTER_SAMPLES]++;
     if (group->time)

@@ -118,6 +118,7 @@ const char *td_node_heading(enum td_tma_node node)
         [TD_NODE_STORE_BOUND] = "Store",
         [TD_NODE_DIVIDER] = "Div",
         [TD_NODE_PORTS_UTILIZATION] = "Ports",
+        [TD_NODE_SMT_CONTENTION] = "SMT",
     };
     static_assert(sizeof(headings) / sizeof(headings[0]) == TD_NODE_COUNT, "one a node");
 

@@ -199,7 +199,11 @@ static void test_events(void **state)
     expect(&caps, "tdrec -e cycles ./app", TD_EUNSUPPORTED, "'cycles'", "no core PMU", NULL);
     expect(&caps, "tdrec -e cpu-clok ./app", TD_EUSAGE, "did you mean cpu-clock", NULL);
     expect(&caps, "tdrec -e cpu-clock:q ./app", TD_EUSAGE, "'q'", NULL);
-    expect(&caps, "tdrec -e {cpu-clock,faults}:S ./app", TD_EUNSUPPORTED, "groups", NULL);
+    expect(&caps, "tdrec -e {cpu-clock,faults}:S ./app", TD_OK, "\"name\": \"cpu-clock,faults\"",
+           "\"read_format\": [\"ID\", \"GROUP\"", "\"READ\"", NULL);
+    expect(&caps, "tdrec -e {cpu-clock,faults ./app", TD_EUSAGE, "brace", NULL);
+    expect(&caps, "tdrec -e {cpu-clock}:X ./app", TD_EUSAGE, "':S'", NULL);
+    expect(&caps, "tdrec -e {} ./app", TD_EUSAGE, "empty", NULL);
     caps.kernel_version = 5 << 16 | 10;
     expect(&caps, "tdrec ./app", TD_OK, "\"read_format\": []", NULL);
     td_caps_release(&caps);

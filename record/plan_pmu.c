@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan of the `pmu` source: a top-down group for each core PMU, in the order that the kernel
+ * asks for, and the precise events that locate what the group counts, as far as counters are left.
+ */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "record/plan.h"
+#include "record/pmu_core.h"
+
+/* Locators are tried in this order, one a node, while counters are left: the causes that programs
+ * have most often come first. */
+static const enum td_tma_node locator_order[] = {
+    TD_NODE_BRANCH_MISPREDICTS, TD_NODE_DRAM_BOUND,     TD_NODE_FETCH_LATENCY,
+    TD_NODE_L3_BOUND,           TD_NODE_L2_BOUND,       TD_NODE_FRONTEND_BOUND,
+    TD_NODE_STORE_BOUND,        TD_NODE_MACHINE_CLEARS, TD_NODE_BACKEND_BOUND,
+};
+
+struct maker {
+    struct td_plan *plan;
+    const struct td_caps *caps;
+    const struct td_request *request;
+    const struct td_pmu *pmu;
+    const struct td_pmu_core *core;
+    struct td_pmu_counters counters;
+    bool hybrid;
+};
+
+static struct td_plan_event make_event(const struct maker *m, uint32_t index)
+{
+    const struct td_pmu_event *e = &m->core->events[index];
+    struct td_plan_event event = td_plan_event_init(m->plan, m->caps, m->request);
+
+    snprintf(event.name, sizeof(event.name), "%s", e->name);
+    event.unit = strcmp(e->name, "cycles") == 0               ? TD_UNIT_CYCLES
+                 : strcmp(e->name, "inst_retired") == 0       ? TD_UNIT_INSTRUCTIONS
+                 : strcmp(e->name, "slots") == 0 || e->metric ? TD_UNIT_SLOTS
+                                                              : TD_UNIT_COUNT;
+    event.type = m->core->type >= 0 ? (uint32_t)m->core->type : m->pmu->type;
+    event.config[0] = e->config;
+    event.config[1] = e->config1;
+    /* PERF_TYPE_HARDWARE takes the PMU in its upper half (Linux 5.13). */
+    if (m->hybrid && event.type == PERF_TYPE_HARDWARE)
+        event.config[0] |= (uint64_t)m->pmu->type << 32;
+    event.exclude_idle = false;
+    return event;
+}
+
+static void set_group(struct td_plan_group *group, const struct maker *m, const char *name)
+{
+    snprintf(group->name, sizeof(group->name), "%s", name);
+    if (m->hybrid)
+        snprintf(group->cpu_type, sizeof(group->cpu_type), "%.31s", m->pmu->name);
+    td_plan_cpus(&group->cpus, m->plan, m->caps, m->request);
+    if (m->pmu->cpus.len) {
+        struct td_cpulist ours = {0};
+
+        td_cpulist_intersect(&ours, &group->cpus, &m->pmu->cpus);
+        td_cpulist_release(&group->cpus);
+        group->cpus = ours;
+    }
+}
+
+/* Makes an event sample; `extra` beside what every sample has. */
+static void set_sampling(const struct maker *m, struct td_plan_event *event, uint64_t extra)
+{
+    event->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                         PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | extra;
+    td_plan_add_call_graph(event, m->caps, m->request);
+}
+
+/* A top-down group: values are read at each overflow of its sampler. */
+static void add_group(struct maker *m, const struct td_pmu_group *described)
+{
+    struct td_plan_group *group = td_plan_add_group(m->plan);
+
+    set_group(group, m, described->name);
+    group->role = described->level > 0 ? TD_ROLE_SLOTS : TD_ROLE_METRIC;
+    group->attribution = described->level > 0 ? TD_ATTRIBUTION_INTERVAL : TD_ATTRIBUTION_NONE;
+    group->sampler = described->sampler;
+    for (uint32_t i = 0; i < described->count; i++) {
+        struct td_plan_event *event = &group->events[group->event_count++];
+
+        *event = make_event(m, described->events[i]);
+        event->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+        event->on_exec = event->on_exec && i == 0;
+        group->columns[i] =
+            (struct td_column){.kind = TD_COLUMN_DELTA, .event = i, .node = TD_NODE_NONE};
+        group->column_count++;
+    }
+    struct td_plan_event *sampler = &group->events[described->sampler];
+    sampler->frequency_hz = m->plan->frequency_hz;
+    sampler->period = m->request->period;
+    set_sampling(m, sampler, PERF_SAMPLE_READ);
+}
+
+static bool has_weights(const struct maker *m)
+{
+    return td_caps_kernel_at_least(m->caps, 5, 12) &&
+           strncmp(m->caps->cpu_id, "GenuineIntel", 12) == 0;
+}
+
+/* One precise event whose samples are where the node's slots are lost. */
+static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
+{
+    struct td_plan_group *group = td_plan_add_group(m->plan);
+    struct td_plan_event *event = &group->events[0];
+    const bool precise = m->core->events[locator->event].precise && m->pmu->max_precise > 0;
+    static const enum td_column_kind weights[] = {TD_COLUMN_LATENCY, TD_COLUMN_INSTR_LATENCY,
+                                                  TD_COLUMN_RETIRE_LATENCY};
+
+    set_group(group, m, td_tma_info(locator->node)->id);
+    *event = make_event(m, locator->event);
+    group->event_count = 1;
+    group->role = TD_ROLE_LOCATOR;
+    group->attribution = TD_ATTRIBUTION_LOCATED;
+    group->locates = locator->node;
+    event->precise_ip = precise ? (m->pmu->max_precise < 2 ? m->pmu->max_precise : 2) : 0;
+    event->period = m->core->events[locator->event].period;
+    if (event->period == 0)
+        event->frequency_hz = m->plan->frequency_hz;
+    set_sampling(m, event, 0);
+    group->columns[group->column_count++] =
+        (struct td_column){.kind = TD_COLUMN_PERIOD, .event = 0, .node = TD_NODE_NONE};
+    if (precise && has_weights(m)) {
+        event->sample_type |= PERF_SAMPLE_WEIGHT_STRUCT;
+        for (size_t i = 0; i < TD_ARRAY_SIZE(weights); i++)
+            group->columns[group->column_count++] =
+                (struct td_column){.kind = weights[i], .event = TD_NONE, .node = TD_NODE_NONE};
+    }
+    group->columns[group->column_count++] =
+        (struct td_column){.kind = TD_COLUMN_FLAGS, .event = TD_NONE, .node = TD_NODE_NONE};
+}
+
+static void left_out_group(struct maker *m, const struct td_pmu_group *group)
+{
+    char what[96], why[192];
+
+    snprintf(what, sizeof(what), "%s%s%s", group->name, m->hybrid ? " on " : "",
+             m->hybrid ? m->pmu->name : "");
+    if (m->caps->nmi_watchdog)
+        snprintf(why, sizeof(why),
+                 "its %u events do not fit the counters that the NMI watchdog leaves (sudo sysctl "
+                 "kernel.nmi_watchdog=0)",
+                 group->count);
+    else
+        snprintf(why, sizeof(why), "its %u events do not fit the %s%u counters", group->count,
+                 m->caps->smt ? "thread's " : "",
+                 m->caps->smt ? m->core->counters_smt : m->core->counters);
+    td_plan_leave_out(m->plan, what, why);
+}
+
+/* The first group of pass 1 that fits; else the first of any pass. NULL when none does. */
+static const struct td_pmu_group *choose_group(struct maker *m)
+{
+    for (int first = 1; first >= 0; first--) {
+        for (size_t i = 0; i < m->core->group_count; i++) {
+            const struct td_pmu_group *group = &m->core->groups[i];
+
+            if (first != (group->pass == 1))
+                continue;
+            if (td_pmu_counters_take(&m->counters, m->core, group->events, group->count))
+                return group;
+            if (first)
+                left_out_group(m, group);
+        }
+    }
+    return NULL;
+}
+
+static const struct td_pmu_locator *find_locator(const struct td_pmu_core *core,
+                                                 enum td_tma_node node)
+{
+    for (size_t i = 0; i < core->locator_count; i++) {
+        if (core->locators[i].node == node)
+            return &core->locators[i];
+    }
+    return NULL;
+}
+
+static bool in_plan(const struct maker *m, const struct td_pmu_event *event)
+{
+    for (size_t g = 0; g < m->plan->group_count; g++) {
+        const struct td_plan_group *group = &m->plan->groups[g];
+
+        if (group->role == TD_ROLE_LOCATOR && strcmp(group->events[0].name, event->name) == 0 &&
+            (!m->hybrid ||
+             strncmp(group->cpu_type, m->pmu->name, sizeof(group->cpu_type) - 1) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void add_locators(struct maker *m)
+{
+    bool alone_taken = false;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(locator_order); i++) {
+        const struct td_pmu_locator *locator = find_locator(m->core, locator_order[i]);
+        const struct td_pmu_event *event = locator ? &m->core->events[locator->event] : NULL;
+        char what[96];
+
+        if (!event || in_plan(m, event))
+            continue;
+        snprintf(what, sizeof(what), "locator of %s%s%s", td_tma_info(locator->node)->id,
+                 m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
+        if (event->alone && alone_taken) {
+            td_plan_leave_out(m->plan, what,
+                              "one front-end event at a time: they share a register");
+        } else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1)) {
+            td_plan_leave_out(m->plan, what, "no counter is left for it");
+        } else {
+            alone_taken = alone_taken || event->alone;
+            add_locator(m, locator);
+        }
+    }
+}
+
+/* Where group reads are inherited (td_plan_check_inherit), per-task groups are better than whole
+ * CPUs: a delta is one thread's. */
+static void decide_method(struct td_plan *plan, const struct td_caps *caps,
+                          const struct td_request *request)
+{
+    const bool tasks = plan->scope == TD_SCOPE_COMMAND || plan->scope == TD_SCOPE_PROCESS;
+
+    if (!tasks || request->method != TD_METHOD_AUTO)
+        return;
+    if (td_caps_kernel_at_least(caps, 6, 12)) {
+        plan->method = TD_METHOD_TASK;
+        plan->follow = false;
+    }
+}
+
+static int plan_one(struct maker *m, struct td_err *err)
+{
+    struct td_pmu_choice choice = {0};
+    int rc = td_pmu_choose(&choice, m->caps, m->pmu, err);
+
+    if (rc < 0)
+        return rc;
+    m->core = choice.core;
+    m->counters = td_pmu_counters_free(choice.core, m->caps);
+    if (choice.why[0])
+        td_plan_leave_out(m->plan, "top-down slots", choice.why);
+    const struct td_pmu_group *group = choose_group(m);
+    if (group) {
+        const size_t first = m->plan->group_count;
+
+        add_group(m, group);
+        /* Of each PMU, so that every CPU reports mappings. */
+        m->plan->groups[first].events[0].sideband = true;
+        if (group->level > 0)
+            add_locators(m);
+        const size_t used = strlen(m->plan->core);
+        snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
+                 choice.core->name);
+    } else {
+        rc = td_fail(err, TD_EUNSUPPORTED, "PMU %s: no group of events fits its counters",
+                     m->pmu->name);
+    }
+    td_pmu_choice_release(&choice);
+    return rc;
+}
+
+int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                struct td_err *err)
+{
+    size_t core_pmus = 0;
+
+    for (size_t i = 0; i < caps->pmu_count; i++)
+        core_pmus += caps->pmus[i].core;
+    if (core_pmus == 0)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "this machine has no core PMU%s%s%s: use --source sim or clock",
+                       caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
+                       caps->hypervisor[0] ? ")" : "");
+    decide_method(plan, caps, request);
+    td_plan_decide_rate(plan, caps, request);
+    td_plan_note_privilege(plan, caps);
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        struct maker m = {.plan = plan,
+                          .caps = caps,
+                          .request = request,
+                          .pmu = &caps->pmus[i],
+                          .hybrid = core_pmus > 1};
+
+        const int rc = m.pmu->core ? plan_one(&m, err) : TD_OK;
+        if (rc < 0)
+            return rc;
+    }
+    td_plan_check_inherit(plan, caps);
+    return TD_OK;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* record/deltas: cumulative group reads to differences, by counter and by thread. */
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "record/deltas.h"
+
+#define FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST)
+
+/* A read of two counters with ids 7 and 8. */
+static bool take(struct td_deltas *deltas, uint32_t tid, uint64_t a, uint64_t b, uint64_t lost,
+                 uint64_t ret[2])
+{
+    struct td_buf read = {0};
+
+    td_buf_u64(&read, 2);
+    td_buf_u64(&read, a);
+    td_buf_u64(&read, 7);
+    td_buf_u64(&read, lost);
+    td_buf_u64(&read, b);
+    td_buf_u64(&read, 8);
+    td_buf_u64(&read, 0);
+    const bool good = td_deltas_take(deltas, tid, FORMAT, read.data, read.len, ret, 2);
+    td_buf_release(&read);
+    return good;
+}
+
+static void differences_add_up_to_the_last_values(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    uint64_t d[2] = {0}, sum[2] = {0};
+
+    for (uint64_t i = 1; i <= 100; i++) {
+        assert_true(take(deltas, 0, i * i, i * 3, i / 10, d));
+        sum[0] += d[0];
+        sum[1] += d[1];
+    }
+    assert_int_equal(sum[0], 10000);
+    assert_int_equal(sum[1], 300);
+    assert_int_equal(td_deltas_lost(deltas), 10);
+    td_deltas_free(deltas);
+}
+
+static void threads_have_their_own_last_values(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    uint64_t d[2] = {0};
+
+    assert_true(take(deltas, 1, 100, 10, 0, d));
+    assert_true(take(deltas, 2, 30, 3, 0, d));
+    assert_int_equal(d[0], 30);
+    assert_true(take(deltas, 1, 150, 15, 0, d));
+    assert_int_equal(d[0], 50);
+    td_deltas_free(deltas);
+}
+
+static void a_counter_that_goes_back_is_said_and_started_from(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    uint64_t d[2] = {0};
+
+    assert_true(take(deltas, 0, 100, 10, 0, d));
+    assert_false(take(deltas, 0, 90, 11, 0, d));
+    assert_true(take(deltas, 0, 95, 12, 0, d));
+    assert_int_equal(d[0], 5);
+    td_deltas_free(deltas);
+}
+
+static void reads_of_another_form_are_refused(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    struct td_buf read = {0};
+    uint64_t d[3] = {0};
+
+    assert_false(td_deltas_take(deltas, 0, FORMAT, read.data, 0, d, 1));
+    td_buf_u64(&read, 1);
+    td_buf_u64(&read, 5);
+    td_buf_u64(&read, 7);
+    td_buf_u64(&read, 0);
+    assert_true(td_deltas_take(deltas, 0, FORMAT, read.data, read.len, d, 1));
+    assert_false(td_deltas_take(deltas, 0, FORMAT, read.data, read.len, d, 2));
+    assert_false(td_deltas_take(deltas, 0, FORMAT, read.data, read.len - 1, d, 1));
+    assert_false(td_deltas_take(deltas, 0, PERF_FORMAT_ID, read.data, read.len, d, 1));
+    td_buf_release(&read);
+    td_deltas_free(deltas);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(differences_add_up_to_the_last_values),
+        cmocka_unit_test(threads_have_their_own_last_values),
+        cmocka_unit_test(a_counter_that_goes_back_is_said_and_started_from),
+        cmocka_unit_test(reads_of_another_form_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
