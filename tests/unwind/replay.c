@@ -16,7 +16,8 @@
 struct tally {
     uint64_t samples, frames, odd;
     uint64_t stops[TD_UNWIND_STOPS];
-    uint64_t full_differs, reference_differs, reference_shorter, fp_equal, fp_all;
+    uint64_t full_differs, reference_differs, reference_shorter;
+    uint64_t fp_equal, fp_in_prologue, fp_differs;
     uint64_t show;
 };
 
@@ -88,6 +89,53 @@ static void compare(struct tally *t, struct reference *reference,
     }
 }
 
+/* The stack by frame pointers alone, as far as they lead upwards in the copy. */
+static size_t frame_pointer_chain(const struct td_unwind_sample *sample, uint64_t *frames)
+{
+    const uint64_t base = sample->regs[TD_CFI_X86_RSP];
+    uint64_t fp = sample->regs[TD_CFI_X86_RBP], last = base;
+    size_t count = 0;
+
+    frames[count++] = sample->regs[TD_CFI_X86_RA];
+    while (count < TD_UNWIND_FRAMES_MAX && fp >= last && fp - base + 16 <= sample->stack_bytes) {
+        uint64_t words[2];
+        memcpy(words, sample->stack + (fp - base), sizeof(words));
+        frames[count++] = words[1] - 1;
+        last = fp + 16;
+        fp = words[0];
+    }
+    return count;
+}
+
+/* Equal frame by frame or, between a call and the end of the prologue, without the caller, which
+ * frame pointers do not show there. */
+static void compare_frame_pointers(struct tally *t, const struct td_unwind_sample *sample,
+                                   const struct triple_space *space,
+                                   const struct td_unwind_stack *ours)
+{
+    static uint64_t theirs[TD_UNWIND_FRAMES_MAX];
+    const struct triple_map *inner = triples_map(space, ours->frames[0]);
+    const struct triple_map *outer = triples_map(space, ours->frames[ours->count - 1]);
+
+    if (!inner || !outer || inner->path != outer->path || strstr(inner->path, ".so"))
+        return; /* in a library, or the program is being loaded */
+    const size_t count = frame_pointer_chain(sample, theirs);
+
+    if (common(ours->frames, ours->count, theirs, count) == count) {
+        t->fp_equal++;
+    } else if (ours->count > 2 &&
+               common(ours->frames + 2, ours->count - 2, theirs + 1, count - 1) == count - 1) {
+        t->fp_in_prologue++;
+    } else {
+        t->fp_differs++;
+        if (t->show) {
+            t->show--;
+            show_frames("tables", space, ours->frames, ours->count);
+            show_frames("frame pointers", space, theirs, count);
+        }
+    }
+}
+
 static int agree(struct triples *triples, struct tally *t)
 {
     struct td_unwinder *unwinder = td_unwinder_new(TD_CFI_X86_64);
@@ -101,6 +149,7 @@ static int agree(struct triples *triples, struct tally *t)
     while ((n = triples_next(triples, &sample, &space, &err)) == 1) {
         td_unwind(unwinder, &sample, &stack);
         compare(t, reference, &sample, space, &stack);
+        compare_frame_pointers(t, &sample, space, &stack);
         t->samples++;
         t->frames += stack.count;
         t->odd += stack.odd;
@@ -122,8 +171,10 @@ static void report(const char *path, const struct tally *t)
             printf(" %s %" PRIu64, td_unwind_stop_name(i), t->stops[i]);
     }
     printf("; differ from interpreter %" PRIu64 ", from libunwind %" PRIu64
-           " (libunwind stopped earlier %" PRIu64 ")\n",
-           t->full_differs, t->reference_differs, t->reference_shorter);
+           " (libunwind stopped earlier %" PRIu64 "); by frame pointer %" PRIu64 " equal, %" PRIu64
+           " in prologues, %" PRIu64 " differ\n",
+           t->full_differs, t->reference_differs, t->reference_shorter, t->fp_equal,
+           t->fp_in_prologue, t->fp_differs);
 }
 
 /* Samples with what they point to, so that only the walk is timed. */
