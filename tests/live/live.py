@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tdrec against the running kernel: what can be attached to, what is refused, what becomes of the file."""
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import td  # noqa: E402
+
+NOBODY = 65534
+CLOCK = [td.TDREC, "--source", "clock"]
+
+
+def tdrec(*words, status=0, prefix=(), **more):
+    return td.run([*prefix, *CLOCK, *words], status, **more)
+
+
+def spin(seconds="4"):
+    return subprocess.Popen([td.workload("split"), seconds], stdout=subprocess.DEVNULL)
+
+
+def need_root():
+    if os.geteuid() != 0:
+        td.skip("needs root")
+
+
+def samples(path):
+    return td.report_json(path)["coverage"]["samples"]
+
+
+def modules(path):
+    return {row["module"]: row["time_share"] for row in td.report_json(path, "modules")["modules"]}
+
+
+def attach():
+    """-p, by both methods where both are allowed: only that process, all its threads, known mappings."""
+    child = subprocess.Popen([td.workload("pool"), "20"], stdout=subprocess.DEVNULL)
+    time.sleep(0.3)
+    out = td.scratch("attach.td")
+    try:
+        for method in ("task", "cpu") if os.geteuid() == 0 else ("task",):
+            tdrec("-o", out, "-F", "999", "--method", method, "-p", str(child.pid), "--duration", "1")
+            td.check(samples(out) > 100, f"{method}: {samples(out)} samples")
+            share = modules(out).get("pool", 0)
+            td.check(share > 0.8, f"{method}: pool has {share} of the time: {modules(out)}")
+    finally:
+        child.kill()
+        child.wait()
+
+
+def attach_ends():
+    """The recording ends when the process does; a process that is not there is named."""
+    child = spin("0.7")
+    start = time.monotonic()
+    tdrec("-o", td.scratch("ends.td"), "-p", str(child.pid), timeout=60)
+    td.check(time.monotonic() - start < 50, "tdrec went on without its process")
+    child.wait()
+    done = tdrec("-o", td.scratch("gone.td"), "-p", str(child.pid), status=125)
+    td.check(str(child.pid).encode() in done.stderr, f"{done.stderr!r}")
+
+
+def threads():
+    child = spin()
+    out = td.scratch("thread.td")
+    try:
+        tdrec("-o", out, "-t", str(child.pid), "-F", "999", "--duration", "0.5")
+    finally:
+        child.kill()
+        child.wait()
+    td.check(samples(out) > 20, f"{samples(out)} samples")
+
+
+def system_wide():
+    need_root()
+    child = spin()
+    out = td.scratch("all.td")
+    try:
+        tdrec("-o", out, "-a", "-F", "999", "--duration", "1")
+    finally:
+        child.kill()
+        child.wait()
+    td.check(modules(out).get("split", 0) > 0.005, f"the spinning program is not seen: {modules(out)}")
+
+
+def cpus():
+    """-C samples one CPU; a program pinned to it is found, its mappings from whatever CPU they were made on."""
+    need_root()
+    cpu = max(os.sched_getaffinity(0))
+    out = td.scratch("cpu.td")
+    tdrec("-o", out, "-F", "999", "-C", str(cpu), "--", "taskset", "-c", str(cpu), td.workload("split"), "1")
+    td.check(modules(out).get("split", 0) > 0.1, f"{modules(out)}")
+    done = tdrec("-o", out, "-C", "4000", "--duration", "1", status=125)
+    td.check(b"online" in done.stderr, f"{done.stderr!r}")
+
+
+def cgroup():
+    need_root()
+    for root in ("/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+        if os.path.exists(os.path.join(root, "cgroup.procs")):
+            break
+    else:
+        td.skip("no cgroup hierarchy")
+    folder = os.path.join(root, f"td-live-{os.getpid()}")
+    try:
+        os.mkdir(folder)
+    except OSError as error:
+        td.skip(f"cgroups cannot be made here: {error}")
+    child = subprocess.Popen(["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "{td.workload("split")}" 20'],
+                             stdout=subprocess.DEVNULL)
+    out = td.scratch("cgroup.td")
+    try:
+        time.sleep(0.3)
+        tdrec("-o", out, "-F", "999", "-G", os.path.basename(folder), "--duration", "1")
+        td.check(modules(out).get("split", 0) > 0.8, f"{modules(out)}")
+    finally:
+        child.kill()
+        child.wait()
+        os.rmdir(folder)
+    done = tdrec("-o", out, "-G", "no/such/cgroup", "--duration", "1", status=125)
+    td.check(b"no/such/cgroup" in done.stderr, f"{done.stderr!r}")
+
+
+def delay():
+    """-D: nothing before is sampled, but mappings made before are known."""
+    out = td.scratch("delay.td")
+    tdrec("-o", out, "-F", "999", "-D", "2000", "--", "sh", "-c",
+          f'"{td.workload("inlined")}" 0.2; sleep 2; exec "{td.workload("split")}" 0.5')
+    td.check(50 < samples(out) < 700, f"{samples(out)} samples of 0.5 s at 999 Hz")
+    found = modules(out)
+    td.check(found.get("split", 0) > 0.8 and "inlined" not in found, f"{found}")
+
+
+def duration():
+    """The recording stops, the program does not."""
+    out = td.scratch("duration.td")
+    done = tdrec("-o", out, "-F", "999", "--duration", "0.4", "--", "sh", "-c",
+                 f'"{td.workload("split")}" 1 >/dev/null; echo finished; exit 3', status=3)
+    td.check(done.stdout == b"finished\n", f"{done}")
+    td.check(samples(out) < 600, f"{samples(out)} samples of 0.4 s")
+
+
+def refused():
+    """One sentence each, and never another event in its place."""
+    words = {errno.EPERM: b"seccomp", errno.ENOSYS: b"seccomp", errno.EACCES: b"seccomp", errno.EINVAL: b"refuses",
+             errno.EBUSY: b"taken", errno.EMFILE: b"descriptors", errno.ENOENT: b"cpu-clock"}
+    for number, word in words.items():
+        done = tdrec("-o", td.scratch("refused.td"), "--", "true", status=125,
+                     prefix=(os.environ["TD_DENY"], str(number)))
+        td.check(word in done.stderr, f"errno {number}: {done.stderr!r}")
+        td.check(not os.path.exists(td.scratch("refused.td")), f"errno {number} left a profile")
+    done = tdrec("-o", td.scratch("refused.td"), "-e", "no-such-event", "--", "true", status=125)
+    td.check(b"no-such-event" in done.stderr, f"{done.stderr!r}")
+    # A plan opens nothing.
+    td.run([os.environ["TD_DENY"], "1", td.TDREC, "--plan", "--json", "./app"])
+
+
+def as_nobody():
+    need_root()
+    td.need("setpriv")
+    folder = td.scratch("nobody")
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(td.SCRATCH, 0o755)
+    os.chown(folder, NOBODY, NOBODY)
+    shutil.copy(td.TDREC, folder)
+    shutil.copy(td.workload("split"), folder)
+    return folder, ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
+
+
+def memory_lock():
+    """Rings that cannot be locked shrink; the program is recorded all the same."""
+    folder, prefix = as_nobody()
+    out = os.path.join(folder, "lock.td")
+    td.run(["bash", "-c", 'ulimit -l 64; exec "$@"', "-", *prefix, f"{folder}/tdrec", "--source", "clock", "-m",
+            "16384", "-F", "999", "-o", out, "--", f"{folder}/split", "0.5"])
+    td.check(samples(out) > 50, f"{samples(out)} samples")
+
+
+def setuid():
+    folder, prefix = as_nobody()
+    path = os.path.join(folder, "privileged")
+    shutil.copy(td.workload("split"), path)
+    os.chmod(path, 0o4755)
+    done = td.run([*prefix, f"{folder}/tdrec", "--source", "clock", "-o", os.path.join(folder, "s.td"), "--", path,
+                   "0.1"], (125, 126))
+    td.check(b"setuid" in done.stderr, f"{done.stderr!r}")
+
+
+def output():
+    """The file before becomes .old; links are not followed; what is no file is not touched; nobody else may read."""
+    folder = td.scratch("output")
+    os.makedirs(folder)
+    out = os.path.join(folder, "p.td")
+    victim = os.path.join(folder, "victim")
+    with open(victim, "w", encoding="utf-8") as file:
+        file.write("precious")
+    os.symlink(victim, out)
+    tdrec("-o", out, "--", "true")
+    with open(victim, encoding="utf-8") as file:
+        td.check(file.read() == "precious", "a symbolic link was followed")
+    td.check(stat.S_ISREG(os.lstat(out).st_mode), "the profile is no regular file")
+    td.check(os.lstat(out).st_mode & 0o777 == 0o600, f"mode {os.lstat(out).st_mode & 0o777:o}")
+    first = os.lstat(out).st_ino
+    tdrec("-o", out, "--", "true")
+    td.check(os.lstat(out + ".old").st_ino == first, "the previous profile is not .old")
+    td.check(sorted(os.listdir(folder)) == ["p.td", "p.td.old", "victim"], f"left over: {os.listdir(folder)}")
+    fifo = os.path.join(folder, "fifo")
+    os.mkfifo(fifo)
+    for path in (fifo, folder, "/dev/null", os.path.join(folder, "absent/p.td"), "-", folder + "/"):
+        done = tdrec("-o", path, "--", "true", status=125)
+        td.check(path.encode() in done.stderr, f"{path}: {done.stderr!r}")
+    td.check(stat.S_ISFIFO(os.lstat(fifo).st_mode), "the pipe is gone")
+
+
+def patterns():
+    folder = td.scratch("patterns")
+    os.makedirs(folder)
+    env = {**os.environ, "SLURM_PROCID": "7"}
+    tdrec("-o", os.path.join(folder, "%h-%r-%p.td"), "--", "true", env=env)
+    names = os.listdir(folder)
+    host = os.uname().nodename
+    td.check(len(names) == 1 and names[0].startswith(f"{host}-7-") and names[0][len(host) + 3:-3].isdigit(), f"{names}")
+    tdrec("-o", os.path.join(folder, "%x.td"), "--", "true", status=125)
+
+
+def second_interrupt():
+    """The first interrupt is the command's; the second ends the recording and leaves the command alone."""
+    out = td.scratch("second.td")
+    program = "trap : INT; echo ready; i=0; while [ $i -lt 30 ]; do sleep 0.1; i=$((i+1)); done; echo finished; exit 4"
+    child = subprocess.Popen([*CLOCK, "-o", out, "--", "sh", "-c", program], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    td.check(child.stdout.readline() == b"ready\n", "the program did not start")
+    for _ in range(2):
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.4)
+    td.check(td.report_json(out)["coverage"]["complete"], "the profile is not complete after the second interrupt")
+    stdout, stderr = child.communicate(timeout=60)
+    td.check(stdout == b"finished\n" and child.returncode == 4, f"{child.returncode} {stdout!r} {stderr!r}")
+
+
+def forks():
+    """2,000 processes of 20 ms together: their time is sampled, not only that of long ones."""
+    need_root()
+    out = td.scratch("forks.td")
+    done = tdrec("-o", out, "-F", "999", "--", td.workload("storm"), "300", "3000", status=0)
+    text = done.stderr.decode()
+    counted = float(text.split("CPU time ")[1].split(" s counted")[0])
+    sampled = float(text.split("counted, ")[1].split(" s sampled")[0])
+    td.check(abs(sampled / counted - 1) < 0.15, f"counted {counted} s, sampled {sampled} s: {text}")
+    td.check("301 processes" in text, text)
+
+
+def quick_end():
+    """A recorder that is killed at once leaves a readable head."""
+    out = td.scratch("quick.td")
+    child = subprocess.Popen([*CLOCK, "-o", out, "--", "sleep", "3"], stderr=subprocess.DEVNULL)
+    for _ in range(200):
+        if os.path.exists(out) and os.path.getsize(out) > 200:
+            break
+        time.sleep(0.05)
+    child.kill()
+    child.wait()
+    td.check(b"sleep" in td.run([td.TDREPORT, "dump", "-i", out], (0, 3)).stdout, "the command is not in the head")
+
+
+td.need_perf_events()
+td.cases({name: globals()[name] for name in (
+    "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
+    "output", "patterns", "second_interrupt", "setuid", "forks", "quick_end")})
