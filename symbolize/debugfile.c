@@ -214,6 +214,22 @@ static void load_mini(struct td_object *object)
         say(object, "its .gnu_debugdata is damaged");
 }
 
+static struct td_elf *find_elsewhere(struct td_object *object, const struct td_search *search,
+                                     const struct td_build_id *id)
+{
+    struct td_elf *elf = find_by_id(search, id);
+
+    if (!elf)
+        elf = find_by_link(object, search);
+    if (!elf && search->debuginfod && id->size > 0) {
+        char *path = td_debuginfod_find(id, object->why, sizeof(object->why));
+
+        if (path)
+            elf = open_by_id(path, id);
+    }
+    return elf;
+}
+
 static void find_debug(struct td_object *object, const struct td_search *search)
 {
     const struct td_build_id id = td_elf_build_id(object->elf);
@@ -222,15 +238,8 @@ static void find_debug(struct td_object *object, const struct td_search *search)
         object->with_dwarf = object->elf;
         return;
     }
-    object->debug = find_by_id(search, &id);
-    if (!object->debug)
-        object->debug = find_by_link(object, search);
-    if (!object->debug && search->debuginfod && id.size > 0) {
-        char *path = td_debuginfod_find(&id, object->why, sizeof(object->why));
-
-        if (path)
-            object->debug = open_by_id(path, &id);
-    }
+    if (!search->alone)
+        object->debug = find_elsewhere(object, search, &id);
     load_mini(object);
     if (has_dwarf(object->debug))
         object->with_dwarf = object->debug;
@@ -252,27 +261,33 @@ static int check_id(const struct td_elf *elf, const struct td_build_id *id, stru
                    found.size ? now : "none");
 }
 
+void td_object_attach(struct td_object *object, const struct td_search *search,
+                      struct td_elf *take_elf)
+{
+    struct td_dwarf_sections sections = {0};
+
+    *object = (struct td_object){.elf = take_elf};
+    find_debug(object, search);
+    if (object->with_dwarf)
+        load_sections(object, object->with_dwarf, &sections);
+    td_dwarf_init(&object->dwarf, &sections, false);
+    if (object->with_dwarf && !search->alone)
+        load_alt(object, search);
+}
+
 int td_object_open(struct td_object *object, const struct td_search *search, const char *path,
                    const struct td_build_id *id, struct td_err *err)
 {
     char *full = td_xasprintf("%s%s", search->sysroot ? search->sysroot : "", path);
+    struct td_elf *elf = NULL;
+    int rc = td_elf_open(&elf, full, err);
 
-    *object = (struct td_object){0};
-    int rc = td_elf_open(&object->elf, full, err);
     if (rc == TD_OK)
-        rc = check_id(object->elf, id, err);
-    if (rc == TD_OK) {
-        struct td_dwarf_sections sections = {0};
-
-        find_debug(object, search);
-        if (object->with_dwarf)
-            load_sections(object, object->with_dwarf, &sections);
-        td_dwarf_init(&object->dwarf, &sections, false);
-        if (object->with_dwarf)
-            load_alt(object, search);
-    } else {
-        td_object_release(object);
-    }
+        rc = check_id(elf, id, err);
+    if (rc == TD_OK)
+        td_object_attach(object, search, elf);
+    else
+        td_elf_free(elf);
     free(full);
     return rc;
 }

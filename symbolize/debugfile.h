@@ -17,6 +17,7 @@ struct td_search {
     const char *const *debug_dirs; /* NULL-terminated; NULL: none but the standard ones */
     const char *sysroot;           /* NULL: none */
     bool debuginfod;               /* servers may be asked */
+    bool alone;                    /* look at nothing but the file itself */
 };
 
 struct td_object {
@@ -34,6 +35,9 @@ struct td_object {
  * be equal (TD_EMISMATCH). Fails only when the module's own file cannot be used. */
 int td_object_open(struct td_object *object, const struct td_search *search, const char *path,
                    const struct td_build_id *id, struct td_err *err);
+/* As above for a file already parsed, which becomes the object's; nothing is checked. */
+void td_object_attach(struct td_object *object, const struct td_search *search,
+                      struct td_elf *take_elf);
 void td_object_release(struct td_object *object);
 
 /* "1a2b3c…", `size` of at least 2 * TD_BUILD_ID_MAX + 1 bytes. */

@@ -210,6 +210,7 @@ struct td_dwarf {
     struct td_dwarf_lines **lines;
     size_t lines_len, lines_cap;
     unsigned needs_alt;  /* references that found no supplementary file */
+    uint64_t work_left;  /* steps that reading may still take: see td_dwarf_work */
     uint64_t damaged_at; /* where in .debug_info the first damage was seen, or UINT64_MAX */
 };
 
@@ -241,6 +242,9 @@ void td_dwarf_init(struct td_dwarf *dwarf, const struct td_dwarf_sections *secti
 void td_dwarf_release(struct td_dwarf *dwarf);
 /* Remembers where the first damage was. */
 void td_dwarf_damaged(struct td_dwarf *dwarf, uint64_t offset);
+/* Takes `steps` off what reading may cost in all, which is many times what sound files need: tables
+ * that are read again and again from many places would take for ever. False when it is used up. */
+bool td_dwarf_work(struct td_dwarf *dwarf, uint64_t steps);
 /* The unit that holds the offset of .debug_info, or NULL. */
 struct td_dwarf_unit *td_dwarf_unit_at(const struct td_dwarf *dwarf, uint64_t offset);
 /* Reads the unit's own entry and abbreviations, once. False when they are damaged. */

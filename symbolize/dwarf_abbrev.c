@@ -169,6 +169,8 @@ static struct td_abbrevs *compile(struct td_cur *cur, const struct td_dwarf_unit
 
         if (code == 0 || cur->bad)
             break;
+        if (!td_dwarf_work(unit->dwarf, sizeof(struct td_abbrev)))
+            td_cur_fail(cur);
         const uint64_t tag = td_cur_uleb(cur);
         struct td_abbrev abbrev = {.tag = (uint16_t)tag, .used = true, .role = role_of(tag)};
 

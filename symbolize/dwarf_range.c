@@ -37,7 +37,7 @@ static void read_old_list(const struct td_dwarf_unit *unit, uint64_t offset,
     struct td_cur cur = td_cur_at(unit->dwarf->sections.ranges, offset);
     uint64_t base = unit->low_pc;
 
-    while (!cur.bad) {
+    while (!cur.bad && td_dwarf_work(unit->dwarf, 1)) {
         const uint64_t low = td_cur_uint(&cur, unit->address_size);
         const uint64_t high = td_cur_uint(&cur, unit->address_size);
 
@@ -102,7 +102,7 @@ static void read_list(const struct td_dwarf_unit *unit, uint64_t offset, struct 
     uint64_t base = unit->low_pc;
     struct td_range r;
 
-    while (read_entry(&cur, unit, &base, &r))
+    while (td_dwarf_work(unit->dwarf, 1) && read_entry(&cur, unit, &base, &r))
         td_ranges_add(ranges, r.low, r.high);
 }
 

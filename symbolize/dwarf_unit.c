@@ -13,6 +13,27 @@ void td_dwarf_damaged(struct td_dwarf *dwarf, uint64_t offset)
         dwarf->damaged_at = offset;
 }
 
+bool td_dwarf_work(struct td_dwarf *dwarf, uint64_t steps)
+{
+    if (steps > dwarf->work_left) {
+        dwarf->work_left = 0;
+        return false;
+    }
+    dwarf->work_left -= steps;
+    return true;
+}
+
+/* Sound files stay below two steps for each byte. */
+static uint64_t work_allowed(const struct td_dwarf_sections *s)
+{
+    uint64_t bytes = 1 << 20;
+
+#define X(member, name) bytes += s->member.size;
+    TD_DWARF_SECTIONS(X)
+#undef X
+    return 32 * bytes;
+}
+
 static void read_v5_header(struct td_cur *cur, struct td_dwarf_unit *unit)
 {
     unit->type = td_cur_u8(cur);
@@ -66,6 +87,7 @@ void td_dwarf_init(struct td_dwarf *dwarf, const struct td_dwarf_sections *secti
     size_t cap = 0;
 
     *dwarf = (struct td_dwarf){.sections = *sections, .split = split, .damaged_at = UINT64_MAX};
+    dwarf->work_left = work_allowed(sections);
     while (cur.p < cur.end) {
         struct td_dwarf_unit unit = {.dwarf = dwarf, .stmt_list = UINT64_MAX};
         const uint64_t start = (uint64_t)(cur.p - sections->info.data);

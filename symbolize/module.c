@@ -187,7 +187,7 @@ static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t cou
         (void)td_scanner_run(&r->scanner, unit, unit, r->scratch, count);
         return;
     }
-    if (!r->package_tried) {
+    if (!r->package_tried && !r->request->bytes.data) {
         r->package = td_package_open(&r->object, &r->request->search);
         r->package_tried = true;
     }
@@ -239,7 +239,8 @@ static void resolve_share(struct resolver *r, const struct share *share)
         return;
     scan_unit(r, unit, count);
     const struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
-    if (lines && !td_dwarf_lines_run(lines, &r->code, r->scratch, count))
+    if (lines && td_dwarf_work(unit->dwarf, lines->program.size) &&
+        !td_dwarf_lines_run(lines, &r->code, r->scratch, count))
         td_dwarf_damaged(&r->object.dwarf, unit->offset);
     for (size_t i = 0, k = 0; i < share->count; i++) {
         struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
@@ -451,6 +452,9 @@ static void add_note(struct resolver *r)
 
     for (size_t i = 0; i < r->request->count; i++)
         unnamed += r->places[i].scope == TD_NONE && r->places[i].function == TD_NONE;
+    if (o->dwarf.work_left == 0 && o->with_dwarf)
+        note(r->answers, "the debug information in '%s' refers to itself without end",
+             td_elf_path(o->with_dwarf));
     if (o->dwarf.damaged_at != UINT64_MAX)
         note(r->answers, "damaged debug information in '%s' (.debug_info+0x%llx)",
              td_elf_path(o->with_dwarf), (unsigned long long)o->dwarf.damaged_at);
@@ -489,6 +493,20 @@ static void release(struct resolver *r)
     free(r->scratch);
 }
 
+static int open_object(struct resolver *r, struct td_err *err)
+{
+    const struct td_module_request *request = r->request;
+    const struct td_search alone = {.alone = true};
+    struct td_elf *elf = NULL;
+
+    if (!request->bytes.data)
+        return td_object_open(&r->object, &request->search, request->path, &request->build_id, err);
+    const int rc = td_elf_parse(&elf, request->path, request->bytes, err);
+    if (rc == TD_OK)
+        td_object_attach(&r->object, &alone, elf);
+    return rc;
+}
+
 void td_module_resolve(const struct td_module_request *request, struct td_answers *answers)
 {
     struct resolver r = {.request = request, .answers = answers};
@@ -496,8 +514,7 @@ void td_module_resolve(const struct td_module_request *request, struct td_answer
 
     r.scanner.answers = answers;
     r.scanner.code = &r.code;
-    if (td_object_open(&r.object, &request->search, request->path, &request->build_id, &err) !=
-        TD_OK) {
+    if (open_object(&r, &err) != TD_OK) {
         note(answers, "%s", err.code == TD_ENOENT ? "the file is gone" : err.text);
         return;
     }

@@ -9,7 +9,8 @@
 #include "symbolize/debugfile.h"
 
 struct td_module_request {
-    const char *path; /* as recorded */
+    const char *path;      /* as recorded */
+    struct td_bytes bytes; /* when not empty: the file itself, and no other is looked at */
     struct td_build_id build_id;
     const uint64_t *offsets; /* in the file, ascending */
     size_t count;
