@@ -25,7 +25,9 @@ struct td_cur {
 
 static inline struct td_cur td_cur_init(struct td_bytes bytes)
 {
-    return (struct td_cur){.p = bytes.data, .end = bytes.data + bytes.size};
+    const uint8_t *start = bytes.data ? bytes.data : (const uint8_t *)"";
+
+    return (struct td_cur){.p = start, .end = start + bytes.size};
 }
 
 /* A cursor from `offset` on; bad at once when that is past the end. */
