@@ -193,14 +193,14 @@ out:
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     struct annotate_opts o = {
-        .functions = HOTTEST_COUNT, .context = 3, .levels = 1, .percent_limit = 0.05};
+        .functions = HOTTEST_COUNT, .context = 3, .levels = 1, .percent_limit = -1};
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_U64, 'n', "functions", "N", "without a name: the N hottest functions (3)",
          &o.functions},
         {TD_OPT_U64, 0, "context", "N", "lines around one that costs something (3)", &o.context},
         {TD_OPT_U64, 0, "level", "N", "levels of category columns (1)", &o.levels},
-        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "lines below P percent are left out (0.05)",
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out lines below P percent of all",
          &o.percent_limit},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
         TD_OPT_COMMON_JSON(common),

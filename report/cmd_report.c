@@ -167,16 +167,31 @@ static bool quotable(const char *name)
     return *name != '\0' && *name != '-';
 }
 
+/* The hottest function that has source lines, by its bare name; "" when none has. */
+static void hottest_with_lines(const struct td_rows *functions, char *bare, size_t size)
+{
+    const struct td_model *model = functions->measure->model;
+    bool *has_lines = td_xcalloc((size_t)td_model_function_count(model) + 1, sizeof(bool));
+
+    for (uint32_t i = 0; i < td_model_line_count(model); i++) {
+        const struct td_line *line = td_model_line(model, i);
+        has_lines[line->function] = has_lines[line->function] || line->line != 0;
+    }
+    bare[0] = '\0';
+    for (size_t i = 0; i < functions->len && !bare[0]; i++) {
+        if (functions->at[i].function != TD_NONE && has_lines[functions->at[i].function])
+            td_name_bare(bare, size, td_row_name(functions, &functions->at[i]));
+    }
+    free(has_lines);
+}
+
 static void print_next(const struct td_session *session, const struct td_rows *functions)
 {
     const struct td_style *style = &session->style;
     const char *input = session->opts->input;
-    char bare[256] = "";
+    char bare[256];
 
-    for (size_t i = 0; i < functions->len && !bare[0]; i++) {
-        if (functions->at[i].function != TD_NONE && functions->at[i].file != 0)
-            td_name_bare(bare, sizeof(bare), td_row_name(functions, &functions->at[i]));
-    }
+    hottest_with_lines(functions, bare, sizeof(bare));
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_NOTE);
     fputs("next", style->out);

@@ -98,8 +98,33 @@ static void charge(struct collecting *c, const struct td_frame *frame, size_t ro
     }
 }
 
-/* Charges one row to the frames of its innermost location; with recursion by inlining only to the
- * innermost one of a function. */
+/* The frame of one line of a location. */
+static struct td_frame frame_at(const struct td_model *model, uint32_t location, uint32_t index)
+{
+    const struct td_location *l = td_model_location(model, location);
+    const struct td_line *at = td_model_line(model, l->line_first + index);
+
+    return (struct td_frame){.location = location,
+                             .module = l->module,
+                             .function = at->function,
+                             .file = at->file,
+                             .line = at->line};
+}
+
+/* Whether a frame inside this one is of the same function: recursion, unrolled by inlining. */
+static bool is_repeated(const struct td_model *model, uint32_t location, uint32_t index)
+{
+    const uint32_t function = frame_at(model, location, index).function;
+
+    for (uint32_t i = 0; i < index; i++) {
+        if (frame_at(model, location, i).function == function)
+            return true;
+    }
+    return false;
+}
+
+/* Charges one row to the innermost frame as its own, and to each further function that is wanted
+ * as inlined; of a file, where sections are not of functions, to one line only. */
 static void charge_row(struct collecting *c, size_t row, bool no_inline)
 {
     const struct td_model *model = c->measure->model;
@@ -111,18 +136,14 @@ static void charge_row(struct collecting *c, size_t row, bool no_inline)
         charge(c, &leaf, row, true);
     if (no_inline || location == TD_NONE)
         return;
-    const struct td_location *l = td_model_location(model, location);
-    for (uint32_t i = 1; i < l->line_count && !taken; i++) {
-        const struct td_line *at = td_model_line(model, l->line_first + i);
-        const struct td_frame frame = {.location = location,
-                                       .module = l->module,
-                                       .function = at->function,
-                                       .file = at->file,
-                                       .line = at->line};
+    for (uint32_t i = 1; i < td_model_location(model, location)->line_count; i++) {
+        const struct td_frame frame = frame_at(model, location, i);
 
-        taken = is_wanted(c, &frame);
-        if (taken)
-            charge(c, &frame, row, false);
+        if (!is_wanted(c, &frame) || (taken && !c->wanted.rank_of) ||
+            (c->wanted.rank_of && is_repeated(model, location, i)))
+            continue;
+        taken = true;
+        charge(c, &frame, row, false);
     }
 }
 

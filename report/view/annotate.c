@@ -43,6 +43,15 @@ static double share_of(const struct printing *p, uint64_t value)
     return td_ratio(value, p->measure->totals[p->primary]);
 }
 
+static uint64_t inlined_of(const struct td_section *section)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < section->len; i++)
+        sum += section->lines[i].inlined;
+    return sum;
+}
+
 static void print_title(const struct printing *p)
 {
     const struct td_model *model = p->measure->model;
@@ -74,6 +83,8 @@ static void print_title(const struct printing *p)
         td_fit_text(style, name, sizeof(name), td_module_name(model, s->module), style->width / 2);
         fprintf(style->out, ", in %s", name);
     }
+    if (s->has_inlined)
+        fprintf(style->out, "; %.1f %% inlined into it", 100 * share_of(p, inlined_of(s)));
     fputc('\n', style->out);
 }
 
@@ -193,11 +204,14 @@ static void print_gap(const struct printing *p)
     fputc('\n', p->style->out);
 }
 
+/* Without a limit of the user's, a line is worth a look from a fiftieth of its section on. */
 static bool is_marked(const struct printing *p, const struct td_marked_line *line)
 {
-    const double share = share_of(p, line->values[p->primary] + line->inlined);
+    const uint64_t value = line->values[p->primary] + line->inlined;
 
-    return share > 0 && share * 100 >= p->opts->percent_limit;
+    if (p->opts->percent_limit >= 0)
+        return value > 0 && 100 * share_of(p, value) >= p->opts->percent_limit;
+    return value > 0 && value >= (p->section->values[p->primary] + inlined_of(p->section)) / 50;
 }
 
 /* The lines from..to of the source, with those of the section that fall into them. */

@@ -12,7 +12,7 @@ struct td_annotate_opts {
     uint32_t context; /* lines around one that cost something */
     uint32_t from;    /* a range that was asked for is shown whole; 0: none was */
     uint32_t to;
-    double percent_limit; /* lines below it are context, not marked */
+    double percent_limit; /* lines below it are context, not marked; negative: not given */
     uint64_t recorded_ns; /* CLOCK_REALTIME of the recording; 0: not known */
     int levels;           /* of category columns */
 };

@@ -265,6 +265,17 @@ void td_head_print_short(const struct td_head *head, const struct td_style *styl
     print_warnings(head, style);
 }
 
+static void note(const struct td_style *style, bool *first, const char *text)
+{
+    if (*first)
+        fputc('\n', style->out);
+    *first = false;
+    td_style_begin(style, TD_TONE_NOTE);
+    fputs("note", style->out);
+    td_style_end(style, TD_TONE_NOTE);
+    td_style_wrap(style, text, 4, 6);
+}
+
 void td_notes_print(const struct td_measure *measure, const struct td_style *style)
 {
     const struct td_model *model = measure->model;
@@ -278,13 +289,7 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
                                   td_module_name(model, gaps[i].module),
                                   td_model_string(model, module->note));
 
-        if (first)
-            fputc('\n', style->out);
-        first = false;
-        td_style_begin(style, TD_TONE_NOTE);
-        fputs("note", style->out);
-        td_style_end(style, TD_TONE_NOTE);
-        td_style_wrap(style, text, 4, 6);
+        note(style, &first, text);
         free(text);
     }
 }

@@ -262,6 +262,12 @@ static void test_sections(void **state)
     assert_int_equal(s.at[0].lines[2].inlined, 40000);
     assert_int_equal(s.at[0].values[TD_METRIC_SAMPLES], 35);
     td_sections_release(&s);
+    const uint32_t both[] = {p.g, p.f}; /* what g costs in f is g's own, and inlined in f */
+    td_sections_of_functions(&s, m, both, 2, false);
+    assert_int_equal(s.len, 2);
+    assert_int_equal(s.at[0].values[TD_METRIC_SAMPLES], 40);
+    assert_int_equal(s.at[1].lines[2].inlined, 40000);
+    td_sections_release(&s);
     td_sections_of_file(&s, m, "app.c", 13, 20, false);
     assert_int_equal(s.len, 1);
     assert_int_equal(s.at[0].len, 2);
