@@ -18,7 +18,7 @@
 #define TD_CORE_FIELDS(X)                                                                       \
     X(core, mhz, COUNT, 1, 100000, "nominal clock, to turn cycles into time")                   \
     X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")        \
-    X(pipeline, rob, COUNT, 16, 1024, "reorder buffer, fused uops")                             \
+    X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                              \
     X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                             \
     X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")             \
     X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")             \
@@ -26,13 +26,14 @@
     X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")  \
     X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")          \
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")   \
+    X(pipeline, rename_memory, COUNT, 0, 1, "rename passes stores on the stack to their loads") \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores") \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")            \
     X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                       \
-    X(fetch, l1i_ways, COUNT, 1, 32, "")                                                        \
+    X(fetch, l1i_ways, COUNT, 1, 31, "")                                                        \
     X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                        \
     X(fetch, uop_cache_lines, COUNT, 0, 65536, "lines of the uop cache, 0: none")               \
-    X(fetch, uop_cache_ways, COUNT, 1, 32, "")                                                  \
+    X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                  \
     X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")           \
     X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")             \
     X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                 \
@@ -43,26 +44,27 @@
     X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                         \
     X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats")                    \
     X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")               \
-    X(predict, btb_ways, COUNT, 1, 32, "")                                                      \
+    X(predict, btb_ways, COUNT, 1, 31, "")                                                      \
     X(predict, btb2_lines, COUNT, 16, 65536, "branch targets known with a delay")               \
-    X(predict, btb2_ways, COUNT, 1, 32, "")                                                     \
+    X(predict, btb2_ways, COUNT, 1, 31, "")                                                     \
     X(predict, btb2_delay, CYCLES, 0, 20, "of a target from the second level")                  \
     X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")   \
     X(predict, returns, COUNT, 1, 64, "return stack")                                           \
     X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                            \
     X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                           \
     X(memory, l1d_kb, COUNT, 1, 1024, "data cache")                                             \
-    X(memory, l1d_ways, COUNT, 1, 32, "")                                                       \
+    X(memory, l1d_ways, COUNT, 1, 31, "")                                                       \
     X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                               \
     X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                \
+    X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                    \
     X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                         \
     X(memory, l2_kb, COUNT, 16, 65536, "")                                                      \
-    X(memory, l2_ways, COUNT, 1, 32, "")                                                        \
+    X(memory, l2_ways, COUNT, 1, 31, "")                                                        \
     X(memory, l2_latency, CYCLES, 5, 100, "load to use")                                        \
     X(memory, l2_line, TICKS, 0, 6400, "between two lines from L2 to L1")                       \
     X(memory, l2_misses, COUNT, 1, 128, "lines in flight beyond L2")                            \
     X(memory, l3_kb, COUNT, 64, 2097152, "the part one core can use")                           \
-    X(memory, l3_ways, COUNT, 1, 32, "")                                                        \
+    X(memory, l3_ways, COUNT, 1, 31, "")                                                        \
     X(memory, l3_latency, CYCLES, 10, 500, "load to use")                                       \
     X(memory, l3_line, TICKS, 0, 6400, "between two lines from L3")                             \
     X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                    \
@@ -74,11 +76,11 @@
     X(memory, split, CYCLES, 0, 50, "a load over two lines")                                    \
     X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")            \
     X(tlb, dtlb, COUNT, 8, 1024, "data TLB entries")                                            \
-    X(tlb, dtlb_ways, COUNT, 1, 128, "")                                                        \
+    X(tlb, dtlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, itlb, COUNT, 8, 1024, "instruction TLB entries")                                     \
-    X(tlb, itlb_ways, COUNT, 1, 128, "")                                                        \
+    X(tlb, itlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, stlb, COUNT, 16, 8192, "second level, for both")                                     \
-    X(tlb, stlb_ways, COUNT, 1, 32, "")                                                         \
+    X(tlb, stlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                     \
     X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                            \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                          \

@@ -179,7 +179,9 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
             *bias = TD_BIAS_BOTH;
             bpred->base[(pc ^ pc >> 14) & bpred->base_mask] = taken ? 1 : 2;
         }
-        push_history(bpred, taken, pc);
+        /* A branch that always goes one way says nothing: it stays out of the history. */
+        if (taken)
+            bpred->path = bpred->path << 2 ^ pc >> 1;
     }
     bpred->mispredicts += wrong;
     return wrong;
@@ -240,7 +242,7 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
 
 void td_bpred_call(struct td_bpred *bpred, uint64_t return_address)
 {
-    bpred->return_top = (bpred->return_top + 1) % bpred->return_count;
+    bpred->return_top = bpred->return_top + 1 == bpred->return_count ? 0 : bpred->return_top + 1;
     bpred->returns[bpred->return_top] = return_address;
 }
 
@@ -249,7 +251,7 @@ bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
     const bool wrong = bpred->returns[bpred->return_top] != target;
 
     bpred->branches++;
-    bpred->return_top = (bpred->return_top + bpred->return_count - 1) % bpred->return_count;
+    bpred->return_top = bpred->return_top == 0 ? bpred->return_count - 1 : bpred->return_top - 1;
     bpred->mispredicts += wrong;
     return wrong;
 }

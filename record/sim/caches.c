@@ -3,16 +3,24 @@
 
 #include <stdlib.h>
 
+#ifdef __SSE2__
+#    include <emmintrin.h>
+#endif
+
 #include "base/mem.h"
+
+/* Tags are compared four at a time; so many may be read behind the last set. */
+enum { TAGS_AT_ONCE = 4 };
 
 void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways)
 {
     const uint32_t sets = lines / ways;
 
-    *cache = (struct td_cache){.set_mask = sets - 1, .ways = ways, .clock = 1};
+    *cache = (struct td_cache){.set_mask = sets - 1, .ways = ways};
     cache->set_bits = (uint32_t)__builtin_ctz(sets);
-    cache->tags = td_xcalloc(lines, sizeof(*cache->tags));
-    cache->used = td_xcalloc(lines, sizeof(*cache->used));
+    cache->all = ways < 32 ? (1U << ways) - 1 : UINT32_MAX;
+    cache->tags = td_xcalloc((size_t)lines + TAGS_AT_ONCE, sizeof(*cache->tags));
+    cache->used = td_xcalloc(sets, sizeof(*cache->used));
     cache->last = td_xcalloc(sets, sizeof(*cache->last));
 }
 
@@ -24,25 +32,43 @@ void td_cache_release(struct td_cache *cache)
     *cache = (struct td_cache){0};
 }
 
-static uint32_t find_way(const uint32_t *tags, uint32_t ways, uint32_t tag)
+/* A bit for each of the set's ways that has the tag: one or none. No branch depends on which. */
+static inline uint32_t matches(const struct td_cache *cache, uint32_t first, uint32_t tag)
 {
-    for (uint32_t way = 0; way < ways; way++) {
-        if (tags[way] == tag)
-            return way;
+    const uint32_t *tags = cache->tags + first;
+    uint32_t found = 0;
+
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi32((int)tag);
+    for (uint32_t way = 0; way < cache->ways; way += TAGS_AT_ONCE) {
+        const __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(tags + way));
+        const __m128i equal = _mm_cmpeq_epi32(some, wanted);
+        found |= (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(equal)) << way;
     }
-    return TD_CACHE_MISS;
+#else
+    for (uint32_t way = 0; way < cache->ways; way++)
+        found |= (uint32_t)(tags[way] == tag) << way;
+#endif
+    return found & cache->all;
+}
+
+static inline void use(struct td_cache *cache, uint32_t set, uint32_t way)
+{
+    const uint32_t used = cache->used[set] | 1U << way;
+
+    cache->used[set] = used == cache->all ? 1U << way : used;
+    cache->last[set] = (uint8_t)way;
 }
 
 uint32_t td_cache_search(struct td_cache *cache, uint32_t set, uint32_t tag)
 {
     const uint32_t first = set * cache->ways;
-    const uint32_t way = find_way(cache->tags + first, cache->ways, tag);
+    const uint32_t found = matches(cache, first, tag);
 
-    if (way == TD_CACHE_MISS)
+    if (!found)
         return TD_CACHE_MISS;
-    /* The way that was last until now gets its time here, not at each of its hits. */
-    cache->used[first + cache->last[set]] = cache->clock++;
-    cache->last[set] = (uint8_t)way;
+    const uint32_t way = (uint32_t)__builtin_ctz(found);
+    use(cache, set, way);
     return first + way;
 }
 
@@ -50,37 +76,18 @@ bool td_cache_holds(const struct td_cache *cache, uint64_t key)
 {
     const uint32_t first = ((uint32_t)key & cache->set_mask) * cache->ways;
 
-    return find_way(cache->tags + first, cache->ways, td_cache_tag(cache, key)) != TD_CACHE_MISS;
-}
-
-/* Clock values wrap after 4 billion changes; differences still order what is alive. */
-static uint32_t oldest_way(const struct td_cache *cache, uint32_t set)
-{
-    const uint32_t first = set * cache->ways;
-    uint32_t oldest = 0, age = 0;
-
-    for (uint32_t way = 0; way < cache->ways; way++) {
-        if (cache->tags[first + way] == 0)
-            return way;
-        const uint32_t a = way == cache->last[set] ? 0 : cache->clock - cache->used[first + way];
-        if (a >= age) {
-            age = a;
-            oldest = way;
-        }
-    }
-    return oldest;
+    return matches(cache, first, td_cache_tag(cache, key)) != 0;
 }
 
 uint32_t td_cache_fill(struct td_cache *cache, uint64_t key)
 {
     const uint32_t set = (uint32_t)key & cache->set_mask;
-    const uint32_t first = set * cache->ways;
-    const uint32_t way = oldest_way(cache, set);
+    const uint32_t unused = ~cache->used[set] & cache->all;
+    const uint32_t way = unused ? (uint32_t)__builtin_ctz(unused) : 0;
 
-    cache->used[first + cache->last[set]] = cache->clock++;
-    cache->last[set] = (uint8_t)way;
-    cache->tags[first + way] = td_cache_tag(cache, key);
-    return first + way;
+    use(cache, set, way);
+    cache->tags[set * cache->ways + way] = td_cache_tag(cache, key);
+    return set * cache->ways + way;
 }
 
 bool td_cache_touch(struct td_cache *cache, uint64_t key)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set-associative table of keys (lines, pages, branches) with the least recently used way
- * replaced. The way used last in a set is tried first and costs nothing to use again, so the
- * usual hit writes nothing. It holds no data; callers keep theirs in arrays by slot.
+ * A set-associative table of keys (lines, pages, branches). A way that was not used since the set's
+ * ways had last all been used is replaced, as the cores' pseudo-LRU does. The way used last in a
+ * set is tried first and costs nothing to use again, so the usual hit writes nothing. It holds no
+ * data; callers keep theirs in arrays by slot.
  */
 #ifndef TD_RECORD_SIM_CACHES_H
 #define TD_RECORD_SIM_CACHES_H
@@ -15,9 +16,9 @@
 struct td_cache {
     uint32_t set_mask, ways;
     uint32_t set_bits;
-    uint32_t clock;
+    uint32_t all;   /* a bit a way */
     uint32_t *tags; /* by slot: set * ways + way; 0: empty */
-    uint32_t *used; /* by slot: the clock when last used */
+    uint32_t *used; /* by set: ways used since all had been */
     uint8_t *last;  /* by set: the way used last */
 };
 

@@ -13,8 +13,8 @@
 #include "record/sim/charge.h"
 #include "record/sim/blocks.h"
 
-#define TD_ROB_RING  1024
-#define TD_PORT_RING 1024 /* cycles ahead for which ports are booked */
+#define TD_ROB_RING  512
+#define TD_PORT_RING 512 /* cycles ahead for which ports are booked */
 
 /* A run of cycles in which uops of one kind cannot issue: where to begin to look. */
 struct td_port_hint {
@@ -110,10 +110,14 @@ static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t c
 /* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */
 static inline void td_core_make_room(struct td_core *core)
 {
-    if (core->used >= core->width) {
-        core->used = 0;
-        td_core_step(core);
-    }
+    /* Whether the cycle is used up is hard to foresee, so no branch asks: clearing the current
+     * cycle's ports again does no harm. */
+    const bool full = core->used >= core->width;
+    core->used = full ? 0 : core->used;
+    core->cycle += full;
+    uint64_t *word = &core->ports[core->cycle & (TD_PORT_RING - 1)];
+    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
+    *word = core->empty;
     const int64_t oldest = core->retire[(core->uops - core->rob) & (TD_ROB_RING - 1)];
     if (__builtin_expect(oldest > core->cycle, 0))
         td_core_stall(core, oldest);

@@ -51,8 +51,8 @@ struct td_uop {
     uint8_t slots;
     uint8_t load_latency; /* added to the cache's: vector loads */
     uint8_t unit;         /* enum td_unit_kind */
-    uint8_t pad;
-    uint16_t insn; /* index in the block */
+    uint8_t on_stack;     /* 1: its address is the stack or frame pointer and a constant */
+    uint16_t insn;        /* index in the block */
 };
 
 enum td_branch_kind {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "record/sim/decode.h"
 
-enum { STACK_POINTER = TD_REG_GPR + 4, OPERANDS_MAX = 8 };
+enum { STACK_POINTER = TD_REG_GPR + 4, FRAME_POINTER = TD_REG_GPR + 5, OPERANDS_MAX = 8 };
 
 struct td_decoder {
     ZydisDecoder zydis;
@@ -35,6 +35,7 @@ struct work {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     uint8_t src[OPERANDS_MAX], dst[OPERANDS_MAX];
     int src_count, dst_count;
+    bool scaled; /* the address has an index times 2, 4 or 8 */
     bool load, store, vector, x87, immediate, vector_result;
     int width; /* bits of the widest operand */
     struct td_insn *insn;
@@ -115,6 +116,8 @@ static void read_memory(struct work *w, const ZydisDecodedOperand *operand)
     w->store |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     uop->address[0] = base;
     uop->address[1] = index;
+    w->scaled = index != TD_REG_NONE && operand->mem.scale > 1;
+    uop->on_stack = index == TD_REG_NONE && (base == STACK_POINTER || base == FRAME_POINTER);
     if (operand->size > w->width)
         w->width = operand->size;
 }
@@ -386,6 +389,8 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
     }
     if (w->load && w->vector_result)
         uop->load_latency = (uint8_t)w->decoder->desc->vector_latency;
+    if (w->load && w->scaled)
+        uop->load_latency = (uint8_t)(uop->load_latency + w->decoder->desc->index_latency);
     if (w->load && w->store && !stack && class != TD_OP_STRING &&
         uop->slots < w->decoder->desc->rmw_slots)
         uop->slots = (uint8_t)w->decoder->desc->rmw_slots;

@@ -52,14 +52,15 @@ static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
 
 /* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
  * `*t` is put off when it must first wait. */
-static int64_t look_in_stores(struct td_sim *sim, uint64_t address, uint32_t size, uint32_t hash,
-                              uint32_t row, int64_t *t)
+static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint64_t access,
+                             uint32_t hash, uint32_t row, int64_t *t)
 {
+    const uint64_t address = TD_TRACE_ADDRESS(access);
+    const uint32_t size = TD_TRACE_BYTES(access);
     const struct td_core_desc *desc = sim->desc;
-    const struct td_store_word *word = td_stores_word(&sim->stores, address);
+    const uint32_t index = td_stores_index(address);
+    const struct td_store_word *word = &sim->stores.words[index];
 
-    if (word->commit <= *t)
-        return -1;
     if (word->word != address >> 3) {
         if (desc->alias_4k && word->address > *t - desc->alias_4k)
             *t += desc->alias_4k;
@@ -75,10 +76,13 @@ static int64_t look_in_stores(struct td_sim *sim, uint64_t address, uint32_t siz
         *waits = 1;
         *t = word->address;
     }
-    if ((word->bytes & wanted) == wanted)
+    if ((word->bytes & wanted) == wanted) {
+        if (desc->rename_memory && uop->on_stack)
+            return later(sim->core.cycle + 1, word->data);
         return later(*t, word->data) + desc->forward;
+    }
     /* Bytes from the store and from L1: it waits until the store is in L1. */
-    *t = word->commit + desc->forward_blocked - desc->l1d_latency;
+    *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
     return -1;
 }
 
@@ -119,7 +123,9 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
     const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
     sim->stack_place = address;
-    const int64_t forwarded = look_in_stores(sim, address, size, hash, row, &t);
+    const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
+    const int64_t forwarded =
+        UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t) : -1;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
     if (forwarded >= 0) {
         ready = forwarded;
@@ -141,12 +147,13 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
 static inline void note_store(struct td_sim *sim, uint64_t address, uint32_t size, int64_t known,
                               int64_t data, int64_t commit)
 {
-    *td_stores_word(&sim->stores, address) =
-        (struct td_store_word){.word = address >> 3,
-                               .data = data,
-                               .address = known,
-                               .commit = commit,
-                               .bytes = td_store_bytes(address, size)};
+    const uint32_t index = td_stores_index(address);
+
+    sim->stores.committed[index] = commit;
+    sim->stores.words[index] = (struct td_store_word){.word = address >> 3,
+                                                      .data = data,
+                                                      .address = known,
+                                                      .bytes = td_store_bytes(address, size)};
     if (UNLIKELY((address & 7) + size > 8))
         note_store(sim, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
                    commit);
@@ -159,8 +166,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
 {
     struct td_stores *stores = &sim->stores;
     const uint32_t key = td_trace_key(uop->insn, true);
-    const uint64_t k = stores->count++ % (uint64_t)sim->desc->store_buffer;
+    const uint32_t k = stores->next;
 
+    stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
     const int64_t done = later(data, known + 1);
     const int64_t retired = later(done, sim->core.last_retire) + 1;
@@ -193,7 +201,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
 static inline void wait_store_buffer(struct td_sim *sim)
 {
     const struct td_stores *stores = &sim->stores;
-    const uint64_t k = stores->count % (uint64_t)sim->desc->store_buffer;
+    const uint32_t k = stores->next;
 
     if (LIKELY(stores->commit[k] <= sim->core.cycle))
         return;
@@ -231,6 +239,24 @@ static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struc
 
     if (access_find(a, uop->insn, key))
         td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
+}
+
+/* A uop that only computes: most are. */
+static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
+{
+    struct td_core *core = &sim->core;
+
+    td_core_make_room(core);
+    td_core_dispatch(core, uop->slots);
+    int64_t t = later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    t = later(t, core->ready[uop->src[2]]);
+    t = later(t, core->cycle + 1);
+    if (uop->issue.add)
+        t = td_core_issue(core, uop->issue, t);
+    const int64_t done = t + uop->latency;
+    core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
+    td_core_retire(core, done, td_ledger_cell(row, TD_CAUSE_PORTS));
+    sim->branch_done = done;
 }
 
 static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
@@ -323,8 +349,12 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
     for (uint32_t i = 0; i < block->part_count; i++) {
         const struct td_fetch_part *part = &block->parts[i];
         fetch_part(sim, part, row + uop->insn, known);
-        for (const struct td_uop *last = block->uops + part->uop_end; uop < last; uop++)
-            execute_uop(sim, uop, pc_hash, row, &accesses);
+        for (const struct td_uop *last = block->uops + part->uop_end; uop < last; uop++) {
+            if (uop->flags & ~TD_UOP_HEAVY)
+                execute_uop(sim, uop, pc_hash, row, &accesses);
+            else
+                execute_simple(sim, uop, row + uop->insn);
+        }
     }
     state->epoch = sim->fetch.epoch;
     while (accesses.at < end && !(*accesses.at & TD_TRACE_BLOCK_BIT))

@@ -97,11 +97,14 @@ static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
     return fetch->part_uop[k] + queue <= uop ? fetch->part_cycle[k] * TICKS : 0;
 }
 
-static int64_t predict_part(struct td_fetch *fetch)
+static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
 {
     const struct td_core_desc *desc = fetch->desc;
     const uint32_t k = (fetch->part_count - (uint32_t)desc->ahead) & (TD_AHEAD_MAX - 1);
 
+    /* What falls through within a line is part of the same prediction. */
+    if (line == fetch->last_line)
+        return fetch->predicted;
     fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
     if (fetch->predicted < fetch->started[k])
         fetch->predicted = fetch->started[k];
@@ -111,7 +114,7 @@ static int64_t predict_part(struct td_fetch *fetch)
 int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
                       const struct td_fetch_part *part, uint64_t uop, bool known)
 {
-    const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch);
+    const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch, part->line);
     bool hit = true;
 
     if (fetch->delivered < limit)

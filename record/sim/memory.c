@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* Page table entries live in lines of their own, far from any program's. */
@@ -34,6 +35,16 @@ void td_memory_release(struct td_memory *memory)
     free(memory->l2_pending);
 }
 
+/* L2 and what is beyond go by physical addresses: pages lie anywhere. A line keeps its place in the
+ * page, and the pair it belongs to. */
+static uint64_t physical(uint64_t line)
+{
+    const uint64_t page = line >> (TD_PAGE_BITS - TD_LINE_BITS);
+    const uint64_t frame = td_hash_u64(page + 1) & ((UINT64_C(1) << 34) - 1);
+
+    return frame << (TD_PAGE_BITS - TD_LINE_BITS) | (line & (TD_PAGE_LINES - 1));
+}
+
 /* A line that L2 does not hold, asked for at `t`. */
 static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
@@ -41,7 +52,7 @@ static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum 
 
     memory->counts.l2_misses++;
     t = td_lane_take(&memory->l3_lane, t, desc->l3_line);
-    if (td_llc_touch(memory->llc, line)) {
+    if (td_llc_touch(memory->llc, physical(line))) {
         *level = TD_LEVEL_L3;
         return t + desc->l3_latency;
     }
@@ -56,8 +67,10 @@ static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool 
 {
     int64_t start;
     const int place = td_pool_find(&memory->l2_fills, t, &start);
+    if (prefetched && start > t + PREFETCH_PATIENCE)
+        return 0;
     const int64_t ready = from_l3(memory, line, start, level);
-    const uint32_t slot = td_cache_fill(&memory->l2, line);
+    const uint32_t slot = td_cache_fill(&memory->l2, physical(line));
 
     memory->l2_fills.until[place] = ready;
     memory->l2_pending[slot] = TD_PENDING(ready, *level, prefetched);
@@ -66,7 +79,7 @@ static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool 
 
 int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
-    const uint32_t slot = td_cache_find(&memory->l2, line);
+    const uint32_t slot = td_cache_find(&memory->l2, physical(line));
 
     t = td_lane_take(&memory->l2_lane, t, memory->desc->l2_line);
     if (slot == TD_CACHE_MISS)
@@ -86,13 +99,9 @@ int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, en
 /* Brings lines of a stream into L2, unless the queue to L3 is full. */
 static void prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
 {
-    int64_t start;
     enum td_level level;
 
-    if (td_cache_holds(&memory->l2, line))
-        return;
-    td_pool_find(&memory->l2_fills, t, &start);
-    if (start > t + PREFETCH_PATIENCE)
+    if (td_cache_holds(&memory->l2, physical(line)))
         return;
     memory->counts.prefetches++;
     fill_l2(memory, line, t, true, &level);
@@ -118,6 +127,8 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
 {
     int64_t start;
     const int place = td_pool_find(&memory->l1d_fills, t, &start);
+    if (prefetched && start > t + PREFETCH_PATIENCE)
+        return 0;
     const int64_t ready = td_memory_from_l2(memory, line, start, level);
     const uint32_t slot = td_cache_fill(&memory->l1d, line);
 
@@ -129,13 +140,9 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
 
 static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
 {
-    int64_t start;
     enum td_level level;
 
     if (td_cache_holds(&memory->l1d, line))
-        return;
-    td_pool_find(&memory->l1d_fills, t, &start);
-    if (start > t + PREFETCH_PATIENCE)
         return;
     fill_l1(memory, line, t, true, &level);
 }
@@ -229,8 +236,8 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
 
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
 {
-    if (td_cache_find(&memory->l2, line) != TD_CACHE_MISS)
+    if (td_cache_find(&memory->l2, physical(line)) != TD_CACHE_MISS)
         return;
-    memory->l2_pending[td_cache_fill(&memory->l2, line)] = 0;
-    td_llc_touch(memory->llc, line);
+    memory->l2_pending[td_cache_fill(&memory->l2, physical(line))] = 0;
+    td_llc_touch(memory->llc, physical(line));
 }

@@ -1,27 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/prefetch.h"
 
-#include <stdbool.h>
-
 /* A jump of more lines than this begins a new direction. */
 enum { STREAM_REACH = 8, STREAM_SURE = 2 };
-
-static struct td_stream *find_stream(struct td_prefetch *p, uint64_t page, bool *found)
-{
-    struct td_stream *oldest = &p->streams[0];
-
-    for (int i = 0; i < TD_STREAMS; i++) {
-        struct td_stream *s = &p->streams[i];
-        if (s->page == page && s->used) {
-            *found = true;
-            return s;
-        }
-        if (p->clock - s->used > p->clock - oldest->used)
-            oldest = s;
-    }
-    *found = false;
-    return oldest;
-}
 
 static void follow(struct td_stream *s, int at)
 {
@@ -49,13 +30,11 @@ struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line,
     struct td_prefetch_want want = {.count = 0};
     const uint64_t page = line / TD_PAGE_LINES;
     const int at = (int)(line % TD_PAGE_LINES);
-    bool found;
-    struct td_stream *s = find_stream(p, page, &found);
+    struct td_stream *s = &p->streams[(page ^ page >> 6) & (TD_STREAMS - 1)];
 
-    if (!found)
+    if (s->page != page)
         *s = (struct td_stream){.page = page, .last = (int8_t)at, .ahead = (int8_t)at};
-    s->used = ++p->clock;
-    if (found)
+    else
         follow(s, at);
     if (s->sure < STREAM_SURE)
         return want;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define TD_STRIDES     256 /* instructions followed; a power of two */
-#define TD_STREAMS     32  /* pages followed; a power of two */
+#define TD_STREAMS     64  /* pages followed; a power of two */
 #define TD_PAGE_LINES  64
 #define TD_STRIDE_SURE 2 /* repeats before a stride is trusted */
 
@@ -25,13 +25,11 @@ struct td_stream {
     int8_t last, ahead; /* lines in the page: seen last, asked for last */
     int8_t direction;   /* 1, -1 */
     uint8_t sure;
-    uint32_t used;
 };
 
 struct td_prefetch {
     struct td_stride strides[TD_STRIDES];
     struct td_stream streams[TD_STREAMS];
-    uint32_t clock;
 };
 
 /* Lines that a stream wants now: `count` of them from `line` on in steps of `step`. */

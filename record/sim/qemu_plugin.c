@@ -20,7 +20,7 @@ TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *i
                                        char **argv);
 
 enum {
-    BATCH_WORDS = 16384,
+    BATCH_WORDS = 4096,
     BATCH_SLACK = TD_TRACE_INSNS_MAX * 8, /* accesses of one block after the batch is full */
     THREADS_MAX = 4096,
 };

@@ -35,18 +35,15 @@ void td_pool_init(struct td_pool *pool, int count)
 
 int td_pool_find(const struct td_pool *pool, int64_t t, int64_t *start)
 {
-    int best = -1, first = 0;
+    int first = 0;
 
     for (int i = 0; i < pool->count; i++) {
-        const int64_t until = pool->until[i];
-        if (until <= t && (best < 0 || until > pool->until[best]))
-            best = i;
-        if (until < pool->until[first])
+        if (pool->until[i] <= t) {
+            *start = t;
+            return i;
+        }
+        if (pool->until[i] < pool->until[first])
             first = i;
-    }
-    if (best >= 0) {
-        *start = t;
-        return best;
     }
     *start = pool->until[first];
     return first;

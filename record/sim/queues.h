@@ -30,8 +30,8 @@ struct td_pool {
 int64_t td_lane_take(struct td_lane *lane, int64_t t, int ticks);
 
 void td_pool_init(struct td_pool *pool, int count);
-/* The place to use at or after `t`: one whose holder leaves at `t` or as little before as can be,
- * else the one free first. *start is when it can be had. */
+/* The place to use at or after `t`: the first that is free then, else the one free soonest. *start
+ * is when it can be had. A chain of requests, each after the one before, stays in one place. */
 int td_pool_find(const struct td_pool *pool, int64_t t, int64_t *start);
 
 #endif

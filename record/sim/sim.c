@@ -46,21 +46,28 @@ void td_sim_free(struct td_sim *sim)
     free(sim);
 }
 
-static struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
+static void grow_states(struct td_sim *sim, uint32_t id)
 {
-    if (__builtin_expect(id >= sim->state_count, 0)) {
-        const size_t last = sim->last_state ? (size_t)(sim->last_state - sim->states) : 0;
-        size_t count = sim->state_count ? sim->state_count : 4096;
-        while (count <= id)
-            count *= 2;
-        sim->states = td_xrealloc(sim->states, count, sizeof(*sim->states));
-        memset(sim->states + sim->state_count, 0,
-               (count - sim->state_count) * sizeof(*sim->states));
-        sim->state_count = count;
-        if (sim->last_state)
-            sim->last_state = &sim->states[last];
-    }
-    return &sim->states[id];
+    const size_t last = sim->last_state ? (size_t)(sim->last_state - sim->states) : 0;
+    size_t count = sim->state_count ? sim->state_count : 4096;
+
+    while (count <= id)
+        count *= 2;
+    sim->states = td_xrealloc(sim->states, count, sizeof(*sim->states));
+    memset(sim->states + sim->state_count, 0, (count - sim->state_count) * sizeof(*sim->states));
+    sim->state_count = count;
+    if (sim->last_state)
+        sim->last_state = &sim->states[last];
+}
+
+static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
+{
+    if (__builtin_expect(id >= sim->state_count, 0))
+        grow_states(sim, id);
+    struct td_block_state *state = &sim->states[id];
+    if (__builtin_expect(!state->block, 0))
+        state->block = td_blocks_get(sim->blocks, id);
+    return state;
 }
 
 /* A mispredicted branch: fetch restarts when it has executed. */
@@ -175,22 +182,23 @@ static bool is_next_round(const struct td_sim *sim, const struct td_block *block
 static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
                                      struct td_block_state *state)
 {
-    if (!state->seen || state->node != sim->calls.node) {
+    if (!state->charged || state->node != sim->calls.node) {
         state->account =
             td_ledger_account(&sim->ledger, sim->calls.node, block->id, block->insn_count);
         state->node = sim->calls.node;
-        state->seen = true;
+        state->charged = true;
     }
     return &sim->ledger.accounts[state->account];
 }
 
-static const uint64_t *run_exact(struct td_sim *sim, const struct td_block *block,
+static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *state,
                                  const uint64_t *words, const uint64_t *end)
 {
+    const struct td_block *block = state->block;
+
     if (is_next_round(sim, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, block->pc);
-    struct td_block_state *state = state_of(sim, block->id);
     struct td_account *account = account_of(sim, block, state);
     account->runs++;
     sim->instructions += block->insn_count;
@@ -200,11 +208,12 @@ static const uint64_t *run_exact(struct td_sim *sim, const struct td_block *bloc
     return td_execute_block(sim, block, state, account->row, words, end);
 }
 
-static const uint64_t *run_warm(struct td_sim *sim, const struct td_block *block,
+static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state,
                                 const uint64_t *words, const uint64_t *end)
 {
+    const struct td_block *block = state->block;
+
     resolve_warm(sim, block->pc);
-    struct td_block_state *state = state_of(sim, block->id);
     sim->warmed += block->insn_count;
     sim->last = block;
     sim->last_state = state;
@@ -238,13 +247,13 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
             take_mark(sim, (enum td_trace_mark)(word & 0xff));
             continue;
         }
-        const struct td_block *block = td_blocks_get(sim->blocks, (uint32_t)word);
+        struct td_block_state *state = state_of(sim, (uint32_t)word);
         if (mode == TD_SIM_EXACT) {
-            words = run_exact(sim, block, words, end);
+            words = run_exact(sim, state, words, end);
         } else if (mode == TD_SIM_WARM) {
-            words = run_warm(sim, block, words, end);
+            words = run_warm(sim, state, words, end);
         } else {
-            sim->counted += block->insn_count;
+            sim->counted += state->block->insn_count;
             sim->last = NULL;
         }
     }

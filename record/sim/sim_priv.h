@@ -14,10 +14,11 @@
 
 /* What one thread knows of a block. */
 struct td_block_state {
-    uint32_t account, node; /* the account last used, and its path; valid when `seen` */
-    uint32_t epoch;         /* fetch->epoch when all of it was found in the caches */
-    uint8_t bias;           /* enum td_bias of its conditional branch */
-    bool seen;
+    const struct td_block *block; /* NULL: not met yet */
+    uint32_t account, node;       /* the account last used, and its path */
+    uint32_t epoch;               /* fetch->epoch when all of it was found in the caches */
+    uint8_t bias;                 /* enum td_bias of its conditional branch */
+    bool charged;                 /* there is an account */
 };
 
 /* A machine clear or mispredict whose consequence for fetch is still to come. */

@@ -18,16 +18,18 @@ struct td_store_word {
     uint64_t word;   /* address / 8 */
     int64_t data;    /* cycle in which the bytes are known */
     int64_t address; /* cycle in which the address is known */
-    int64_t commit;  /* cycle in which L1 has them */
     uint8_t bytes;   /* which of the 8 */
 };
 
 struct td_stores {
+    /* By word: the cycle in which L1 has the store. Apart from the rest, because most loads look
+     * no further. */
+    int64_t committed[TD_STORE_WORDS];
     struct td_store_word words[TD_STORE_WORDS];
-    int64_t commit[TD_STORE_BUFFER_MAX]; /* by store, in order */
+    int64_t commit[TD_STORE_BUFFER_MAX]; /* by place in the buffer */
     int64_t retired[TD_STORE_BUFFER_MAX];
     uint32_t cell[TD_STORE_BUFFER_MAX]; /* whom to blame when it holds up the buffer */
-    uint64_t count;
+    uint32_t next;                      /* place of the next store */
     int64_t last_commit;
     uint64_t last_line;
     uint8_t waits[TD_ORDER_ENTRIES]; /* the load at this hash waits for older stores */
@@ -41,9 +43,9 @@ static inline uint8_t td_store_bytes(uint64_t address, uint32_t size)
     return (uint8_t)(((1U << count) - 1) << offset);
 }
 
-static inline struct td_store_word *td_stores_word(struct td_stores *stores, uint64_t address)
+static inline uint32_t td_stores_index(uint64_t address)
 {
-    return &stores->words[address >> 3 & (TD_STORE_WORDS - 1)];
+    return (uint32_t)(address >> 3) & (TD_STORE_WORDS - 1);
 }
 
 #endif
