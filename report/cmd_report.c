@@ -7,7 +7,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/cmd.h"
+#include "report/query/by.h"
 #include "report/query/names.h"
+#include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 #include "report/view/tree.h"
@@ -20,6 +22,7 @@
 struct report_opts {
     uint64_t rows;
     double percent_limit; /* negative: not given */
+    const char *by;       /* NULL: not spread over hosts, ranks or processes */
 };
 
 static void heading(const struct td_style *style, const char *text)
@@ -241,6 +244,28 @@ static void print_json(const struct td_session *session, const struct report_opt
     td_json_end(&json);
 }
 
+/* How the profile is spread over hosts, ranks or processes, in place of the usual report. */
+static void print_by(const struct td_session *session, const struct report_opts *o)
+{
+    const enum td_by by = td_by_of_name(o->by);
+    struct td_by_table table;
+
+    td_by_init(&table, session->measure, by, session->opts->no_inline);
+    if (session->opts->json) {
+        struct td_json json = td_json_init(stdout, 2);
+
+        td_report_json_begin(&json, session->measure, &session->coverage);
+        td_by_json(&table, session->measure, by, o->rows, &json);
+        td_json_end(&json);
+    } else {
+        const struct td_head head = td_session_head(session);
+
+        td_head_print_short(&head, &session->style);
+        td_by_print(&table, session->measure, by, o->rows, &session->style);
+    }
+    td_by_release(&table);
+}
+
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     struct report_opts o = {.percent_limit = -1};
@@ -249,6 +274,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows in each table (12; all in JSON)", &o.rows},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent (0.5)",
          &o.percent_limit},
+        {TD_OPT_STRING, 0, "by", "KEY", "how evenly it is spread: host, rank or process (merge)",
+         &o.by},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
@@ -260,11 +287,17 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
         return exit_code;
+    if (o.by && td_by_of_name(o.by) == TD_BY_COUNT) {
+        td_complain("--by %s: it is one of host, rank, process", o.by);
+        return TD_EXIT_USAGE;
+    }
     exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
     if (exit_code == TD_EXIT_OK) {
         o.rows = o.rows ? o.rows : common->json ? UINT64_MAX : ROWS_DEFAULT;
         td_session_begin_output(&session);
-        if (common->json)
+        if (o.by)
+            print_by(&session, &o);
+        else if (common->json)
             print_json(&session, &o);
         else
             print_text(&session, &o);
