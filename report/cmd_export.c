@@ -123,7 +123,9 @@ static int export_measure(struct td_session *session, const struct td_exporter *
 
 static int fill_profile(void *arg, td_profile_write_fn *write, void *ctx, struct td_err *err)
 {
-    return td_profile_write_model(arg, NULL, write, ctx, err);
+    const struct td_profile_writer_opts opts = {.exact_times = true};
+
+    return td_profile_write_model(arg, &opts, write, ctx, err);
 }
 
 /* A perf.data, or a profile of ours, as a profile of ours: everything that is in it, so without

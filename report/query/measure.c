@@ -84,16 +84,39 @@ static enum td_metric unit_metric(const struct td_model *model, uint32_t event)
     return TD_METRIC_EVENT;
 }
 
-/* A sampled group: what its sampler counted between samples, else a fixed period a sample. */
-static struct scale sampled_scale(const struct td_model *model, const struct td_group *group)
+/* The event of this name that the group samples, or that each of its samples reads; any name's
+ * when it is NULL: the sampler. TD_NONE when there is none. */
+static uint32_t event_of(const struct td_model *model, const struct td_group *group,
+                         const char *name)
 {
+    if (!name || strcmp(group_event(model, group), name) == 0)
+        return group->sampler;
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        const uint32_t event = group->columns[c].event;
+
+        if (group->columns[c].kind == TD_COLUMN_DELTA && event != TD_NONE &&
+            strcmp(td_model_string(model, td_model_event(model, event)->name), name) == 0)
+            return event;
+    }
+    return TD_NONE;
+}
+
+/* A sampled group: what its sampler counted between samples, else a fixed period a sample; or how
+ * much another of its events grew. */
+static struct scale sampled_scale(const struct td_model *model, const struct td_group *group,
+                                  uint32_t event)
+{
+    const enum td_column_kind kind = event == group->sampler ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA;
     struct scale scale = {.used = true, .from_samples = TD_METRIC_COUNT};
     bool has_period = false;
 
     for (uint32_t c = 0; c < group->column_count; c++) {
+        const struct td_column *column = &group->columns[c];
+
         scale.metric[c] = TD_METRIC_COUNT;
-        if (group->columns[c].kind == TD_COLUMN_PERIOD && !has_period) {
-            scale.metric[c] = unit_metric(model, group->sampler);
+        if (column->kind == kind && !has_period &&
+            (kind == TD_COLUMN_PERIOD || column->event == event)) {
+            scale.metric[c] = unit_metric(model, event);
             has_period = true;
         }
     }
@@ -105,6 +128,27 @@ static struct scale sampled_scale(const struct td_model *model, const struct td_
     return scale;
 }
 
+/* How well a group tells where the program spends itself, when nobody says which to take. */
+static int usefulness(const struct td_model *model, const struct td_group *group)
+{
+    if (group->role == TD_ROLE_MODEL)
+        return 3;
+    if (group->role == TD_ROLE_TIME)
+        return 2;
+    return group->sampler != TD_NONE &&
+           td_model_event(model, group->sampler)->unit == TD_UNIT_CYCLES;
+}
+
+/* Of equally useful ones, the first by name: the order of a file's groups has no meaning. */
+static bool is_better(const struct td_model *model, const struct td_group *group,
+                      const struct td_group *than)
+{
+    const int difference = usefulness(model, group) - usefulness(model, than);
+
+    return difference > 0 ||
+           (difference == 0 && strcmp(group_event(model, group), group_event(model, than)) < 0);
+}
+
 /* The groups that a report is of: the modelled ones, else those of one sampling event. */
 static int choose_groups(struct builder *b, const char *event, struct td_err *err)
 {
@@ -113,13 +157,9 @@ static int choose_groups(struct builder *b, const char *event, struct td_err *er
 
     for (uint32_t g = 0; g < count; g++) {
         const struct td_group *group = td_model_group(b->model, g);
-        const bool modelled = group->role == TD_ROLE_MODEL;
-        const bool named = event && strcmp(group_event(b->model, group), event) == 0;
+        const bool named = event && event_of(b->model, group, event) != TD_NONE;
 
-        if (event ? named && !chosen
-                  : !chosen || (modelled && chosen->role != TD_ROLE_MODEL) ||
-                        (group->role == TD_ROLE_TIME && chosen->role != TD_ROLE_MODEL &&
-                         chosen->role != TD_ROLE_TIME))
+        if (event ? named && !chosen : !chosen || is_better(b->model, group, chosen))
             chosen = group;
     }
     if (!chosen && event && count > 0)
@@ -133,12 +173,13 @@ static int choose_groups(struct builder *b, const char *event, struct td_err *er
         if (group->role != chosen->role ||
             strcmp(group_event(b->model, group), group_event(b->model, chosen)) != 0)
             continue;
-        b->scales[g] = group->role == TD_ROLE_MODEL ? model_scale(b->model, group)
-                                                    : sampled_scale(b->model, group);
+        b->scales[g] = group->role == TD_ROLE_MODEL
+                           ? model_scale(b->model, group)
+                           : sampled_scale(b->model, group, event_of(b->model, group, event));
         b->used_groups++;
     }
     b->measure->attribution = chosen->attribution;
-    b->measure->event = chosen->sampler;
+    b->measure->event = event_of(b->model, chosen, event);
     return TD_OK;
 }
 
