@@ -29,7 +29,8 @@ def theirs(path, text):
                 sys.exit(f"not understood: {line!r}")
             continue
         g = match.groupdict()
-        dso = g["dso"]
+        # perf names anonymous memory after the file that a JIT compiler might write.
+        dso = re.sub(r"^/tmp/perf-\d+\.map$", "//anon", g["dso"])
         ip = g["ip"] if dso in ("[kernel.kallsyms]", "[unknown]") else ""
         samples[(g["comm"], g["pid"], g["tid"], int(g["s"] + g["ns"]), g["event"],
                  int(g["period"]), dso, ip)] += 1
