@@ -38,6 +38,9 @@ struct td_table_cmd {
 int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *cmd,
                      struct td_common_opts *common, int argc, char **argv);
 
+/* `functions --children`: each function with all it calls. `max` 0: all rows. */
+int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max);
+
 /* The first rows of at least `percent` of `metric`, in their order; the others are dropped and
  * counted. */
 struct td_cut {

@@ -13,6 +13,7 @@ struct table_opts {
     const char *category;
     uint64_t rows;
     double percent_limit; /* negative: not given */
+    bool children;
 };
 
 static void print_table(const struct td_session *session, const struct td_table_cmd *table_cmd,
@@ -110,6 +111,8 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
          &o.sort},
         {TD_OPT_STRING, 0, "category", "NODE", "the rows that lose most slots to it", &o.category},
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows", &o.rows},
+        {TD_OPT_FLAG, 0, "children", NULL, "functions: with all that they call, recursion once",
+         &o.children},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent",
          &o.percent_limit},
         TD_OPT_COMMON_JSON(common),
@@ -123,6 +126,12 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
 
     if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
         return exit_code;
+    if (o.children && table_cmd->kind != TD_ROWS_FUNCTIONS) {
+        td_complain("--children goes with tdreport functions");
+        return TD_EXIT_USAGE;
+    }
+    if (o.children)
+        return td_children_run(common, o.percent_limit, o.rows);
     exit_code = td_session_open(
         &session, common, (struct td_session_needs){.functions_only = table_cmd->functions_only});
     if (exit_code == TD_EXIT_OK)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands callers, callees and children: costs along the stacks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/cmd.h"
+#include "report/query/names.h"
+#include "report/view/calls.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+
+/* Deeper trees are cut: a stack of this many frames is recursion. */
+#define DEPTH_MAX 256
+
+struct calls_opts {
+    double percent_limit; /* negative: not given */
+    uint64_t depth;
+    uint64_t rows;
+};
+
+/* wanted[function], or NULL when the pattern names none. */
+static bool *choose_functions(const struct td_model *model, const char *pattern)
+{
+    const uint32_t count = td_model_function_count(model);
+    bool *wanted = td_xcalloc((size_t)count + 1, sizeof(*wanted));
+    bool any = false;
+
+    for (uint32_t f = 0; f < count; f++) {
+        wanted[f] =
+            td_pattern_names(pattern, td_model_string(model, td_model_function(model, f)->name));
+        any = any || wanted[f];
+    }
+    if (any)
+        return wanted;
+    free(wanted);
+    return NULL;
+}
+
+static int show_calls(struct td_session *session, enum td_calls_kind kind, const char *pattern,
+                      const struct calls_opts *o)
+{
+    bool *wanted = choose_functions(session->model, pattern);
+    const bool json = session->opts->json;
+    const struct td_calls_limits limits = {.percent = o->percent_limit >= 0 ? o->percent_limit
+                                                      : json                ? 0
+                                                                            : 0.5,
+                                           .depth = o->depth < DEPTH_MAX ? (unsigned)o->depth
+                                                                         : DEPTH_MAX};
+    struct td_calls calls;
+    char shown[512];
+
+    if (!wanted) {
+        td_text_safe(shown, sizeof(shown), pattern, strlen(pattern));
+        td_complain("no function '%s' in this profile (tdreport functions lists them)", shown);
+        return TD_EXIT_NOTHING;
+    }
+    td_calls_init(&calls, session->measure, kind, wanted, session->opts->no_inline);
+    td_session_begin_output(session);
+    if (json) {
+        struct td_json out = td_json_init(stdout, 2);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_calls_json(&out, kind == TD_CALLS_CALLERS ? "callers" : "callees", &calls, limits);
+        td_json_end(&out);
+    } else {
+        const struct td_head head = td_session_head(session);
+
+        td_head_print_short(&head, &session->style);
+        fputc('\n', session->style.out);
+        td_calls_print(&calls, limits, &session->style);
+    }
+    td_calls_release(&calls);
+    free(wanted);
+    return td_session_end_output(session);
+}
+
+static int show_children(struct td_session *session, const struct calls_opts *o)
+{
+    const bool json = session->opts->json;
+    const double percent = o->percent_limit >= 0 ? o->percent_limit : json ? 0 : 0.5;
+    const size_t max = o->rows ? (size_t)o->rows : SIZE_MAX;
+    struct td_inclusives rows;
+
+    td_inclusives_init(&rows, session->measure, session->opts->no_inline);
+    td_session_begin_output(session);
+    if (json) {
+        struct td_json out = td_json_init(stdout, 2);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_inclusives_json(&out, &rows, percent, max);
+        td_json_end(&out);
+    } else {
+        const struct td_head head = td_session_head(session);
+
+        td_head_print_short(&head, &session->style);
+        fputc('\n', session->style.out);
+        td_inclusives_print(&rows, percent, max, &session->style);
+    }
+    td_inclusives_release(&rows);
+    return td_session_end_output(session);
+}
+
+int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max)
+{
+    const struct calls_opts o = {.percent_limit = percent_limit, .rows = max};
+    struct td_session session;
+    int exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show_children(&session, &o);
+    td_session_release(&session);
+    return exit_code;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct calls_opts o = {.percent_limit = -1, .depth = DEPTH_MAX};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out calls below P percent (0.5)",
+         &o.percent_limit},
+        {TD_OPT_U64, 0, "depth", "N", "at most N calls deep", &o.depth},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    const bool callers = strcmp(cmd->name, "callers") == 0;
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, &exit_code);
+
+    if (used < 0)
+        return exit_code;
+    if (argc - used != 1) {
+        td_complain("%s takes one function: tdreport %s NAME", cmd->name, cmd->name);
+        return TD_EXIT_USAGE;
+    }
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK)
+        exit_code =
+            show_calls(&session, callers ? TD_CALLS_CALLERS : TD_CALLS_CALLEES, argv[used], &o);
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_callers = {
+    .name = "callers",
+    .args = "[options] FUNCTION",
+    .about = "who calls a function, and what the calls cost",
+    .run = run,
+};
+
+const struct td_cmd td_cmd_callees = {
+    .name = "callees",
+    .args = "[options] FUNCTION",
+    .about = "what a function calls, and what that costs",
+    .run = run,
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "formats/frames.h"
+
+#define KEY_UNKNOWN (UINT64_C(1) << 32) /* a module's functions without names */
+
+static uint64_t frame_key(const struct td_frame *frame)
+{
+    return frame->function != TD_NONE ? frame->function : KEY_UNKNOWN | frame->module;
+}
+
+/* The functions of a model by name: of one name in one module they are one to a reader. */
+static int compare_names(const struct td_measure *measure, uint32_t fa, uint32_t ma, uint32_t fb,
+                         uint32_t mb)
+{
+    const struct td_model *model = measure->model;
+    const char *a = fa == TD_NONE ? "" : td_model_string(model, td_model_function(model, fa)->name);
+    const char *b = fb == TD_NONE ? "" : td_model_string(model, td_model_function(model, fb)->name);
+    const int order = strcmp(a, b);
+
+    if (order)
+        return order;
+    return strcmp(td_module_name(model, ma), td_module_name(model, mb));
+}
+
+struct builder {
+    struct td_calls *calls;
+    struct td_map ids; /* (parent, key) to node */
+    size_t cap;
+};
+
+static uint32_t child_of(struct builder *b, uint32_t parent, const struct td_frame *frame)
+{
+    struct td_calls *c = b->calls;
+    bool added = false;
+    const uint32_t id = *td_map_put(&b->ids, parent, frame_key(frame), (uint32_t)c->len, &added);
+
+    if (!added) {
+        c->at[id].inlined = c->at[id].inlined && frame->inlined;
+        return id;
+    }
+    c->at = td_grow(c->at, &b->cap, c->len + 1, sizeof(*c->at));
+    c->at[c->len++] = (struct td_call){.function = frame->function,
+                                       .module = frame->module,
+                                       .inlined = frame->inlined,
+                                       .next = c->at[parent].child};
+    c->at[parent].child = id;
+    return id;
+}
+
+/* The outermost frame of a wanted function; frames->len when there is none. */
+static size_t find_outermost(const struct td_frames *frames, const bool *wanted)
+{
+    for (size_t i = frames->len; i-- > 0;) {
+        if (frames->at[i].function != TD_NONE && wanted[frames->at[i].function])
+            return i;
+    }
+    return frames->len;
+}
+
+static void add_stack(struct builder *b, enum td_calls_kind kind, const struct td_frames *frames,
+                      size_t start, uint64_t value)
+{
+    const size_t steps = kind == TD_CALLS_CALLERS ? frames->len - 1 - start : start;
+    uint32_t node = 0;
+
+    b->calls->at[0].value += value;
+    for (size_t i = 1; i <= steps; i++) {
+        const size_t at = kind == TD_CALLS_CALLERS ? start + i : start - i;
+
+        node = child_of(b, node, &frames->at[at]);
+        b->calls->at[node].value += value;
+    }
+    b->calls->at[node].self += value;
+}
+
+struct sorting {
+    const struct td_calls *calls;
+};
+
+static int compare_calls(const void *pa, const void *pb, void *ctx)
+{
+    const struct td_calls *c = ((const struct sorting *)ctx)->calls;
+    const struct td_call *a = &c->at[*(const uint32_t *)pa], *b = &c->at[*(const uint32_t *)pb];
+
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    return compare_names(c->measure, a->function, a->module, b->function, b->module);
+}
+
+/* Puts the children of a node into order. */
+static void sort_children(struct td_calls *c, uint32_t node, uint32_t *scratch)
+{
+    struct sorting sorting = {c};
+    size_t count = 0;
+
+    for (uint32_t i = c->at[node].child; i; i = c->at[i].next)
+        scratch[count++] = i;
+    if (count < 2)
+        return;
+    qsort_r(scratch, count, sizeof(*scratch), compare_calls, &sorting);
+    c->at[node].child = scratch[0];
+    for (size_t i = 0; i < count; i++)
+        c->at[scratch[i]].next = i + 1 < count ? scratch[i + 1] : 0;
+}
+
+void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
+                   enum td_calls_kind kind, const bool *wanted, bool no_inline)
+{
+    struct builder b = {.calls = calls};
+    struct td_frames frames = {0};
+
+    *calls = (struct td_calls){.measure = measure, .primary = td_measure_primary(measure)};
+    calls->at = td_grow(NULL, &b.cap, 1, sizeof(*calls->at));
+    calls->at[0] = (struct td_call){.function = TD_NONE, .module = TD_NONE};
+    calls->len = 1;
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint64_t value = measure->values[calls->primary][i];
+
+        if (value == 0)
+            continue;
+        td_frames_fill(&frames, measure->model, measure->rows[i].node, no_inline);
+        const size_t start = find_outermost(&frames, wanted);
+        if (start == frames.len)
+            continue;
+        calls->at[0].function = frames.at[start].function;
+        calls->at[0].module = frames.at[start].module;
+        add_stack(&b, kind, &frames, start, value);
+    }
+    uint32_t *scratch = td_xcalloc(calls->len, sizeof(*scratch));
+    for (uint32_t node = 0; node < calls->len; node++)
+        sort_children(calls, node, scratch);
+    free(scratch);
+    td_frames_release(&frames);
+    td_map_release(&b.ids);
+}
+
+void td_calls_release(struct td_calls *calls)
+{
+    free(calls->at);
+    *calls = (struct td_calls){0};
+}
+
+struct summing {
+    struct td_inclusives *rows;
+    struct td_map ids;
+    size_t cap, seen_cap;
+    uint32_t *seen; /* by row: 1 + the last stack that counted for it */
+};
+
+static void count_frame(struct summing *s, const struct td_frame *frame, uint32_t stack,
+                        uint64_t value, bool self)
+{
+    struct td_inclusives *rows = s->rows;
+    bool added = false;
+    const uint32_t id = *td_map_put(&s->ids, frame_key(frame), 0, (uint32_t)rows->len, &added);
+
+    if (added) {
+        rows->at = td_grow(rows->at, &s->cap, rows->len + 1, sizeof(*rows->at));
+        s->seen = td_grow(s->seen, &s->seen_cap, rows->len + 1, sizeof(*s->seen));
+        s->seen[rows->len] = 0;
+        rows->at[rows->len++] =
+            (struct td_inclusive){.function = frame->function, .module = frame->module};
+    }
+    if (self)
+        rows->at[id].self += value;
+    if (s->seen[id] == stack)
+        return; /* recursion */
+    s->seen[id] = stack;
+    rows->at[id].value += value;
+}
+
+static int compare_inclusives(const void *pa, const void *pb, void *ctx)
+{
+    const struct td_inclusives *rows = ctx;
+    const struct td_inclusive *a = pa, *b = pb;
+
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    if (a->self != b->self)
+        return a->self < b->self ? 1 : -1;
+    return compare_names(rows->measure, a->function, a->module, b->function, b->module);
+}
+
+void td_inclusives_init(struct td_inclusives *rows, const struct td_measure *measure,
+                        bool no_inline)
+{
+    struct summing s = {.rows = rows};
+    struct td_frames frames = {0};
+
+    *rows = (struct td_inclusives){.measure = measure, .primary = td_measure_primary(measure)};
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint64_t value = measure->values[rows->primary][i];
+
+        if (value == 0)
+            continue;
+        td_frames_fill(&frames, measure->model, measure->rows[i].node, no_inline);
+        for (size_t k = 0; k < frames.len; k++)
+            count_frame(&s, &frames.at[k], (uint32_t)i + 1, value, k == 0);
+    }
+    if (rows->len > 1)
+        qsort_r(rows->at, rows->len, sizeof(*rows->at), compare_inclusives, rows);
+    td_frames_release(&frames);
+    td_map_release(&s.ids);
+    free(s.seen);
+}
+
+void td_inclusives_release(struct td_inclusives *rows)
+{
+    free(rows->at);
+    *rows = (struct td_inclusives){0};
+}

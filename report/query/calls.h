@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who calls a function, and what it calls, as trees of what the calls cost; and what functions cost
+ * with all they call. A stack counts once for a function however often it is on it.
+ */
+#ifndef TD_REPORT_QUERY_CALLS_H
+#define TD_REPORT_QUERY_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/measure.h"
+
+struct td_call {
+    uint32_t function; /* TD_NONE: not known; then the module tells */
+    uint32_t module;
+    bool inlined;   /* all of it was: into its caller */
+    uint64_t value; /* of the primary metric, with what is inside */
+    uint64_t self;  /* ends here: CALLEES, in the function itself; CALLERS, nothing called it */
+    uint32_t child, next; /* in `at`, the dearest first; 0: none */
+};
+
+enum td_calls_kind { TD_CALLS_CALLERS, TD_CALLS_CALLEES };
+
+struct td_calls {
+    const struct td_measure *measure; /* borrowed */
+    enum td_metric primary;
+    struct td_call *at; /* at[0] is the function asked for */
+    size_t len;
+};
+
+/* The tree of the functions for which wanted[function] is set, taken as one. In recursion it begins
+ * at the outermost call. A tree without cost has one node. */
+void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
+                   enum td_calls_kind kind, const bool *wanted, bool no_inline);
+void td_calls_release(struct td_calls *calls);
+
+/* A row of what functions cost with all they call. */
+struct td_inclusive {
+    uint32_t function, module;
+    uint64_t value, self; /* of the primary metric */
+};
+
+struct td_inclusives {
+    const struct td_measure *measure; /* borrowed */
+    enum td_metric primary;
+    struct td_inclusive *at; /* the dearest first; equals by name */
+    size_t len;
+};
+
+void td_inclusives_init(struct td_inclusives *rows, const struct td_measure *measure,
+                        bool no_inline);
+void td_inclusives_release(struct td_inclusives *rows);
+
+#endif

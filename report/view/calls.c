@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/calls.h"
+
+#include "formats/frames.h"
+#include "report/query/stats.h"
+#include "report/view/table.h"
+
+#define NAME_BYTES  1024
+#define JSON_DIGITS 6
+/* Where a row's text begins. */
+#define COST_WIDTH 20
+
+static const char *name_of(const struct td_model *model, uint32_t function, uint32_t module)
+{
+    if (function != TD_NONE)
+        return td_model_string(model, td_model_function(model, function)->name);
+    return td_module_name(model, module);
+}
+
+static double share_of(const struct td_measure *measure, enum td_metric primary, uint64_t value)
+{
+    return td_ratio(value, measure->totals[primary]);
+}
+
+static void print_value(const struct td_style *style, enum td_metric primary, uint64_t value)
+{
+    if (primary == TD_METRIC_TIME_NS)
+        fprintf(style->out, " %9.3f", (double)value * 1e-9);
+    else
+        fprintf(style->out, " %9.3g", (double)value);
+}
+
+static void print_share(const struct td_style *style, double share)
+{
+    td_style_begin(style, td_style_heat(share));
+    fprintf(style->out, "%6.1f", 100 * share);
+    td_style_end(style, td_style_heat(share));
+}
+
+static void print_name(const struct td_style *style, const char *name, unsigned used)
+{
+    const unsigned width = style->full || style->width <= used + 20 ? 0 : style->width - used;
+    char text[NAME_BYTES];
+
+    td_fit_name(style, text, sizeof(text), name, width);
+    fputs(text, style->out);
+}
+
+static bool is_shown(const struct td_calls *calls, const struct td_call *call,
+                     struct td_calls_limits limits)
+{
+    return 100 * share_of(calls->measure, calls->primary, call->value) >= limits.percent;
+}
+
+static void print_call(const struct td_calls *calls, const struct td_call *call, unsigned level,
+                       const struct td_style *style)
+{
+    const unsigned indent = 2 * level;
+
+    print_share(style, share_of(calls->measure, calls->primary, call->value));
+    print_value(style, calls->primary, call->value);
+    fprintf(style->out, "  %*s", (int)indent, "");
+    print_name(style, name_of(calls->measure->model, call->function, call->module),
+               COST_WIDTH + indent + (call->inlined ? 10 : 0));
+    if (call->inlined)
+        fputs(" (inlined)", style->out);
+    fputc('\n', style->out);
+}
+
+/* Recursion as deep as limits.depth. */
+static void print_children(const struct td_calls *calls, uint32_t node, unsigned level,
+                           struct td_calls_limits limits, const struct td_style *style)
+{
+    for (uint32_t i = calls->at[node].child; i && level <= limits.depth; i = calls->at[i].next) {
+        if (!is_shown(calls, &calls->at[i], limits))
+            break; /* they are sorted */
+        print_call(calls, &calls->at[i], level, style);
+        print_children(calls, i, level + 1, limits, style);
+    }
+}
+
+void td_calls_print(const struct td_calls *calls, struct td_calls_limits limits,
+                    const struct td_style *style)
+{
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "%6s %9s  %s\n", "%",
+            calls->primary == TD_METRIC_TIME_NS ? "seconds"
+                                                : td_metric_heading(calls->measure, calls->primary),
+            "function");
+    td_style_end(style, TD_TONE_HEADING);
+    print_call(calls, &calls->at[0], 0, style);
+    print_children(calls, 0, 1, limits, style);
+}
+
+static void json_call(struct td_json *json, const struct td_calls *calls,
+                      const struct td_call *call, unsigned level)
+{
+    const struct td_model *model = calls->measure->model;
+
+    td_json_object(json, NULL);
+    td_json_u64(json, "depth", level);
+    td_json_string(json, "function",
+                   call->function == TD_NONE ? NULL : name_of(model, call->function, 0));
+    td_json_string(json, "module",
+                   call->module == TD_NONE ? NULL : td_module_name(model, call->module));
+    td_json_bool(json, "inlined", call->inlined);
+    td_json_string(json, "metric", td_metric_id(calls->primary));
+    td_json_u64(json, "value", call->value);
+    td_json_double(json, "share", share_of(calls->measure, calls->primary, call->value),
+                   JSON_DIGITS);
+    td_json_u64(json, "self", call->self);
+    td_json_end(json);
+}
+
+static void json_children(struct td_json *json, const struct td_calls *calls, uint32_t node,
+                          unsigned level, struct td_calls_limits limits)
+{
+    for (uint32_t i = calls->at[node].child; i && level <= limits.depth; i = calls->at[i].next) {
+        if (!is_shown(calls, &calls->at[i], limits))
+            break;
+        json_call(json, calls, &calls->at[i], level);
+        json_children(json, calls, i, level + 1, limits);
+    }
+}
+
+void td_calls_json(struct td_json *json, const char *key, const struct td_calls *calls,
+                   struct td_calls_limits limits)
+{
+    td_json_array(json, key);
+    json_call(json, calls, &calls->at[0], 0);
+    json_children(json, calls, 0, 1, limits);
+    td_json_end(json);
+}
+
+void td_inclusives_print(const struct td_inclusives *rows, double percent, size_t max,
+                         const struct td_style *style)
+{
+    const struct td_model *model = rows->measure->model;
+
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "%8s %6s %9s  %s\n", "children", "self",
+            rows->primary == TD_METRIC_TIME_NS ? "seconds"
+                                               : td_metric_heading(rows->measure, rows->primary),
+            "function");
+    td_style_end(style, TD_TONE_HEADING);
+    for (size_t i = 0; i < rows->len && i < max; i++) {
+        const struct td_inclusive *row = &rows->at[i];
+        const double share = share_of(rows->measure, rows->primary, row->value);
+
+        if (100 * share < percent)
+            break;
+        fputs("  ", style->out);
+        print_share(style, share);
+        fprintf(style->out, " %6.1f", 100 * share_of(rows->measure, rows->primary, row->self));
+        print_value(style, rows->primary, row->value);
+        fputs("  ", style->out);
+        print_name(style, name_of(model, row->function, row->module), COST_WIDTH + 8);
+        fputc('\n', style->out);
+    }
+}
+
+void td_inclusives_json(struct td_json *json, const struct td_inclusives *rows, double percent,
+                        size_t max)
+{
+    const struct td_model *model = rows->measure->model;
+
+    td_json_array(json, "functions");
+    for (size_t i = 0; i < rows->len && i < max; i++) {
+        const struct td_inclusive *row = &rows->at[i];
+        const double share = share_of(rows->measure, rows->primary, row->value);
+
+        if (100 * share < percent)
+            break;
+        td_json_object(json, NULL);
+        td_json_string(json, "function",
+                       row->function == TD_NONE ? NULL : name_of(model, row->function, 0));
+        td_json_string(json, "module",
+                       row->module == TD_NONE ? NULL : td_module_name(model, row->module));
+        td_json_string(json, "metric", td_metric_id(rows->primary));
+        td_json_u64(json, "inclusive", row->value);
+        td_json_double(json, "inclusive_share", share, JSON_DIGITS);
+        td_json_u64(json, "self", row->self);
+        td_json_double(json, "self_share", share_of(rows->measure, rows->primary, row->self),
+                       JSON_DIGITS);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
