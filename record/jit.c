@@ -13,7 +13,7 @@
 #include "symbolize/perfmap.h"
 
 /* Addresses noted at most; a JIT that samples hit in more places loses names, not samples. */
-#define NOTED_MAX 1000000
+#define NOTED_MAX 100000
 
 struct noted {
     uint64_t address;

@@ -261,8 +261,8 @@ void td_request_help(FILE *out)
           "Records where a program spends its time, into a profile that tdreport reads.\n\n",
           out);
     td_opt_print(table, out);
-    fputs("\nThe exit status is the command's (128+N for signal N), 125 when recording failed,\n"
-          "127 or 126 when the command was not found or could not be run.\n",
+    fputs("\nThe exit status is the command's (128+N for signal N), 125 when recording\n"
+          "failed, 127 or 126 when the command was not found or could not be run.\n",
           out);
 }
 

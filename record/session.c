@@ -30,7 +30,7 @@
 /* A recorder that is killed loses at most what came since the last flush. */
 #define FLUSH_NS (800 * NS_PER_MS)
 /* A record's time is taken before it is written: one that is older than this is in its ring. */
-#define SLACK_NS (2 * NS_PER_MS)
+#define SLACK_NS (10 * NS_PER_MS)
 /* Less counted CPU time than this says nothing about what sampling missed. */
 #define GAP_COUNTED_NS (100 * NS_PER_MS)
 #define GAP_SHARE      0.10

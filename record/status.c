@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -29,18 +30,30 @@ static bool in_foreground(const struct td_status *status)
     return tcgetpgrp(fileno(status->out)) == getpgrp();
 }
 
+static unsigned terminal_width(const struct td_status *status)
+{
+    struct winsize size = {0};
+
+    return ioctl(fileno(status->out), TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
 void td_status_line(struct td_status *status, const struct td_status_figures *figures)
 {
-    char samples[32], lost[32], bytes[32];
+    char samples[32], lost[32], bytes[32], text[160];
 
     if (!status->live || !in_foreground(status))
         return;
-    /* The cursor goes back to the start of the line, so that the command's output covers it. */
-    fprintf(status->out, "\r\033[K[tdrec %.0f s, %s samples, %s lost, %s]\r",
-            (double)figures->elapsed_ns / 1e9,
-            td_format_count(samples, sizeof(samples), figures->samples),
-            td_format_count(lost, sizeof(lost), figures->lost),
-            td_format_bytes(bytes, sizeof(bytes), figures->bytes));
+    const int len = snprintf(text, sizeof(text), "tdrec %.0f s, %s samples, %s lost, %s",
+                             (double)figures->elapsed_ns / 1e9,
+                             td_format_count(samples, sizeof(samples), figures->samples),
+                             td_format_count(lost, sizeof(lost), figures->lost),
+                             td_format_bytes(bytes, sizeof(bytes), figures->bytes));
+    const unsigned width = terminal_width(status);
+    if (len < 0 || (unsigned)len >= width)
+        return;
+    /* At the right end, and the cursor back at the start of the line: what the command prints
+     * next stands to the left of it. */
+    fprintf(status->out, "\r\033[K\033[%uG%s\r", width - (unsigned)len, text);
     fflush(status->out);
     status->shown = true;
 }
