@@ -10,12 +10,42 @@
 #include "base/err.h"
 #include "formats/model.h"
 
+/* A mapping of an imported process: [begin, end) holds the module's bytes from `offset` on. */
+struct td_load_place {
+    uint64_t begin, end, offset;
+    uint32_t module;
+    const struct td_module *about; /* of that module; with its path, borrowed */
+    const char *path;
+};
+
+/* A user stack that an imported sample brought along. */
+struct td_load_stack {
+    const char *machine; /* "x86_64", "aarch64"; NULL: not known */
+    uint64_t regs[64];   /* by perf's numbers (asm/perf_regs.h), those in `known` */
+    uint64_t known;
+    const uint8_t *bytes; /* from the stack pointer upwards */
+    size_t size;
+    uint64_t space; /* names (process, its mappings as they are now) */
+    bool (*find)(const struct td_load_stack *stack, uint64_t address, struct td_load_place *place);
+    const void *find_ctx;
+};
+
+/* Turns such stacks into frames: symbolize/replay.h has one. */
+struct td_load_unwinder {
+    void *ctx;
+    /* Innermost first, callers as the last byte of their call. Returns how many, 0 when it cannot;
+     * *cut says that outer frames are missing. */
+    size_t (*unwind)(void *ctx, const struct td_load_stack *stack, uint64_t *frames, size_t max,
+                     bool *cut);
+};
+
 struct td_load_opts {
     bool keep_samples; /* samples in the order of their times, beside the tallies */
     uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
     uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
-    bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they
-                         were read; td_load_file sets it */
+    const struct td_load_unwinder *unwinder; /* NULL: copied stacks of imports are left out */
+    bool mapped; /* the bytes are a mapping of a file, whose pages may be given back when they
+                    were read; td_load_file sets it */
 };
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */

@@ -246,7 +246,6 @@ static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *r
         return;
     }
     note_time(session, sample.time);
-    session->raw_stacks += sample.stack_bytes > 0;
     session->guest_samples +=
         mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
     if (event->group == TD_NONE)
@@ -322,6 +321,6 @@ void td_perf_totals(struct td_perf_session *session)
         td_model_set_counter(session->model, (enum td_counter)i, counters[i]);
     warn(session, session->guest_samples, "samples are of virtual machines, without their modules");
     warn(session, session->raw_stacks,
-         "samples hold copies of user stacks (--call-graph dwarf), which are not unwound: their "
+         "samples hold copies of user stacks (--call-graph dwarf) that could not be unwound: their "
          "user part is the sampled address alone");
 }

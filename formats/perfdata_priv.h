@@ -154,8 +154,14 @@ struct td_perf_sample {
     uint64_t chain_count;
     const uint8_t *branches; /* branch_count times {from, to, flags} */
     uint64_t branch_count;
-    uint64_t stack_bytes; /* of the copied user stack */
+    uint64_t regs_abi; /* of the user's registers: PERF_SAMPLE_REGS_ABI_* */
+    const uint8_t *regs;
+    const uint8_t *stack; /* stack_bytes of the copied user stack */
+    uint64_t stack_bytes;
 };
+
+/* Frames of a copied stack, at most. */
+#define TD_PERF_UNWIND_MAX 512
 
 struct td_perf_ids {
     uint32_t pid, tid;
@@ -285,6 +291,13 @@ uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t 
 /* The model's node of a sample: its IP, under its callers. */
 uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sample *sample,
                        const struct td_perf_event *event, uint16_t misc);
+/* perfdata_stack.c: the frames of the sample's copied user stack; 0 when it cannot be unwound. */
+size_t td_perf_unwind(struct td_perf_session *session, const struct td_perf_sample *sample,
+                      const struct td_perf_event *event, uint64_t *frames, size_t max);
+/* The mapping of a process; `version` changes with its mappings. */
+bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
+                  struct td_load_place *place);
+uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid);
 void td_perf_processes_count(const struct td_perf_processes *processes, uint64_t *process_count,
                              uint64_t *thread_count);
 

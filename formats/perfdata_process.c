@@ -33,6 +33,7 @@ struct process {
     struct frame *frames;
     uint32_t *nodes;
     size_t depth, frames_cap, nodes_cap;
+    uint32_t version; /* of the mappings */
 };
 
 struct thread {
@@ -131,6 +132,8 @@ static void replace_ranges(struct process *process, size_t from, size_t to,
     if (count > 0)
         memcpy(process->ranges + from, pieces, count * sizeof(*pieces));
     process->len = from + count + tail;
+    process->depth = 0;
+    process->version++;
 }
 
 /* The newer mapping wins; what it covers only in part is cut. */
@@ -153,7 +156,6 @@ static void insert_range(struct process *process, const struct range *range)
         pieces[count++].start = range->end;
     }
     replace_ranges(process, from, to, pieces, count);
-    process->depth = 0;
 }
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -305,7 +307,6 @@ static void copy_ranges(struct td_perf_processes *all, uint32_t from_pid, uint32
     struct process *const to = process_of(all, to_pid);
 
     replace_ranges(to, 0, to->len, from->ranges, from->len);
-    to->depth = 0;
 }
 
 void td_perf_fork(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
@@ -349,8 +350,7 @@ void td_perf_comm(struct td_perf_session *session, struct td_perf_rd *rd, uint16
     if (misc & PERF_RECORD_MISC_COMM_EXEC) {
         struct process *const process = process_of(session->processes, pid);
 
-        process->len = 0;
-        process->depth = 0;
+        replace_ranges(process, 0, process->len, NULL, 0);
     }
 }
 
@@ -518,6 +518,50 @@ static void push_callers(struct td_perf_session *session, const struct td_perf_s
     }
 }
 
+bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
+                  struct td_load_place *place)
+{
+    const struct td_perf_processes *const all = session->processes;
+    const uint32_t *const index = td_map_find(&all->pids, pid, 0);
+    const struct process *const process = index ? &all->processes[*index] : NULL;
+    const size_t i = process ? range_at(process, address) : 0;
+
+    if (!process || i == process->len || process->ranges[i].start > address)
+        return false;
+    const struct range *const range = &process->ranges[i];
+    const struct td_module *const module = td_model_module(session->model, range->module);
+    *place = (struct td_load_place){
+        .begin = range->start,
+        .end = range->end,
+        .offset = range->start + range->bias,
+        .module = range->module,
+        .about = module,
+        .path = td_model_string(session->model, module->path),
+    };
+    return true;
+}
+
+uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid)
+{
+    return (uint64_t)pid << 32 | process_of(session->processes, pid)->version;
+}
+
+/* The frames of the copied user stack behind those of the kernel, or in place of the leaf. A chain
+ * that has user frames already is left as it is. */
+static void push_unwound(struct td_perf_session *session, const struct td_perf_sample *sample,
+                         const struct td_perf_event *event, uint32_t leaf_context)
+{
+    struct td_perf_processes *const all = session->processes;
+    const bool user_leaf = leaf_context == PERF_RECORD_MISC_USER;
+    uint64_t frames[TD_PERF_UNWIND_MAX];
+
+    if (all->scratch_len > 1 && all->scratch[all->scratch_len - 1].context == PERF_RECORD_MISC_USER)
+        return;
+    const size_t count = td_perf_unwind(session, sample, event, frames, TD_PERF_UNWIND_MAX);
+    for (size_t i = user_leaf; i < count; i++)
+        push_frame(all, frames[i], PERF_RECORD_MISC_USER);
+}
+
 static uint32_t leaf_context(const struct td_perf_sample *sample, uint16_t misc)
 {
     const uint32_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -568,5 +612,7 @@ uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sam
     all->scratch_len = 0;
     push_frame(all, sample->ip, context);
     push_callers(session, sample, context, calls);
+    if (sample->stack_bytes > 0)
+        push_unwound(session, sample, event, context);
     return put_nodes(session, process_of(all, sample->pid));
 }

@@ -126,13 +126,18 @@ static void read_tail(struct td_perf_sample *sample, const struct td_perf_attr *
 {
     const uint64_t type = attr->sample_type;
 
-    if (type & BIT(REGS_USER))
-        skip_registers(rd, attr->regs_user);
+    if (type & BIT(REGS_USER)) {
+        sample->regs_abi = td_perf_u64(rd);
+        if (sample->regs_abi != PERF_SAMPLE_REGS_ABI_NONE)
+            sample->regs = td_perf_bytes(rd, (uint64_t)__builtin_popcountll(attr->regs_user) * 8);
+    }
     if (type & BIT(STACK_USER)) {
         const uint64_t size = td_perf_u64(rd);
 
-        td_perf_bytes(rd, size);
+        sample->stack = td_perf_bytes(rd, size);
         sample->stack_bytes = size > 0 ? td_perf_u64(rd) : 0;
+        if (sample->stack_bytes > size) /* how much of the bytes the kernel could copy */
+            rd->bad = true;
     }
     if (type & (BIT(WEIGHT) | BIT(WEIGHT_STRUCT)))
         sample->weight = td_perf_u64(rd);

@@ -13,6 +13,7 @@
 #include "formats/profile_model.h"
 #include "report/cmd.h"
 #include "report/profile_file.h"
+#include "symbolize/replay.h"
 
 struct export_opts {
     const char *format;
@@ -132,13 +133,16 @@ static int fill_profile(void *arg, td_profile_write_fn *write, void *ctx, struct
  * names and filters. */
 static int export_profile(const struct td_common_opts *common, const char *output)
 {
-    const struct td_load_opts opts = {.keep_samples = true};
+    struct td_replay *replay = td_replay_new();
+    const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
+    const struct td_load_opts opts = {.keep_samples = true, .unwinder = &unwinder};
     struct td_load_status status = {0};
     struct td_err err = TD_ERR_INIT;
     struct td_model *model = NULL;
     int rc =
         td_load_file(&model, common->input ? common->input : "profile.td", &opts, &status, &err);
 
+    td_replay_free(replay);
     if (rc == TD_OK) {
         rc = td_profile_file_write(output ? output : "-", fill_profile, model, &err);
         td_model_free(model);

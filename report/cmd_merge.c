@@ -3,6 +3,7 @@
 #include "formats/merge.h"
 #include "report/cmd.h"
 #include "report/profile_file.h"
+#include "symbolize/replay.h"
 
 static int fill(void *arg, td_profile_write_fn *write, void *ctx, struct td_err *err)
 {
@@ -12,11 +13,15 @@ static int fill(void *arg, td_profile_write_fn *write, void *ctx, struct td_err 
 /* An input that is damaged in part counts with what could be read of it. */
 static int add_file(struct td_merge *merge, const char *path, bool *damaged)
 {
+    struct td_replay *replay = td_replay_new();
+    const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
+    const struct td_load_opts opts = {.unwinder = &unwinder};
     struct td_load_status status = {0};
     struct td_err err = TD_ERR_INIT;
     struct td_model *model = NULL;
-    int rc = td_load_file(&model, path, NULL, &status, &err);
+    int rc = td_load_file(&model, path, &opts, &status, &err);
 
+    td_replay_free(replay);
     if (rc == TD_OK && status.damaged) {
         td_complain("%s: %s", path, status.damage.text);
         *damaged = true;

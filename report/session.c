@@ -16,6 +16,7 @@
 #include "base/pager.h"
 #include "base/text.h"
 #include "report/query/stats.h"
+#include "symbolize/replay.h"
 #include "symbolize/symbolize.h"
 
 #define DEFAULT_INPUT "profile.td"
@@ -176,11 +177,14 @@ static int parse_time_range(const char *text, struct td_load_opts *opts, struct 
 static int load(struct td_session *session, struct td_session_needs needs, struct td_err *err)
 {
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
-    struct td_load_opts opts = {.keep_samples = needs.samples};
+    struct td_replay *replay = td_replay_new();
+    const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
+    struct td_load_opts opts = {.keep_samples = needs.samples, .unwinder = &unwinder};
+    int rc = TD_EUSAGE;
 
-    if (session->opts->time && parse_time_range(session->opts->time, &opts, err) < 0)
-        return TD_EUSAGE;
-    const int rc = td_load_file(&session->model, input, &opts, &session->status, err);
+    if (!session->opts->time || parse_time_range(session->opts->time, &opts, err) == TD_OK)
+        rc = td_load_file(&session->model, input, &opts, &session->status, err);
+    td_replay_free(replay);
     if (rc == TD_ENOENT && !session->opts->input)
         return td_fail(err, TD_ENOENT,
                        "no " DEFAULT_INPUT " here: run 'tdrec ./app' first, or name a profile "

@@ -137,6 +137,10 @@ def test_import(folder):
         if name in ("plain", "chains", "pipe", "compressed"):
             theirs, ours = by_symbol_perf(path), by_symbol_ours(path)
             check(f"{name}: the symbols of perf report", ours and theirs == ours, (theirs, ours))
+        if name == "stacks":
+            folded = run([TDREPORT, "folded", "-i", path])
+            check("stacks: unwound", ";main;middle;leaf " in folded and ";main;other " in folded,
+                  folded)
     if recorded == 0:
         skip("perf_event_open is not permitted")
 
