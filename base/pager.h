@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Makes stdout a pipe to the pager. False, with nothing changed, when none is wanted (empty or
- * "cat") or none can be started. */
+/* Makes stdout a pipe to the pager, and SIGPIPE an error of writing (EPIPE). False, with nothing
+ * changed, when none is wanted (empty or "cat") or none can be started. */
 bool td_pager_start(pid_t *ret);
 /* Closes stdout and waits until the user leaves the pager. */
 void td_pager_finish(pid_t pager);

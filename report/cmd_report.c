@@ -14,10 +14,12 @@
 #include "report/view/json.h"
 #include "report/view/tree.h"
 
-#define ROWS_DEFAULT   12
-#define CATEGORY_ROWS  3
-#define CATEGORY_SHARE 0.05 /* of all slots: smaller categories have no table of their own */
-#define LIMIT_DEFAULT  0.5
+#define ROWS_DEFAULT    12
+#define CATEGORY_ROWS   3
+#define CATEGORY_SHARE  0.05 /* of all slots: smaller categories have no table of their own */
+#define PROGRAM_ROWS    6
+#define PROGRAM_PERCENT 1
+#define LIMIT_DEFAULT   0.5
 
 struct report_opts {
     uint64_t rows;
@@ -208,6 +210,26 @@ static void print_next(const struct td_session *session, const struct td_rows *f
     fputs("\n", style->out);
 }
 
+/* Which programs, where there is more than one to speak of. */
+static void print_programs(const struct td_session *session)
+{
+    struct td_rows rows;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_PROGRAMS, false);
+    const struct td_cut cut = td_rows_cut(&rows, rows.primary, PROGRAM_PERCENT, PROGRAM_ROWS);
+    if (rows.len > 1) {
+        struct td_table table = td_table_of(&rows, rows.len, 2);
+
+        print_title(session, "Programs");
+        td_table_add_cost(&table);
+        td_table_add(&table, &td_field_processes, rows.primary);
+        td_table_add(&table, &td_field_name, rows.primary);
+        td_table_print(&table, &session->style);
+        print_rest(&session->style, &cut, "programs", "programs");
+    }
+    td_rows_release(&rows);
+}
+
 static void print_text(const struct td_session *session, const struct report_opts *o)
 {
     const double limit = o->percent_limit >= 0 ? o->percent_limit : LIMIT_DEFAULT;
@@ -216,6 +238,7 @@ static void print_text(const struct td_session *session, const struct report_opt
 
     td_head_print(&head, &session->style);
     print_tree(session);
+    print_programs(session);
     td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     print_functions(session, &functions, o, limit);
     print_lines(session, o, limit);

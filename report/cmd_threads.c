@@ -13,7 +13,7 @@ static void add_columns(struct td_table *table)
 static const struct td_table_cmd threads = {
     .kind = TD_ROWS_THREADS,
     .functions_only = false,
-    .percent_limit = 0,
+    .percent_limit = 0.1,
     .noun = "threads",
     .add_columns = add_columns,
 };

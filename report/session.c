@@ -318,7 +318,8 @@ void td_session_begin_output(struct td_session *session)
 
 int td_session_end_output(struct td_session *session)
 {
-    const int rc = td_finish_stdout();
+    const bool left = session->pager_running && (fflush(stdout) != 0 || ferror(stdout));
+    const int rc = left ? TD_EXIT_OK : td_finish_stdout();
 
     if (session->pager_running)
         td_pager_finish(session->pager);

@@ -16,7 +16,17 @@ struct key {
     uint64_t a, b;
 };
 
-static struct key row_key(enum td_row_kind kind, const struct td_frame *frame, uint32_t thread)
+/* A thread is recorded anew when its name changes, and back: the same names are the same row. */
+static struct key thread_key(const struct td_thread *thread, bool program)
+{
+    if (program)
+        return (struct key){thread->process, 0};
+    return (struct key){(uint64_t)thread->pid << 32 | thread->tid,
+                        (uint64_t)thread->process << 32 | thread->name};
+}
+
+static struct key row_key(const struct td_model *model, enum td_row_kind kind,
+                          const struct td_frame *frame, uint32_t thread)
 {
     switch (kind) {
     case TD_ROWS_FUNCTIONS:
@@ -28,9 +38,16 @@ static struct key row_key(enum td_row_kind kind, const struct td_frame *frame, u
             return (struct key){frame->file, frame->line};
         return (struct key){KEY_UNKNOWN | frame->function, frame->module};
     case TD_ROWS_MODULES: return (struct key){frame->module, 0};
-    case TD_ROWS_THREADS: return (struct key){thread, 0};
+    case TD_ROWS_THREADS:
+    case TD_ROWS_PROGRAMS:
+        return thread_key(td_model_thread(model, thread), kind == TD_ROWS_PROGRAMS);
     }
     return (struct key){0, 0};
+}
+
+static bool is_by_thread(enum td_row_kind kind)
+{
+    return kind == TD_ROWS_THREADS || kind == TD_ROWS_PROGRAMS;
 }
 
 static struct td_row new_row(const struct td_model *model, enum td_row_kind kind,
@@ -54,7 +71,8 @@ static struct td_row new_row(const struct td_model *model, enum td_row_kind kind
         row.line = frame->line;
         break;
     case TD_ROWS_MODULES: row.module = frame->module; break;
-    case TD_ROWS_THREADS: row.thread = thread; break;
+    case TD_ROWS_THREADS:
+    case TD_ROWS_PROGRAMS: row.thread = thread; break;
     }
     return row;
 }
@@ -75,7 +93,7 @@ struct summing {
 static uint32_t find_row(struct summing *s, const struct td_frame *frame, uint32_t thread)
 {
     struct td_rows *rows = s->rows;
-    const struct key key = row_key(rows->kind, frame, thread);
+    const struct key key = row_key(rows->measure->model, rows->kind, frame, thread);
     bool added = false;
     const uint32_t row = *td_map_put(&s->ids, key.a, key.b, (uint32_t)rows->len, &added);
 
@@ -120,6 +138,27 @@ static void choose_line_functions(struct summing *s)
     free(best);
 }
 
+/* How many processes share a program's name. */
+static void count_processes(struct summing *s)
+{
+    const struct td_model *model = s->rows->measure->model;
+    struct td_map seen = {.slots = NULL};
+
+    for (uint32_t t = 0; t < td_model_thread_count(model); t++) {
+        const struct td_thread *thread = td_model_thread(model, t);
+        bool added = false;
+
+        if (s->row_of[t] == TD_NONE)
+            continue;
+        td_map_put(&seen, thread->process, thread->pid, 0, &added);
+        if (added)
+            s->rows->at[s->row_of[t]].others++;
+    }
+    for (size_t i = 0; i < s->rows->len; i++)
+        s->rows->at[i].others--;
+    td_map_release(&seen);
+}
+
 static void drop_empty_rows(struct td_rows *rows)
 {
     size_t kept = 0;
@@ -142,9 +181,9 @@ static void sum_row(struct summing *s, size_t i, bool no_inline)
     const struct td_measure_row *from = &measure->rows[i];
     const uint32_t location = td_model_node(measure->model, from->node)->location;
     const uint32_t last = td_model_location_count(measure->model);
-    uint32_t *cached = &s->row_of[rows->kind == TD_ROWS_THREADS ? from->thread
-                                  : location == TD_NONE         ? last
-                                                                : location];
+    uint32_t *cached = &s->row_of[is_by_thread(rows->kind) ? from->thread
+                                  : location == TD_NONE    ? last
+                                                           : location];
 
     if (*cached == TD_NONE || rows->kind == TD_ROWS_LINES) {
         const struct td_frame frame = td_frame_leaf(measure->model, location, no_inline);
@@ -164,8 +203,8 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
                   bool no_inline)
 {
     const struct td_model *model = measure->model;
-    const size_t count = 1 + (size_t)(kind == TD_ROWS_THREADS ? td_model_thread_count(model)
-                                                              : td_model_location_count(model));
+    const size_t count = 1 + (size_t)(is_by_thread(kind) ? td_model_thread_count(model)
+                                                         : td_model_location_count(model));
     struct summing s = {.rows = rows};
 
     *rows =
@@ -176,6 +215,8 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
         sum_row(&s, i, no_inline);
     if (kind == TD_ROWS_LINES)
         choose_line_functions(&s);
+    if (kind == TD_ROWS_PROGRAMS)
+        count_processes(&s);
     drop_empty_rows(rows);
     td_rows_sort(rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = rows->primary});
     td_map_release(&s.ids);
@@ -196,6 +237,8 @@ const char *td_row_name(const struct td_rows *rows, const struct td_row *row)
 
     if (rows->kind == TD_ROWS_THREADS)
         return td_model_string(model, td_model_thread(model, row->thread)->name);
+    if (rows->kind == TD_ROWS_PROGRAMS)
+        return td_model_string(model, td_model_thread(model, row->thread)->process);
     if (rows->kind == TD_ROWS_MODULES)
         return td_module_name(model, row->module);
     if (row->function == TD_NONE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A measure summed by function, line, module, thread or process: the rows of every table. A row's
+ * A measure summed by function, line, module, thread or program: the rows of every table. A row's
  * cost is its own (self) cost: an inlined body counts to the inlined function, or with no_inline
  * to the function that contains it.
  */
@@ -14,16 +14,23 @@
 #include "base/err.h"
 #include "formats/measure.h"
 
-enum td_row_kind { TD_ROWS_FUNCTIONS, TD_ROWS_LINES, TD_ROWS_MODULES, TD_ROWS_THREADS };
+enum td_row_kind {
+    TD_ROWS_FUNCTIONS,
+    TD_ROWS_LINES,
+    TD_ROWS_MODULES,
+    TD_ROWS_THREADS,
+    TD_ROWS_PROGRAMS /* processes of the same name together */
+};
 
 /* What does not apply to the kind of row is TD_NONE, or 0 for file and line. */
 struct td_row {
     uint32_t function; /* TD_NONE: not known; of a line, the one that took most of it */
-    uint32_t others;   /* LINES: how many further functions have this line (templates, inlines) */
+    uint32_t others;   /* LINES: how many further functions have this line (templates, inlines);
+                          PROGRAMS: how many further processes have the name */
     uint32_t module;
     uint32_t file; /* string */
     uint32_t line;
-    uint32_t thread;
+    uint32_t thread; /* PROGRAMS: one of them */
     uint64_t values[TD_METRIC_COUNT];
 };
 

@@ -156,9 +156,13 @@ static const char *name_heading(const struct td_style *style, const struct td_ta
 {
     (void)style;
     (void)column;
-    return table->rows->kind == TD_ROWS_MODULES   ? "module"
-           : table->rows->kind == TD_ROWS_THREADS ? "thread"
-                                                  : "function";
+    static const char *const headings[] = {[TD_ROWS_FUNCTIONS] = "function",
+                                           [TD_ROWS_LINES] = "function",
+                                           [TD_ROWS_MODULES] = "module",
+                                           [TD_ROWS_THREADS] = "thread",
+                                           [TD_ROWS_PROGRAMS] = "program"};
+
+    return headings[table->rows->kind];
 }
 
 static enum td_tone name_cell(const struct td_table *table, const struct td_table_column *column,
@@ -172,6 +176,28 @@ static enum td_tone name_cell(const struct td_table *table, const struct td_tabl
 
 const struct td_field td_field_name = {
     .id = "name", .stretch = 3, .heading = name_heading, .cell = name_cell, .fit = td_fit_name};
+
+static const char *processes_heading(const struct td_style *style, const struct td_table *table,
+                                     const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "processes";
+}
+
+static enum td_tone processes_cell(const struct td_table *table,
+                                   const struct td_table_column *column, const struct td_row *row,
+                                   char *dst, size_t size)
+{
+    (void)table;
+    (void)column;
+    td_format_count(dst, size, (uint64_t)row->others + 1);
+    return TD_TONE_DIM;
+}
+
+const struct td_field td_field_processes = {
+    .id = "processes", .right = true, .heading = processes_heading, .cell = processes_cell};
 
 static const char *others_heading(const struct td_style *style, const struct td_table *table,
                                   const struct td_table_column *column)

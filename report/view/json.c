@@ -225,6 +225,10 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
         add_module_details(json, model, row->module);
         break;
     case TD_ROWS_THREADS: add_thread(json, model, row->thread); break;
+    case TD_ROWS_PROGRAMS:
+        td_json_string(json, "program", td_row_name(rows, row));
+        td_json_u64(json, "processes", (uint64_t)row->others + 1);
+        break;
     }
     td_json_string(json, "attribution", td_attribution_name(measure->attribution));
     add_costs(json, measure, row->values);
@@ -238,7 +242,8 @@ void td_report_json_rows(struct td_json *json, const struct td_rows *rows, size_
     static const char *const keys[] = {[TD_ROWS_FUNCTIONS] = "functions",
                                        [TD_ROWS_LINES] = "lines",
                                        [TD_ROWS_MODULES] = "modules",
-                                       [TD_ROWS_THREADS] = "threads"};
+                                       [TD_ROWS_THREADS] = "threads",
+                                       [TD_ROWS_PROGRAMS] = "programs"};
 
     td_json_array(json, keys[rows->kind]);
     for (size_t i = 0; i < shown && i < rows->len; i++)

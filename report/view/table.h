@@ -41,15 +41,16 @@ struct td_field {
                 unsigned width);
 };
 
-extern const struct td_field td_field_share;   /* of the column's metric, in percent */
-extern const struct td_field td_field_error;   /* of the primary share, ± in percent */
-extern const struct td_field td_field_value;   /* the metric: seconds, or a count */
-extern const struct td_field td_field_node;    /* a category's share of the row's slots */
-extern const struct td_field td_field_name;    /* function, module or thread */
-extern const struct td_field td_field_others;  /* "+2": functions that share the line */
-extern const struct td_field td_field_module;  /* where the function is */
-extern const struct td_field td_field_place;   /* file:line */
-extern const struct td_field td_field_process; /* of a thread */
+extern const struct td_field td_field_share;     /* of the column's metric, in percent */
+extern const struct td_field td_field_error;     /* of the primary share, ± in percent */
+extern const struct td_field td_field_value;     /* the metric: seconds, or a count */
+extern const struct td_field td_field_node;      /* a category's share of the row's slots */
+extern const struct td_field td_field_name;      /* function, module or thread */
+extern const struct td_field td_field_others;    /* "+2": functions that share the line */
+extern const struct td_field td_field_module;    /* where the function is */
+extern const struct td_field td_field_place;     /* file:line */
+extern const struct td_field td_field_process;   /* of a thread */
+extern const struct td_field td_field_processes; /* how many, of a program */
 extern const struct td_field td_field_tid;
 extern const struct td_field td_field_path; /* of a module */
 
