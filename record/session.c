@@ -362,7 +362,13 @@ static void warn_gap(struct session *s)
     if (counted < GAP_COUNTED_NS || (double)sampled > (1 - GAP_SHARE) * (double)counted)
         return;
     const double missed = 100 * (1 - (double)sampled / (double)counted);
-    if (s->plan->method == TD_METHOD_TASK)
+    if (td_recorder_counter(s->recorder, TD_COUNTER_LOST))
+        snprintf(
+            text, sizeof(text),
+            "%.0f %% of the CPU time was not sampled: the kernel could not deliver all samples "
+            "(lower -F, or larger ring buffers: -m %zu)",
+            missed, s->events.ring_pages * 4);
+    else if (s->plan->method == TD_METHOD_TASK)
         snprintf(text, sizeof(text),
                  "%.0f %% of the CPU time was not sampled: short processes and threads are missed "
                  "by inherited events (sudo tdrec samples whole CPUs, or raise -F)",

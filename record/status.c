@@ -9,6 +9,9 @@
 
 #include "base/text.h"
 
+/* Of fewer samples, the head of the profile is most of it. */
+#define BYTES_FROM 1000
+
 struct td_status td_status_init(FILE *out, bool quiet)
 {
     const int fd = fileno(out);
@@ -118,8 +121,9 @@ void td_status_summary(struct td_status *status, const struct td_status_figures 
     if (status->quiet)
         return;
     td_text_safe(path, sizeof(path), figures->path, strlen(figures->path));
-    fprintf(out, "tdrec: %.2f s, %s samples (", (double)figures->elapsed_ns / 1e9,
-            td_format_count(samples, sizeof(samples), figures->samples));
+    fprintf(out, "tdrec: %.2f s, %s sample%s (", (double)figures->elapsed_ns / 1e9,
+            td_format_count(samples, sizeof(samples), figures->samples),
+            figures->samples == 1 ? "" : "s");
     print_rate(figures, out);
     fprintf(out, ", %s events), %s lost", figures->method,
             td_format_count(lost, sizeof(lost), figures->lost));
@@ -129,7 +133,7 @@ void td_status_summary(struct td_status *status, const struct td_status_figures 
     print_coverage(figures, out);
     fprintf(out, "tdrec: wrote %s, %s", path,
             td_format_bytes(bytes, sizeof(bytes), figures->bytes));
-    if (figures->samples)
+    if (figures->samples >= BYTES_FROM)
         fprintf(out, " (%.1f bytes a sample)", (double)figures->bytes / (double)figures->samples);
     if (strcmp(figures->path, "profile.td") == 0)
         fputs("\ntdrec: now type: tdreport\n", out);

@@ -255,6 +255,21 @@ def forks():
     td.check("301 processes" in text, text)
 
 
+def lost():
+    """A recorder that is held up loses samples, and everybody is told."""
+    out = td.scratch("lost.td")
+    child = subprocess.Popen([*CLOCK, "-o", out, "-F", "10000", "-m", "4", "--", td.workload("split"), "2"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(0.7)
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    child.send_signal(signal.SIGCONT)
+    text = child.communicate(timeout=100)[1].decode()
+    number = td.report_json(out)["coverage"]["lost"]
+    td.check(number > 100, f"{number} lost: {text}")
+    td.check(f"{number:,} lost" in text, f"{number} lost, but: {text}")
+
+
 def quick_end():
     """A recorder that is killed at once leaves a readable head."""
     out = td.scratch("quick.td")
@@ -271,4 +286,4 @@ def quick_end():
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
-    "output", "patterns", "second_interrupt", "setuid", "forks", "quick_end")})
+    "output", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end")})
