@@ -14,7 +14,7 @@ _tdprof()
         return
         ;;
     --call-graph)
-        mapfile -t COMPREPLY < <(compgen -W 'fp dwarf lbr none' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'auto fp dwarf lbr none' -- "$word")
         return
         ;;
     esac

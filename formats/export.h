@@ -13,7 +13,8 @@ struct td_export_opts {
     enum td_metric metric; /* for formats with one value a stack; TD_METRIC_COUNT: the
                               format's own choice */
     bool no_inline;        /* the containing function in place of inlined ones */
-    const char *tool;      /* "tdreport 0.1.0", for formats that name their maker */
+    bool mark_inlined; /* folded: "_[i]" behind inlined functions, as flame graph tools read it */
+    const char *tool;  /* "tdreport 0.1.0", for formats that name their maker */
 };
 
 struct td_exporter {

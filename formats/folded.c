@@ -29,13 +29,15 @@ struct fold {
     struct td_map ids;       /* (parent, name) -> node */
     struct fold_node *nodes;
     size_t len, cap;
-    uint32_t *name_of_function; /* 0: not yet made */
+    uint32_t *name_of_function; /* 0: not yet made; two a function, the second when inlined */
+    bool mark_inlined;
 };
 
 /* `;` separates frames, a newline ends a stack, and the last blank stands before the count. */
-static uint32_t escaped(struct fold *fold, const char *name)
+static uint32_t escaped(struct fold *fold, const char *name, bool mark)
 {
-    char buf[NAME_MAX_BYTES];
+    static const char inlined[] = "_[i]";
+    char buf[NAME_MAX_BYTES + sizeof(inlined)];
     size_t used = 0;
     const size_t len = strlen(name);
 
@@ -43,7 +45,7 @@ static uint32_t escaped(struct fold *fold, const char *name)
         const unsigned n = td_text_utf8_len(name + i, len - i);
         char c = name[i];
 
-        if (used + 4 >= sizeof(buf))
+        if (used + 4 >= NAME_MAX_BYTES)
             break;
         if (n > 1) {
             char safe[16];
@@ -66,6 +68,10 @@ static uint32_t escaped(struct fold *fold, const char *name)
         buf[used++] = c;
         i++;
     }
+    if (mark) {
+        memcpy(buf + used, inlined, sizeof(inlined) - 1);
+        used += sizeof(inlined) - 1;
+    }
     return td_intern_put(fold->names, used ? buf : "?", used ? used : 1);
 }
 
@@ -74,10 +80,11 @@ static uint32_t frame_name(struct fold *fold, const struct td_frame *frame)
     char buf[512];
 
     if (frame->function == TD_NONE)
-        return escaped(fold, td_frame_name(fold->model, frame, buf, sizeof(buf)));
-    uint32_t *name = &fold->name_of_function[frame->function];
+        return escaped(fold, td_frame_name(fold->model, frame, buf, sizeof(buf)), false);
+    const bool mark = fold->mark_inlined && frame->inlined;
+    uint32_t *name = &fold->name_of_function[2 * (size_t)frame->function + mark];
     if (*name == 0)
-        *name = escaped(fold, td_frame_name(fold->model, frame, buf, sizeof(buf)));
+        *name = escaped(fold, td_frame_name(fold->model, frame, buf, sizeof(buf)), mark);
     return *name;
 }
 
@@ -104,7 +111,7 @@ static const char *process_name(const struct td_model *model, uint32_t thread)
 static void add_row(struct fold *fold, struct td_frames *frames, const struct td_measure_row *row,
                     bool no_inline, uint64_t value)
 {
-    uint32_t node = child(fold, 0, escaped(fold, process_name(fold->model, row->thread)));
+    uint32_t node = child(fold, 0, escaped(fold, process_name(fold->model, row->thread), false));
 
     td_frames_fill(frames, fold->model, row->node, no_inline);
     for (size_t i = frames->len; i > 0; i--)
@@ -182,14 +189,14 @@ static int write_folded(const struct td_measure *measure, const struct td_export
                                   : measure->values[TD_METRIC_SLOTS] ? TD_METRIC_SLOTS
                                                                      : TD_METRIC_SAMPLES;
     const uint64_t *values = measure->values[metric];
-    struct fold fold = {.model = measure->model};
+    struct fold fold = {.model = measure->model, .mark_inlined = opts->mark_inlined};
     struct td_frames frames = {0};
 
     if (!values)
         return td_fail(err, TD_ENODATA, "this profile has no values of '%s'", td_metric_id(metric));
     fold.names = td_intern_new();
-    fold.name_of_function =
-        td_xcalloc((size_t)td_model_function_count(measure->model) + 1, sizeof(uint32_t));
+    fold.name_of_function = td_xcalloc(2 * (size_t)td_model_function_count(measure->model) + 2,
+                                       sizeof(*fold.name_of_function));
     fold.nodes = td_grow(NULL, &fold.cap, 1, sizeof(*fold.nodes));
     fold.nodes[fold.len++] = (struct fold_node){0};
     for (size_t i = 0; i < measure->row_count; i++) {

@@ -3,11 +3,12 @@
 #include "formats/export.h"
 #include "report/cmd.h"
 
-static int show(struct td_session *session, const char *category)
+static int show(struct td_session *session, const char *category, bool plain)
 {
     const struct td_exporter *folded = td_exporter_by_name("folded");
     struct td_export_opts opts = {.metric = TD_METRIC_COUNT,
                                   .no_inline = session->opts->no_inline,
+                                  .mark_inlined = !plain,
                                   .tool = "tdreport " TD_VERSION};
     struct td_err err = TD_ERR_INIT;
 
@@ -34,10 +35,12 @@ static int show(struct td_session *session, const char *category)
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     const char *category = NULL;
+    bool plain = false;
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_STRING, 0, "category", "NODE",
          "count what is lost to it; also: samples, time (ns), slots", &category},
+        {TD_OPT_FLAG, 0, "plain-names", NULL, "no \"_[i]\" behind inlined functions", &plain},
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
         TD_OPT_COMMON_INPUT(common),
@@ -50,7 +53,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         return exit_code;
     exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
     if (exit_code == TD_EXIT_OK)
-        exit_code = show(&session, category);
+        exit_code = show(&session, category, plain);
     td_session_release(&session);
     return exit_code;
 }
