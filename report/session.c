@@ -34,14 +34,15 @@ void td_common_opts_release(struct td_common_opts *opts)
 
 void td_complain(const char *format, ...)
 {
+    char text[2048], safe[4096];
     va_list args;
 
-    fflush(stdout);
-    fputs("tdreport: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fputc('\n', stderr);
+    td_text_safe(safe, sizeof(safe), text, strlen(text));
+    fflush(stdout);
+    fprintf(stderr, "tdreport: %s\n", safe);
 }
 
 int td_exit_of(enum td_code code)

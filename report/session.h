@@ -116,7 +116,7 @@ void td_session_begin_output(struct td_session *session);
 int td_session_end_output(struct td_session *session);
 void td_session_release(struct td_session *session);
 
-/* The one way to complain: "tdreport: …" on stderr. */
+/* The one way to complain: "tdreport: …" on stderr, one line, escaped. */
 void td_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What an exit code an error of reading amounts to. */
 int td_exit_of(enum td_code code);

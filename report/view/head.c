@@ -281,8 +281,15 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
     const struct td_model *model = measure->model;
     struct td_gap gaps[GAPS_MAX];
     const size_t len = td_coverage_gaps(measure, gaps, GAPS_MAX);
+    const uint64_t cut = td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS);
+    const uint64_t samples = td_model_counter(model, TD_COUNTER_SAMPLES);
+    const char *call_graph = td_model_env(model, TD_ENV_CALL_GRAPH);
     bool first = true;
 
+    if (cut > samples / 4 && call_graph && strcmp(call_graph, "fp") == 0)
+        note(style, &first,
+             "many call stacks end early: code without frame pointers; tdrec --call-graph dwarf "
+             "unwinds them (what functions and lines cost by themselves is not affected)");
     for (size_t i = 0; i < len && gaps[i].share >= GAP_SHARE; i++) {
         const struct td_module *module = td_model_module(model, gaps[i].module);
         char *text = td_xasprintf("%.1f %% in %s: %s", 100 * gaps[i].share,
