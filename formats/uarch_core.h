@@ -26,7 +26,7 @@
     X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")  \
     X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")          \
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")   \
-    X(pipeline, rename_memory, COUNT, 0, 1, "rename passes stores on the stack to their loads") \
+    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes stack data") \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores") \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")            \
     X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                       \
@@ -49,6 +49,8 @@
     X(predict, btb2_ways, COUNT, 1, 31, "")                                                     \
     X(predict, btb2_delay, CYCLES, 0, 20, "of a target from the second level")                  \
     X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")   \
+    X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")     \
+    X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")   \
     X(predict, returns, COUNT, 1, 64, "return stack")                                           \
     X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                            \
     X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                           \

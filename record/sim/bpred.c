@@ -168,9 +168,11 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
         const bool base = bpred->base[(pc ^ pc >> 14) & bpred->base_mask] > BASE_WEAK;
         look_up(bpred, pc, base, &look);
         wrong = look.prediction != taken;
+        bpred->late = !wrong && look.prediction != base;
         learn(bpred, pc, &look, taken);
         push_history(bpred, taken, pc);
     } else {
+        bpred->late = false;
         /* Never seen: no target is known, so it falls through. */
         wrong = *bias == TD_BIAS_NEW ? taken : *bias != way;
         if (*bias == TD_BIAS_NEW) {
@@ -189,6 +191,7 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
 
 void td_bpred_direct(struct td_bpred *bpred, uint64_t pc)
 {
+    bpred->late = false;
     bpred->branches++;
     bpred->path = bpred->path << 2 ^ (pc >> 1);
 }
@@ -217,6 +220,7 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
             provider = i;
     }
     const bool wrong = provider < 0 || entries[provider]->target != target;
+    bpred->late = provider > 0 && !wrong && entries[0]->target != target;
     if (provider >= 0) {
         struct td_indirect_entry *entry = entries[provider];
         if (!wrong && entry->sure < 3)
@@ -250,6 +254,7 @@ bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
 {
     const bool wrong = bpred->returns[bpred->return_top] != target;
 
+    bpred->late = false;
     bpred->branches++;
     bpred->return_top = bpred->return_top == 0 ? bpred->return_count - 1 : bpred->return_top - 1;
     bpred->mispredicts += wrong;

@@ -77,7 +77,8 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
         *t = word->address;
     }
     if ((word->bytes & wanted) == wanted) {
-        if (desc->rename_memory && uop->on_stack)
+        const uint32_t back = sim->stores.serial - word->serial;
+        if (uop->on_stack && back < (uint32_t)desc->rename_memory)
             return later(sim->core.cycle + 1, word->data);
         return later(*t, word->data) + desc->forward;
     }
@@ -153,6 +154,7 @@ static inline void note_store(struct td_sim *sim, uint64_t address, uint32_t siz
     sim->stores.words[index] = (struct td_store_word){.word = address >> 3,
                                                       .data = data,
                                                       .address = known,
+                                                      .serial = sim->stores.serial,
                                                       .bytes = td_store_bytes(address, size)};
     if (UNLIKELY((address & 7) + size > 8))
         note_store(sim, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
@@ -168,6 +170,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const uint32_t key = td_trace_key(uop->insn, true);
     const uint32_t k = stores->next;
 
+    stores->serial++;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
     const int64_t done = later(data, known + 1);

@@ -150,8 +150,14 @@ static void resolve(struct td_sim *sim, uint64_t next)
         mispredict(sim, block);
         if (taken && block->branch != TD_BRANCH_RETURN)
             td_bpred_target(&sim->bpred, block->branch_pc);
-    } else if (taken) {
-        find_target(sim, block);
+    } else {
+        if (sim->bpred.late)
+            td_fetch_delay(&sim->fetch,
+                           block->branch == TD_BRANCH_CONDITIONAL ? sim->desc->override_delay
+                                                                  : sim->desc->indirect_delay,
+                           false);
+        if (taken)
+            find_target(sim, block);
     }
     if (taken)
         td_fetch_taken(&sim->fetch, block->branch_pc, next,

@@ -18,6 +18,7 @@ struct td_store_word {
     uint64_t word;   /* address / 8 */
     int64_t data;    /* cycle in which the bytes are known */
     int64_t address; /* cycle in which the address is known */
+    uint32_t serial; /* the store's number */
     uint8_t bytes;   /* which of the 8 */
 };
 
@@ -30,6 +31,7 @@ struct td_stores {
     int64_t retired[TD_STORE_BUFFER_MAX];
     uint32_t cell[TD_STORE_BUFFER_MAX]; /* whom to blame when it holds up the buffer */
     uint32_t next;                      /* place of the next store */
+    uint32_t serial;                    /* its number */
     int64_t last_commit;
     uint64_t last_line;
     uint8_t waits[TD_ORDER_ENTRIES]; /* the load at this hash waits for older stores */
