@@ -203,7 +203,7 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
 /* CLASS SLOTS LATENCY PORTS [busy CYCLES] [extra PORTS] */
 static int read_op(struct td_op_cost *cost, const struct td_uarch_line *line, struct td_err *err)
 {
-    int64_t slots, latency, busy;
+    int64_t slots = 0, latency = 0, busy = 0;
     int rc;
 
     if (line->word_count < 4 || line->word_count % 2)

@@ -273,7 +273,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     td_profile_sample(recorder->writer, &stored, values);
     recorder->counters[TD_COUNTER_SAMPLES]++;
     if (group->time)
-        recorder->counters[TD_COUNTER_SAMPLED_NS] += values[0];
+        recorder->counters[TD_COUNTER_SAMPLED_NS] += values[0]; /* NOLINT: it was filled */
     count_stack(recorder, &node);
     if (node.jit)
         td_jit_note(recorder->jit, recorder->modules, task->process, &recorder->stack);

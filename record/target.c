@@ -29,7 +29,8 @@ static void __attribute__((noreturn)) run_child(int go_fd, int error_fd, char **
     if (n == 1) {
         execvp(argv[0], argv);
         const int sys_errno = errno;
-        n = write(error_fd, &sys_errno, sizeof(sys_errno));
+        while (write(error_fd, &sys_errno, sizeof(sys_errno)) < 0 && errno == EINTR)
+            continue;
     }
     _exit(127);
 }
@@ -99,7 +100,9 @@ int td_target_start(struct td_target *target, const char *name, struct td_err *e
     int sys_errno = 0;
     ssize_t n = 0;
 
-    n = write(target->go_fd, "", 1);
+    /* A child that is gone is noticed below. */
+    while (write(target->go_fd, "", 1) < 0 && errno == EINTR)
+        continue;
     close_fd(&target->go_fd);
     do {
         n = read(target->error_fd, &sys_errno, sizeof(sys_errno));

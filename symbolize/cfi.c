@@ -217,7 +217,7 @@ static bool read_cie(const struct td_cfi *cfi, const struct entry *entry, struct
 static bool find_cie(struct td_cfi_reader *reader, const struct entry *fde)
 {
     const struct td_cfi *cfi = reader->cfi;
-    struct entry entry;
+    struct entry entry = {0};
     size_t offset;
 
     if (cfi->debug_frame) {
@@ -264,7 +264,7 @@ static bool read_fde(const struct td_cfi *cfi, const struct td_cfi_cie *cie,
 
 int td_cfi_next(struct td_cfi_reader *reader, struct td_cfi_fde *fde, struct td_err *err)
 {
-    struct entry entry;
+    struct entry entry = {0};
     int n;
 
     while ((n = read_entry(reader->cfi, reader->pos, &entry, err)) == 1) {

@@ -50,6 +50,7 @@ static bool eval(struct full *f, const struct td_unwind_full_row *row,
     const struct td_cfi_access access = {access_register, access_memory, f};
 
     f->eval_stop = TD_UNWIND_BAD_RULE;
+    /* A rule with an expression came out of a section. NOLINTNEXTLINE */
     return td_cfi_eval(row->section->data + rule->expr, rule->expr_size, initial, &access, value);
 }
 
