@@ -261,7 +261,8 @@ static void put_costs(struct writer *w)
     uint32_t function = TD_NONE;
     uint32_t file = 0;
 
-    qsort(w->costs, w->cost_count, sizeof(*w->costs), compare_costs);
+    if (w->cost_count > 0)
+        qsort(w->costs, w->cost_count, sizeof(*w->costs), compare_costs);
     for (size_t i = 0; i < w->cost_count; i++) {
         const struct cost *const cost = &w->costs[i];
 

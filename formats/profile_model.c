@@ -507,6 +507,8 @@ static void collect(void *ctx, uint32_t node, uint32_t group, uint64_t samples,
 
 static void write_collected(struct collector *c)
 {
+    if (c->len == 0)
+        return;
     qsort(c->rows, c->len, sizeof(*c->rows), compare_rows);
     const size_t count = sum_equal(c->w, c->rows, c->len);
     for (size_t i = 0; i < count; i++) {
