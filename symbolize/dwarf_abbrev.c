@@ -164,6 +164,8 @@ static struct td_abbrevs *compile(struct td_cur *cur, const struct td_dwarf_unit
 {
     struct builder b = {.abbrevs = td_xcalloc(1, sizeof(*b.abbrevs))};
 
+    b.abbrevs->attrs = td_grow(NULL, &b.attrs_cap, 1, sizeof(*b.abbrevs->attrs));
+    b.abbrevs->steps = td_grow(NULL, &b.steps_cap, 1, sizeof(*b.abbrevs->steps));
     for (;;) {
         const uint64_t code = td_cur_uleb(cur);
 

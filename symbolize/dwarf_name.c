@@ -121,8 +121,10 @@ static void prepend(char *text, size_t size, const char *name)
     if (len + add + 3 > size)
         return;
     memmove(text + add + 2, text, len + 1);
-    memcpy(text, name, add);
-    memcpy(text + add, "::", 2);
+    for (size_t i = 0; i < add; i++)
+        text[i] = name[i];
+    text[add] = ':';
+    text[add + 1] = ':';
 }
 
 /* "outer::box::get": names without a linkage name (gcc gives none to what is local to a file) are
