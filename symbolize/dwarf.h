@@ -116,7 +116,9 @@ struct td_abbrev {
     uint16_t tag;
     bool used; /* false: no such code */
     bool children;
-    uint8_t role; /* enum td_dwarf_role */
+    uint8_t role;      /* enum td_dwarf_role */
+    bool sibling_last; /* the last attribute is DW_AT_sibling, of four bytes, as gcc puts it */
+    bool no_spaces;    /* nothing inside gives names to functions: see struct td_space */
     uint16_t attr_count;
     uint16_t step_count;
     uint32_t attr_first;
@@ -267,6 +269,9 @@ static inline const struct td_abbrev *td_abbrevs_find(const struct td_abbrevs *a
 /* Goes past the attributes of an entry. */
 void td_die_skip(struct td_cur *cur, const struct td_dwarf_unit *unit,
                  const struct td_abbrev *abbrev);
+/* Behind an entry that was skipped: goes past its children too, when the entry says how. */
+bool td_die_skip_children(struct td_cur *cur, const struct td_dwarf_unit *unit,
+                          const struct td_abbrev *abbrev);
 /* Reads the attributes of an entry whose code was just read. */
 void td_die_read(struct td_cur *cur, const struct td_dwarf_unit *unit,
                  const struct td_abbrev *abbrev, struct td_die *die);

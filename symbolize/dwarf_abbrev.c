@@ -40,6 +40,23 @@ static uint8_t role_of(uint64_t tag)
     }
 }
 
+/* Whether an entry may hold classes and namespaces: copies of an abstract function (they have an
+ * origin) and declarations hold none. */
+static bool holds_spaces(uint64_t tag, bool origin, bool declaration)
+{
+    switch (tag) {
+    case DW_TAG_subprogram: return !origin && !declaration;
+    case DW_TAG_lexical_block: return !origin;
+    case DW_TAG_inlined_subroutine:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_array_type:
+    case DW_TAG_subroutine_type:
+    case DW_TAG_call_site:
+    case DW_TAG_GNU_call_site: return false;
+    default: return true;
+    }
+}
+
 /* The step of a form: bytes, or TD_STEP_*. UINT16_MAX for a form that nobody knows. */
 static uint16_t step_of(const struct td_dwarf_unit *unit, uint64_t form)
 {
@@ -121,6 +138,8 @@ static bool read_attrs(struct builder *b, struct td_cur *cur, const struct td_dw
 {
     struct td_abbrevs *abbrevs = b->abbrevs;
 
+    bool origin = false, declaration = false;
+
     abbrev->attr_first = (uint32_t)b->attrs_len;
     abbrev->step_first = (uint32_t)b->steps_len;
     for (size_t i = 0; i < ATTRS_MAX; i++) {
@@ -129,8 +148,10 @@ static bool read_attrs(struct builder *b, struct td_cur *cur, const struct td_dw
         const int64_t constant = form == DW_FORM_implicit_const ? td_cur_sleb(cur) : 0;
         const uint16_t step = step_of(unit, form);
 
-        if (cur->bad || (name == 0 && form == 0))
+        if (cur->bad || (name == 0 && form == 0)) {
+            abbrev->no_spaces = !holds_spaces(abbrev->tag, origin, declaration);
             return !cur->bad;
+        }
         if (step == UINT16_MAX)
             return false;
         abbrevs->attrs =
@@ -138,6 +159,9 @@ static bool read_attrs(struct builder *b, struct td_cur *cur, const struct td_dw
         abbrevs->attrs[b->attrs_len++] = (struct td_abbrev_attr){
             .form = (uint16_t)form, .slot = slot_of(name), .constant = constant};
         abbrev->attr_count++;
+        abbrev->sibling_last = name == DW_AT_sibling && form == DW_FORM_ref4;
+        origin = origin || name == DW_AT_abstract_origin;
+        declaration = declaration || name == DW_AT_declaration;
         add_step(b, abbrev, step);
     }
     return false;

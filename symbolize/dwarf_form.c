@@ -123,6 +123,22 @@ void td_die_skip(struct td_cur *cur, const struct td_dwarf_unit *unit,
     }
 }
 
+bool td_die_skip_children(struct td_cur *cur, const struct td_dwarf_unit *unit,
+                          const struct td_abbrev *abbrev)
+{
+    const uint8_t *start = unit->dwarf->sections.info.data;
+    uint32_t sibling = 0;
+
+    if (!abbrev->sibling_last || cur->bad)
+        return false;
+    memcpy(&sibling, cur->p - 4, 4);
+    const uint64_t target = unit->offset + le32toh(sibling);
+    if (target > unit->end || target <= (uint64_t)(cur->p - start))
+        return false;
+    cur->p = start + target;
+    return true;
+}
+
 void td_die_read(struct td_cur *cur, const struct td_dwarf_unit *unit,
                  const struct td_abbrev *abbrev, struct td_die *die)
 {

@@ -143,7 +143,8 @@ static bool visit(struct walk *w, const struct td_abbrev *abbrev, uint64_t offse
     if (abbrev->role >= TD_DIE_SUBPROGRAM && w->skip_above == UINT32_MAX)
         return visit_code(w, abbrev, offset);
     td_die_skip(&w->cur, w->unit, abbrev);
-    if (!abbrev->children)
+    if (!abbrev->children ||
+        (abbrev->role == TD_DIE_NO_CODE && td_die_skip_children(&w->cur, w->unit, abbrev)))
         return true;
     /* Blocks, namespaces and types are transparent. */
     const struct level inside = w->levels[w->depth];

@@ -79,7 +79,10 @@ static void walk(struct walk *w)
         if (!abbrev)
             return;
         td_die_skip(&w->cur, w->unit, abbrev);
-        if (abbrev->children && !descend(w, abbrev, offset))
+        if (!abbrev->children ||
+            (abbrev->no_spaces && td_die_skip_children(&w->cur, w->unit, abbrev)))
+            continue;
+        if (!descend(w, abbrev, offset))
             return;
     }
 }
