@@ -170,10 +170,10 @@ static struct td_dwarf_unit *adopt(struct td_split *split, const struct td_dwarf
     return NULL;
 }
 
-/* Where the .dwo may be: as the skeleton says, and by its name in the given folders. The result is
- * the caller's to free; NULL past the last. */
+/* Where the .dwo may be: as the skeleton says; and by its name beside the program (a build that was
+ * moved) and in the given folders. The result is the caller's to free; NULL past the last. */
 static char *candidate(const struct td_dwarf_unit *skeleton, const struct td_search *search,
-                       size_t i)
+                       const char *program, size_t i)
 {
     const char *name = skeleton->dwo_name;
     const char *slash = strrchr(name, '/');
@@ -183,16 +183,20 @@ static char *candidate(const struct td_dwarf_unit *skeleton, const struct td_sea
         return name[0] == '/' || !skeleton->comp_dir
                    ? td_xasprintf("%s%s", root, name)
                    : td_xasprintf("%s%s/%s", root, skeleton->comp_dir, name);
+    const char *base = slash ? slash + 1 : name;
+    const char *end = strrchr(program, '/');
+    if (i == 1)
+        return td_xasprintf("%.*s/%s", end ? (int)(end - program) : 1, end ? program : ".", base);
     for (const char *const *dir = search->debug_dirs; dir && *dir; dir++) {
-        if (--i == 0)
-            return td_xasprintf("%s/%s", *dir, slash ? slash + 1 : name);
+        if (i-- == 2)
+            return td_xasprintf("%s/%s", *dir, base);
     }
     return NULL;
 }
 
 struct td_dwarf_unit *td_split_open(struct td_split *split, const struct td_dwarf_unit *skeleton,
                                     struct td_package *package, const struct td_search *search,
-                                    struct td_err *err)
+                                    const char *program, struct td_err *err)
 {
     struct td_dwarf_unit *unit = NULL;
     char *path = NULL;
@@ -205,7 +209,7 @@ struct td_dwarf_unit *td_split_open(struct td_split *split, const struct td_dwar
         unit =
             slice(package, skeleton->dwo_id, &sections) ? adopt(split, skeleton, &sections) : NULL;
     }
-    for (size_t i = 0; !unit && (path = candidate(skeleton, search, i)); i++) {
+    for (size_t i = 0; !unit && (path = candidate(skeleton, search, program, i)); i++) {
         struct td_dwarf_sections sections = {0};
 
         if (access(path, R_OK) == 0 && td_elf_open(&split->dwo, path, NULL) == TD_OK) {

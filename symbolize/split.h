@@ -15,11 +15,11 @@ struct td_package;
 struct td_package *td_package_open(const struct td_object *object, const struct td_search *search);
 void td_package_free(struct td_package *package); /* NULL is allowed */
 
-/* Finds what belongs to the skeleton, by its id. Returns the unit with the entries, opened, which
- * lives in *split; NULL, and the reason in err, when it is not to be had. */
+/* Finds what belongs to the skeleton of `program`, by its id. Returns the unit with the entries,
+ * opened, which lives in *split; NULL, and the reason in err, when it is not to be had. */
 struct td_dwarf_unit *td_split_open(struct td_split *split, const struct td_dwarf_unit *skeleton,
                                     struct td_package *package, const struct td_search *search,
-                                    struct td_err *err);
+                                    const char *program, struct td_err *err);
 void td_split_release(struct td_split *split);
 
 #endif

@@ -233,7 +233,15 @@ for v in "45":
             os.replace(os.path.join(r.folder, "b.dwo"), os.path.join(r.folder, "a.dwo"))
 
         label = f"{compiler} split DWARF {v}"
+        def split_moved(r, split=split):
+            split(r)
+            os.mkdir(os.path.join(r.folder, "moved"))
+            for name in ("a", "a.dwo"):
+                os.rename(os.path.join(r.folder, name), os.path.join(r.folder, "moved", name))
+            r.path = os.path.join(r.folder, "moved/a")
+
         row(f"{label}, .dwo", C_CHAIN)(split)
+        row(f"{label}, .dwo moved with the program", C_CHAIN)(split_moved)
         row(f"{label}, .dwp", C_CHAIN)(split_dwp)
         row(f"{label}, .dwo missing", [("hot", 4)],
             r"split debug information is missing for 1 compilation unit: 'a.dwo' is not there")(
