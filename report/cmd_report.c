@@ -57,9 +57,9 @@ static void print_rest(const struct td_style *style, const struct td_cut *cut, c
     if (cut->dropped == 0)
         return;
     td_style_begin(style, TD_TONE_DIM);
-    fprintf(style->out, "  %s %s more %s, %.1f %% together (tdreport %s)\n",
-            td_style_ellipsis(style), td_format_count(count, sizeof(count), cut->dropped), noun,
-            100 * cut->dropped_share, command);
+    fprintf(style->out, "  %s %s more %.*s, %.1f %% together (tdreport %s)\n",
+            td_style_ellipsis(style), td_format_count(count, sizeof(count), cut->dropped),
+            (int)strlen(noun) - (cut->dropped == 1), noun, 100 * cut->dropped_share, command);
     td_style_end(style, TD_TONE_DIM);
 }
 

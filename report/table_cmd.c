@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the commands that print one table have in common. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -33,8 +34,9 @@ static void print_table(const struct td_session *session, const struct td_table_
     td_table_print(&table, style);
     if (cut.dropped > 0) {
         td_style_begin(style, TD_TONE_DIM);
-        fprintf(style->out, "%s %s more %s, %.1f %% together", td_style_ellipsis(style),
-                td_format_count(count, sizeof(count), cut.dropped), table_cmd->noun,
+        fprintf(style->out, "%s %s more %.*s, %.1f %% together", td_style_ellipsis(style),
+                td_format_count(count, sizeof(count), cut.dropped),
+                (int)strlen(table_cmd->noun) - (cut.dropped == 1), table_cmd->noun,
                 100 * cut.dropped_share);
         if (by_limit)
             fprintf(style->out, " (--percent-limit 0 shows all)");

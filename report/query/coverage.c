@@ -7,9 +7,22 @@
 #include "formats/frames.h"
 #include "report/query/stats.h"
 
-/* The primary metric's parts without a name and without a line. */
-static void count_unknown(const struct td_measure *measure, uint64_t *no_name, uint64_t *no_line)
+struct unknown {
+    uint64_t no_name, no_line, unverified;
+};
+
+static bool is_unverified(const struct td_model *model, const struct td_frame *frame)
 {
+    if (frame->function == TD_NONE || frame->module == TD_NONE)
+        return false;
+    const struct td_module *module = td_model_module(model, frame->module);
+    return module->kind == TD_MODULE_FILE && module->build_id.size == 0;
+}
+
+/* The primary metric's parts of which something is not known. */
+static struct unknown count_unknown(const struct td_measure *measure)
+{
+    struct unknown u = {0};
     const uint64_t *values = measure->values[td_measure_primary(measure)];
 
     for (size_t i = 0; i < measure->row_count; i++) {
@@ -18,10 +31,13 @@ static void count_unknown(const struct td_measure *measure, uint64_t *no_name, u
             td_frame_leaf(measure->model, td_model_node(measure->model, node)->location, false);
 
         if (frame.function == TD_NONE)
-            *no_name += values[i];
+            u.no_name += values[i];
         if (frame.line == 0)
-            *no_line += values[i];
+            u.no_line += values[i];
+        if (is_unverified(measure->model, &frame))
+            u.unverified += values[i];
     }
+    return u;
 }
 
 struct td_coverage td_coverage_of(const struct td_measure *measure)
@@ -36,13 +52,13 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
                             .lost = td_model_counter(model, TD_COUNTER_LOST),
                             .throttled = td_model_counter(model, TD_COUNTER_THROTTLED),
                             .complete = td_model_complete(model)};
-    uint64_t no_name = 0, no_line = 0;
+    const struct unknown unknown = count_unknown(measure);
 
     if (c.samples == 0)
         c.samples = measure->totals[TD_METRIC_SAMPLES];
-    count_unknown(measure, &no_name, &no_line);
-    c.unresolved_share = td_ratio(no_name, total);
-    c.no_line_share = td_ratio(no_line, total);
+    c.unresolved_share = td_ratio(unknown.no_name, total);
+    c.no_line_share = td_ratio(unknown.no_line, total);
+    c.unverified_share = td_ratio(unknown.unverified, total);
     c.truncated_stacks_share =
         td_ratio(td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS), c.samples);
     if (counted > sampled && sampled > 0)

@@ -15,6 +15,7 @@ struct td_coverage {
     uint64_t throttled;
     double unresolved_share;       /* of the primary metric: innermost frame without a name */
     double no_line_share;          /* ...without a source line, unresolved included */
+    double unverified_share;       /* ...named by a file that cannot be checked: no build-id */
     double truncated_stacks_share; /* of samples */
     double unsampled_share;        /* of CPU time: counted by the kernel, but not sampled */
     double duration_s;             /* 0 when not known */

@@ -74,6 +74,8 @@ static const char *value_heading(const struct td_style *style, const struct td_t
     (void)style;
     if (column->metric == TD_METRIC_TIME_NS)
         return "seconds";
+    if (column->metric == TD_METRIC_EVENT) /* its name, which may be long, is in the head */
+        return "count";
     return td_metric_heading(table->rows->measure, column->metric);
 }
 

@@ -170,8 +170,11 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
         print_rate(text.out, model);
     }
     if (c->duration_s > 0)
-        fprintf(text.out, c->duration_s < 10 ? "%s%.2f s" : "%s%.1f s", comma(&text),
-                c->duration_s);
+        fprintf(text.out,
+                c->duration_s < 0.1  ? "%s%.4f s"
+                : c->duration_s < 10 ? "%s%.2f s"
+                                     : "%s%.1f s",
+                comma(&text), c->duration_s);
     if (instructions > 0) {
         fprintf(text.out, "%s%s instructions", comma(&text),
                 td_format_count(count, sizeof(count), instructions));
@@ -217,9 +220,11 @@ static void print_filter(const struct td_head *head, const struct td_style *styl
     struct text text;
 
     text_begin(&text);
-    if (head->filter)
+    if (head->filter && head->kept_share < 1)
         fprintf(text.out, "only %s: %.1f %% of the profile; shares are of that", head->filter,
                 100 * head->kept_share);
+    else if (head->filter)
+        fprintf(text.out, "only %s; shares are of that", head->filter);
     subject_end(style, "filter", &text);
 }
 
@@ -290,6 +295,14 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
         note(style, &first,
              "many call stacks end early: code without frame pointers; tdrec --call-graph dwarf "
              "unwinds them (what functions and lines cost by themselves is not affected)");
+    const double unverified = td_coverage_of(measure).unverified_share;
+    if (unverified >= GAP_SHARE) {
+        char *text = td_xasprintf("%.1f %% in files that were recorded without a build-id: their "
+                                  "names are of the files that stand there now",
+                                  100 * unverified);
+        note(style, &first, text);
+        free(text);
+    }
     for (size_t i = 0; i < len && gaps[i].share >= GAP_SHARE; i++) {
         const struct td_module *module = td_model_module(model, gaps[i].module);
         char *text = td_xasprintf("%.1f %% in %s: %s", 100 * gaps[i].share,

@@ -74,6 +74,7 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
     td_json_u64(json, "throttled", coverage->throttled);
     td_json_double(json, "unresolved_share", coverage->unresolved_share, DIGITS);
     td_json_double(json, "no_line_share", coverage->no_line_share, DIGITS);
+    td_json_double(json, "unverified_share", coverage->unverified_share, DIGITS);
     td_json_double(json, "truncated_stacks_share", coverage->truncated_stacks_share, DIGITS);
     td_json_double(json, "unsampled_share", coverage->unsampled_share, DIGITS);
     td_json_bool(json, "complete", coverage->complete);

@@ -240,6 +240,7 @@ static void test_coverage(void **state)
     assert_true(fabs(c.no_line_share - 0.25) < 1e-12);
     assert_true(fabs(c.truncated_stacks_share - 0.05) < 1e-12);
     assert_true(fabs(c.unsampled_share - 0.5) < 1e-12);
+    assert_true(fabs(c.unverified_share - 0.90) < 1e-12); /* no module here has a build-id */
     assert_true(c.complete);
     td_measure_free(m);
     td_model_free(p.model);
