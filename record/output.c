@@ -123,7 +123,7 @@ int td_output_open(struct td_output *output, const char *path, struct td_err *er
     if (rc < 0)
         return rc;
     const int fd = open_temporary(path, &temporary, err);
-    if (fd < 0)
+    if (fd < 0 || !temporary)
         return fd;
     rc = put_in_place(temporary, path, err);
     if (rc < 0) {

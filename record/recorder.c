@@ -240,6 +240,7 @@ static void fill_values(const struct td_plan_group *group, const struct group *d
                         const struct td_rec_sample *sample,
                         const uint64_t deltas[TD_PLAN_EVENTS_MAX], uint64_t values[TD_COLUMNS_MAX])
 {
+    values[0] = 0;
     for (size_t i = 0; i < group->column_count; i++)
         values[i] = column_value(&group->columns[i], described, sample, deltas);
 }
