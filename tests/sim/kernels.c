@@ -106,6 +106,7 @@ KERNEL void forward(int count)
 
     for (int i = 0; i < count; i++)
         place += (uint64_t)i;
+    sink = place;
 }
 
 /* 1 MB of code in a line: 262144 instructions of 4 bytes. */
