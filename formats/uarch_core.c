@@ -21,7 +21,7 @@ static const struct field fields[] = {
 #define X(field_section, field_key, field_unit, field_min, field_max, meaning) \
     {.section = #field_section,                                                \
      .key = #field_key,                                                        \
-     .unit = (field_unit),                                                       \
+     .unit = (field_unit),                                                     \
      .min = (field_min),                                                       \
      .max = (field_max),                                                       \
      .place = offsetof(struct td_core_desc, field_key)},
