@@ -191,8 +191,11 @@ static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t cou
         r->package = td_package_open(&r->object, &r->request->search);
         r->package_tried = true;
     }
-    struct td_dwarf_unit *full = td_split_open(&split, unit, r->package, &r->request->search,
-                                               td_elf_path(r->object.elf), &err);
+    /* Bytes in memory have no files beside them. */
+    struct td_dwarf_unit *full = r->request->bytes.data
+                                     ? NULL
+                                     : td_split_open(&split, unit, r->package, &r->request->search,
+                                                     td_elf_path(r->object.elf), &err);
     if (!full) {
         if (r->dwo_missing++ == 0)
             snprintf(r->dwo_why, sizeof(r->dwo_why), "%s", err.text);

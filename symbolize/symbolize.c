@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "symbolize/buildid.h"
 #include "symbolize/cache.h"
 #include "symbolize/worker.h"
 
@@ -290,6 +291,31 @@ static bool is_real_path(const char *path)
            strncmp(path, "/anon_hugepage", 14) != 0;
 }
 
+/* Kept answers belong to the recorded build whatever the file is now; that it changed is said all
+ * the same, for sources and disassembly will not fit. */
+static void note_change(struct resolve *r, struct module_work *w, const struct td_module *module)
+{
+    const char *root = r->symbolizer->opts.sysroot;
+    char *path = td_xasprintf("%s%s", root ? root : "", td_model_string(r->model, module->path));
+    char recorded[2 * TD_BUILD_ID_MAX + 1], now[2 * TD_BUILD_ID_MAX + 1], text[512];
+    struct td_build_id found = {0};
+    const int rc = td_build_id_from_file(path, &found, NULL);
+
+    free(path);
+    if (rc == TD_OK && td_build_id_equal(&found, &module->build_id))
+        return;
+    td_build_id_text(&module->build_id, recorded, sizeof(recorded));
+    td_build_id_text(&found, now, sizeof(now));
+    if (rc == TD_ENOENT)
+        snprintf(text, sizeof(text), "the file is gone; names are those kept from before");
+    else
+        snprintf(text, sizeof(text),
+                 "the file changed since recording (build-id %s recorded, %s found); names are "
+                 "those kept from before",
+                 recorded, rc == TD_OK ? now : "none");
+    w->reason = td_model_intern_z(r->model, text);
+}
+
 static void prepare_file(struct resolve *r, struct module_work *w, const struct td_module *module)
 {
     struct td_answers_view view;
@@ -300,6 +326,8 @@ static void prepare_file(struct resolve *r, struct module_work *w, const struct 
                    : NULL;
     if (w->cache && td_cache_answers(w->cache, &view)) {
         w->missing_count = apply(r, w, &view, w->missing);
+        if (w->missing_count == 0)
+            note_change(r, w, module);
     } else {
         for (size_t i = 0; i < w->count; i++) {
             if (i == 0 || w->wants[i].offset != w->wants[i - 1].offset)
