@@ -319,6 +319,8 @@ void td_perf_totals(struct td_perf_session *session)
     counters[TD_COUNTER_ENDED_NS] = session->last_ns;
     for (int i = 0; i < TD_COUNTER_COUNT; i++)
         td_model_set_counter(session->model, (enum td_counter)i, counters[i]);
+    warn(session, counters[TD_COUNTER_LOST_RECORDS],
+         "records, samples for the most part, were lost because perf did not read them in time");
     warn(session, session->guest_samples, "samples are of virtual machines, without their modules");
     warn(session, session->raw_stacks,
          "samples hold copies of user stacks (--call-graph dwarf) that could not be unwound: their "

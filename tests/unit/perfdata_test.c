@@ -441,6 +441,7 @@ static void test_made_files(void **state)
         check_made_sample(model, 1, "/second", 150);
         assert_int_equal(td_model_counter(model, TD_COUNTER_LOST), 6);
         assert_int_equal(td_model_counter(model, TD_COUNTER_LOST_RECORDS), 5);
+        assert_non_null(strstr(td_model_env(model, TD_ENV_WARNING), "5 records"));
         assert_int_equal(td_model_counter(model, TD_COUNTER_THROTTLED), 1);
         assert_int_equal(td_model_counter(model, TD_COUNTER_STARTED_NS), 20);
         assert_int_equal(td_model_counter(model, TD_COUNTER_ENDED_NS), 40);
