@@ -86,15 +86,18 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_SOURCE_REASON, plan->source_reason);
     put(writer, TD_ENV_CORE, plan->core);
     put_machine(writer, caps);
-    put(writer, TD_ENV_CALL_GRAPH, td_call_graph_name(request->call_graph));
+    /* A model sees every call and return. */
+    const bool modelled = plan->group_count == 0;
+    put(writer, TD_ENV_CALL_GRAPH, modelled ? "exact" : td_call_graph_name(request->call_graph));
     if (plan->frequency_hz)
         put_number(writer, TD_ENV_FREQUENCY, plan->frequency_hz);
     if (request->period)
         put_number(writer, TD_ENV_PERIOD, request->period);
     put(writer, TD_ENV_SCOPE, td_scope_name(plan->scope));
     put_target(writer, request);
-    put(writer, TD_ENV_METHOD,
-        plan->method == TD_METHOD_CPU ? "per-cpu events" : "per-task events");
+    if (!modelled)
+        put(writer, TD_ENV_METHOD,
+            plan->method == TD_METHOD_CPU ? "per-cpu events" : "per-task events");
     put(writer, TD_ENV_PRIVILEGE, plan->privilege);
     put(writer, TD_ENV_RANK, td_output_rank());
     for (size_t i = 0; i < plan->left_out_count; i++) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tdrec: records a profile of a command, of what runs already, or of the whole machine. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "record/caps.h"
 #include "record/doctor.h"
+#include "record/modelled.h"
 #include "record/plan.h"
 #include "record/plan_print.h"
 #include "record/request.h"
@@ -69,7 +71,8 @@ static int run(const struct td_request *request)
     } else {
         if (!request->quiet)
             announce(&plan);
-        status = td_session_run(request, &caps, &plan);
+        status = strcmp(plan.source, "sim") == 0 ? td_modelled_run(request, &caps, &plan)
+                                                 : td_session_run(request, &caps, &plan);
     }
 out:
     td_plan_release(&plan);

@@ -106,4 +106,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
 int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err);
 
+int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                struct td_err *err);
+
 #endif

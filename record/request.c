@@ -58,6 +58,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->events),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
               &request->source),
+        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models (golden-cove)",
+              &request->sim_core),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),

@@ -62,7 +62,8 @@ static inline bool td_call_graph_copies(enum td_call_graph call_graph)
 struct td_request {
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
     const char *output;
-    const char *source; /* a name of record/source.h's table, or "auto" */
+    const char *source;   /* a name of record/source.h's table, or "auto" */
+    const char *sim_core; /* the modelled core; NULL: the default */
     enum td_scope scope;
     enum td_method method;
     enum td_call_graph call_graph;

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A QEMU user-mode plugin that feeds the modelled core. The program's blocks and addresses go to a
- * buffer a thread, and from there to that thread's model. Arguments: core=NAME out=FILE
- * mode=exact|warm|count. At the program's end FILE gets totals and tallies as lines of text.
+ * buffer a thread, and from there to that thread's model. Arguments: core=NAME
+ * mode=exact|warm|count, spool=FOLDER: each process image writes its profile there; out=FILE: at
+ * the end, lines of text.
  */
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "formats/uarch_core.h"
 #include "record/sim/qemu_api.h"
+#include "record/sim/qemu_exec.h"
+#include "record/sim/qemu_piece.h"
 #include "record/sim/sim.h"
 
 TD_QEMU_EXPORT int qemu_plugin_version = TD_QEMU_VERSION;
@@ -26,7 +37,10 @@ enum {
 };
 
 struct thread {
+    pthread_mutex_t lock; /* held while the model runs or is read */
     uint32_t used;
+    uint32_t tid;
+    char name[16];
     struct td_sim *sim;
     uint64_t words[BATCH_WORDS + BATCH_SLACK];
 };
@@ -39,15 +53,124 @@ struct plugin {
     enum td_sim_mode mode;
     const char *out;
     struct thread *threads[THREADS_MAX]; /* by vcpu index */
+
+    /* Pieces (qemu_piece.h); spool NULL: none are wanted. */
+    const char *spool;
+    pthread_mutex_t piece_lock;
+    char *piece_path; /* of this process image; NULL before the first */
+    char *process;    /* the program's name */
+    uint64_t start_ns, next_piece_ns;
+    struct td_piece_maps maps; /* under `lock` */
+    struct td_launch exec;
 };
+
+#define NS_PER_S UINT64_C(1000000000)
+/* A process that is killed loses at most this much, or this share of a long writing's time. */
+#define PIECE_EVERY_NS NS_PER_S
+#define PIECE_SHARE    20
 
 /* QEMU's callbacks carry no context of ours. */
 static struct plugin *self;
 
-static void flush(struct thread *thread)
+static uint64_t now_ns(void)
 {
+    struct timespec ts = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static void run_batch(struct thread *thread)
+{
+    pthread_mutex_lock(&thread->lock);
     td_sim_run(thread->sim, thread->words, thread->used, self->mode);
     thread->used = 0;
+    pthread_mutex_unlock(&thread->lock);
+}
+
+/* A name that no earlier image of this process has: exec keeps the pid. */
+static char *reserve_piece(void)
+{
+    for (unsigned i = 0;; i++) {
+        char *path = td_xasprintf("%s/%d.%u.td", self->spool, (int)getpid(), i);
+        const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+
+        if (fd >= 0)
+            close(fd);
+        if (fd >= 0 || i > 10000)
+            return path;
+        free(path);
+    }
+}
+
+/* Writes what all threads have done up to their last batches. */
+static void write_piece(void)
+{
+    struct td_piece_thread *threads = NULL;
+    size_t count = 0, cap = 0;
+
+    pthread_mutex_lock(&self->piece_lock);
+    if (!self->piece_path)
+        self->piece_path = reserve_piece();
+    pthread_mutex_lock(&self->lock);
+    td_piece_maps_update(&self->maps);
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        struct thread *thread = self->threads[i];
+
+        if (!thread)
+            continue;
+        pthread_mutex_lock(&thread->lock);
+        threads = td_grow(threads, &cap, count + 1, sizeof(*threads));
+        threads[count] = (struct td_piece_thread){.tid = thread->tid, .sim = thread->sim};
+        memcpy(threads[count++].name, thread->name, sizeof(thread->name));
+    }
+    const struct td_piece piece = {
+        .pid = (uint32_t)getpid(),
+        .process = self->process,
+        .start_ns = self->start_ns,
+        .maps = &self->maps,
+        .threads = threads,
+        .thread_count = count,
+    };
+    /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
+    td_piece_write(self->piece_path, &piece, NULL);
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (self->threads[i])
+            pthread_mutex_unlock(&self->threads[i]->lock);
+    }
+    pthread_mutex_unlock(&self->lock);
+    pthread_mutex_unlock(&self->piece_lock);
+    free(threads);
+}
+
+static void write_piece_in_time(void)
+{
+    const uint64_t before = now_ns();
+
+    if (!self->spool || before < __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&self->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
+    write_piece();
+    const uint64_t after = now_ns();
+    const uint64_t pause = (after - before) * PIECE_SHARE;
+    __atomic_store_n(&self->next_piece_ns,
+                     after + (pause > PIECE_EVERY_NS ? pause : PIECE_EVERY_NS), __ATOMIC_RELAXED);
+}
+
+/* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
+static void learn_names(struct thread *thread)
+{
+    thread->tid = (uint32_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, thread->name);
+    if (strncmp(thread->name, "qemu-", 5) == 0 && self->process)
+        snprintf(thread->name, sizeof(thread->name), "%s", self->process);
+}
+
+static void flush(struct thread *thread)
+{
+    learn_names(thread);
+    run_batch(thread);
+    write_piece_in_time();
 }
 
 static void on_block(unsigned int vcpu, void *userdata)
@@ -70,14 +193,73 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
                         qemu_plugin_mem_size_shift(info), vaddr);
 }
 
+static struct thread *new_thread(void)
+{
+    struct thread *thread = td_xcalloc(1, sizeof(*thread));
+
+    pthread_mutex_init(&thread->lock, NULL);
+    thread->sim = td_sim_new(self->blocks, self->llc);
+    return thread;
+}
+
+/* A forked child has the threads' memory but only one thread, and none of its parent's work. The
+ * parent's models are left as they are: they may have been at work in the moment of the fork. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_mutex_init(&self->piece_lock, NULL);
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (self->threads[i])
+            self->threads[i] = new_thread();
+    }
+    self->piece_path = NULL;
+    self->start_ns = now_ns();
+    self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
+}
+
+/* What ended without a piece would not be in the profile. */
+static void finish_image(void)
+{
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (self->threads[i])
+            run_batch(self->threads[i]);
+    }
+    if (self->spool)
+        write_piece();
+}
+
+static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
+                       uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
+                       uint64_t a8)
+{
+    const uint64_t arguments[5] = {a1, a2, a3, a4, a5};
+
+    (void)id;
+    (void)a6;
+    (void)a7;
+    (void)a8;
+    if (!td_exec_can_follow(number, arguments))
+        return;
+    learn_names(self->threads[vcpu]);
+    finish_image();
+    td_exec_follow(&self->exec, number, arguments);
+}
+
+/* QEMU ends a process that a signal kills with kill() on itself, and calls no plugin. It finds this
+ * one because the plugin is preloaded too. */
+TD_QEMU_EXPORT int kill(pid_t pid, int number)
+{
+    if (self && self->spool && pid == getpid())
+        finish_image();
+    return (int)syscall(SYS_kill, pid, number);
+}
+
 static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 {
     (void)id;
     pthread_mutex_lock(&self->lock);
     if (vcpu < THREADS_MAX && !self->threads[vcpu]) {
-        struct thread *thread = td_xcalloc(1, sizeof(*thread));
-        thread->sim = td_sim_new(self->blocks, self->llc);
-        self->threads[vcpu] = thread;
+        self->threads[vcpu] = new_thread();
     }
     pthread_mutex_unlock(&self->lock);
 }
@@ -154,6 +336,7 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
 {
     (void)id;
     (void)userdata;
+    finish_image();
     FILE *file = self->out ? fopen(self->out, "w") : NULL;
 
     if (!file)
@@ -163,11 +346,39 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
         struct thread *thread = self->threads[i];
         if (!thread)
             continue;
-        flush(thread);
         const struct output output = {.file = file, .thread = i};
         write_thread(&output, thread->sim);
     }
     fclose(file);
+}
+
+/* The emulator's own words, to execute it again, and the program's name: "... -cpu C -plugin P -0
+ * NAME PROGRAM ...". */
+static void learn_command_line(void)
+{
+    struct td_buf text = {0};
+    const char *words[16] = {NULL};
+    size_t count = 0;
+
+    if (td_file_read("/proc/self/cmdline", 1 << 24, &text, NULL) != TD_OK)
+        return;
+    td_buf_u8(&text, 0);
+    for (size_t at = 0; at + 1 < text.len && count < TD_ARRAY_SIZE(words);
+         at += strlen((const char *)text.data + at) + 1)
+        words[count++] = (const char *)text.data + at;
+    self->exec.qemu = realpath("/proc/self/exe", NULL);
+    for (size_t i = 1; i + 2 < count && !self->process; i++) {
+        if (strcmp(words[i], "-cpu") == 0)
+            self->exec.cpu = td_xstrdup(words[++i]);
+        else if (strcmp(words[i], "-plugin") == 0)
+            self->exec.plugin = td_xstrdup(words[++i]);
+        else if (strcmp(words[i], "-0") == 0) {
+            const char *slash = strrchr(words[i + 2], '/');
+
+            self->process = td_xstrndup(slash ? slash + 1 : words[i + 2], 15);
+        }
+    }
+    td_buf_release(&text);
 }
 
 static int parse_arguments(struct plugin *plugin, int argc, char **argv)
@@ -180,6 +391,8 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
             core = argv[i] + 5;
         else if (strncmp(argv[i], "out=", 4) == 0)
             plugin->out = td_xstrdup(argv[i] + 4);
+        else if (strncmp(argv[i], "spool=", 6) == 0)
+            plugin->spool = td_xstrdup(argv[i] + 6);
         else if (strcmp(argv[i], "mode=warm") == 0)
             plugin->mode = TD_SIM_WARM;
         else if (strcmp(argv[i], "mode=count") == 0)
@@ -205,6 +418,14 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         return -1;
     self->blocks = td_blocks_new(&self->desc);
     self->llc = td_llc_new(&self->desc);
+    pthread_mutex_init(&self->piece_lock, NULL);
+    self->start_ns = now_ns();
+    self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
+    if (self->spool) {
+        learn_command_line();
+        pthread_atfork(NULL, NULL, after_fork_in_child);
+        qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+    }
     qemu_plugin_register_vcpu_init_cb(id, on_thread);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_atexit_cb(id, on_exit_of_program, NULL);

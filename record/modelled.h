@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The `sim` source: the command runs under qemu-user with the modelled core as its plugin. Every
+ * process image writes a piece; at the end they are put together.
+ */
+#ifndef TD_RECORD_MODELLED_H
+#define TD_RECORD_MODELLED_H
+
+#include "base/err.h"
+#include "record/caps.h"
+#include "record/plan.h"
+#include "record/request.h"
+
+/* The emulator and the plugin, newly allocated. TD_ENOENT with the package to install, or where
+ * the plugin was looked for. */
+int td_modelled_find(char **qemu, char **plugin, struct td_err *err);
+
+/* As td_session_run, for a plan of the `sim` source. */
+int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
+                    const struct td_plan *plan);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of the `sim` source: no events, only the core that is modelled. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/uarch_core.h"
+#include "record/plan.h"
+
+#define DEFAULT_CORE "golden-cove"
+
+int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                struct td_err *err)
+{
+    const char *core = request->sim_core ? request->sim_core : DEFAULT_CORE;
+    struct td_core_desc desc = {.mhz = 0};
+
+    if (plan->scope != TD_SCOPE_COMMAND)
+        return td_fail(
+            err, TD_EUSAGE,
+            "--source sim runs a command: tdrec --source sim -- ./app (what runs already "
+            "is recorded with --source clock)");
+    if (request->events.len)
+        return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
+                       request->events.items[0]);
+    if (strcmp(caps->machine, "x86_64") != 0)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "--source sim models x86-64 programs; this machine is %s", caps->machine);
+    const int rc = td_core_desc_builtin(&desc, core, err);
+    if (rc < 0)
+        return rc;
+    plan->method = TD_METHOD_TASK;
+    plan->follow = false;
+    snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
+    return TD_OK;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program under the emulator: its words and its environment. For tdrec, which starts the first,
+ * and for the plugin, which follows what that executes.
+ *
+ * The plugin is preloaded too, so that it sees the emulator end; the program must not notice, so
+ * the emulator takes LD_PRELOAD out of the program's environment, or gives it the program's own.
+ */
+#ifndef TD_RECORD_SIM_LAUNCH_H
+#define TD_RECORD_SIM_LAUNCH_H
+
+struct td_launch {
+    const char *qemu;   /* path of the emulator */
+    const char *cpu;    /* the value of its -cpu option */
+    const char *plugin; /* the value of its -plugin option: a path, then ",name=value"s */
+};
+
+/* The ELF file that executing `path` would run, through "#!" lines, newly allocated. NULL when it
+ * is no file that the emulator can run: missing, not executable, of another architecture, or with
+ * privileges of its own (setuid), which an emulator could not give it. */
+char *td_launch_resolve(const char *path);
+
+/* The emulator's argv for `path` with these arguments (argv[0] included) and environment; NULL when
+ * td_launch_resolve gives NULL. Free with td_launch_free. */
+char **td_launch_argv(const struct td_launch *launch, const char *path, char *const *argv,
+                      char *const *envp);
+/* The emulator's environment. Free with td_launch_free. */
+char **td_launch_env(const struct td_launch *launch, char *const *envp);
+void td_launch_free(char **strings); /* NULL is allowed */
+
+#endif

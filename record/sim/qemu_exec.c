@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/qemu_exec.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/bytes.h"
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+enum {
+    GUEST_EXECVE = 59,
+    GUEST_EXECVEAT = 322,
+};
+
+/* Guest addresses are ours (guest_base is 0), but may be bad: the kernel copies and says so. */
+static bool copy_in(void *to, uint64_t from, size_t size)
+{
+    const struct iovec local = {.iov_base = to, .iov_len = size};
+    const struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* A terminated string of at most `limit` bytes, newly allocated; NULL when it cannot be read. */
+static char *copy_string(uint64_t from, size_t limit)
+{
+    struct td_buf text = {0};
+    char piece[64];
+
+    while (text.len < limit) {
+        /* Not over the end of a page, behind which there may be nothing. */
+        const size_t room = 4096 - (size_t)(from & 4095);
+        const size_t size = room < sizeof(piece) ? room : sizeof(piece);
+
+        if (!copy_in(piece, from, size))
+            break;
+        const size_t len = strnlen(piece, size);
+        td_buf_bytes(&text, piece, len);
+        if (len < size) {
+            td_buf_u8(&text, 0);
+            return (char *)text.data;
+        }
+        from += size;
+    }
+    td_buf_release(&text);
+    return NULL;
+}
+
+/* A NULL-terminated array of strings, newly allocated; NULL when it cannot be read. */
+static char **copy_strings(uint64_t from)
+{
+    char **strings = td_xcalloc(8, sizeof(*strings));
+    size_t len = 0, cap = 8;
+    uint64_t at = 0;
+
+    for (; from; from += sizeof(at)) {
+        if (!copy_in(&at, from, sizeof(at)))
+            break;
+        strings = td_grow(strings, &cap, len + 2, sizeof(*strings));
+        strings[len] = at ? copy_string(at, 32 * 4096) : NULL; /* MAX_ARG_STRLEN */
+        if (!at)
+            return strings;
+        if (!strings[len])
+            break;
+        strings[++len] = NULL;
+    }
+    if (from == 0)
+        return strings;
+    td_launch_free(strings);
+    return NULL;
+}
+
+struct call {
+    char *path;
+    uint64_t argv, envp;
+};
+
+/* The path of the call's program, newly allocated; NULL when the call is none of ours. */
+static bool read_call(struct call *ret, int64_t number, const uint64_t a[5])
+{
+    char *path = NULL;
+
+    if (number == GUEST_EXECVE) {
+        *ret = (struct call){.path = copy_string(a[0], PATH_MAX), .argv = a[1], .envp = a[2]};
+        return ret->path != NULL;
+    }
+    if (number != GUEST_EXECVEAT)
+        return false;
+    path = copy_string(a[1], PATH_MAX);
+    if (!path)
+        return false;
+    if (path[0] != '/' && (int)a[0] != AT_FDCWD) {
+        char *whole = path[0] ? td_xasprintf("/proc/self/fd/%d/%s", (int)a[0], path)
+                              : td_xasprintf("/proc/self/fd/%d", (int)a[0]);
+        free(path);
+        path = whole;
+    }
+    *ret = (struct call){.path = path, .argv = a[2], .envp = a[3]};
+    return true;
+}
+
+bool td_exec_can_follow(int64_t number, const uint64_t arguments[5])
+{
+    struct call call = {0};
+
+    if (!read_call(&call, number, arguments))
+        return false;
+    char *elf = td_launch_resolve(call.path);
+    const bool can = elf != NULL;
+    free(call.path);
+    free(elf);
+    return can;
+}
+
+void td_exec_follow(const struct td_launch *launch, int64_t number, const uint64_t arguments[5])
+{
+    struct call call = {0};
+
+    if (!read_call(&call, number, arguments))
+        return;
+    char **argv = copy_strings(call.argv);
+    char **envp = copy_strings(call.envp);
+    if (argv && envp) {
+        char **full = td_launch_argv(launch, call.path, argv, envp);
+        char **env = td_launch_env(launch, envp);
+
+        if (full)
+            execve(launch->qemu, full, env);
+        td_launch_free(full);
+        td_launch_free(env);
+    }
+    td_launch_free(argv);
+    td_launch_free(envp);
+    free(call.path);
+}

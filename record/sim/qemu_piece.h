@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one process image did, as a profile of its own: a piece. tdrec puts the pieces of a command
+ * together. A piece is written again and again while the process runs, each time whole and put in
+ * place by rename, so that a process that is killed leaves its last one.
+ */
+#ifndef TD_RECORD_SIM_QEMU_PIECE_H
+#define TD_RECORD_SIM_QEMU_PIECE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/range.h"
+#include "formats/uarch_core.h"
+#include "record/sim/sim.h"
+
+/* Files that are or were mapped, by guest address; what was unmapped stays until it is covered. */
+struct td_piece_maps {
+    struct td_range_set ranges; /* value: an index of paths */
+    char **paths;
+    size_t path_count, path_cap;
+};
+
+/* Reads /proc/self/maps again. */
+void td_piece_maps_update(struct td_piece_maps *maps);
+
+struct td_piece_thread {
+    uint32_t tid;
+    char name[16]; /* comm */
+    const struct td_sim *sim;
+};
+
+struct td_piece {
+    uint32_t pid;
+    const char *process; /* comm of the main thread */
+    uint64_t start_ns;
+    const struct td_piece_maps *maps;
+    const struct td_piece_thread *threads;
+    size_t thread_count;
+};
+
+/* Replaces the file. */
+int td_piece_write(const char *path, const struct td_piece *piece, struct td_err *err);
+
+#endif
