@@ -54,14 +54,16 @@ static char *read_block(const char *name)
 /* Pairs of hex digits up to the end of the text or to what is none. Returns where it stopped. */
 static const char *read_hex(const char *s, struct td_buf *buf)
 {
-    unsigned byte = 0;
-    int used = 0;
+    for (;; s += 2) {
+        const char *digits = s + strspn(s, " \n");
+        char pair[3] = {0};
 
-    while (sscanf(s, " %2x%n", &byte, &used) == 1) {
-        td_buf_u8(buf, (uint8_t)byte);
-        s += used;
+        if (strspn(digits, "0123456789abcdef") < 2)
+            return s;
+        memcpy(pair, digits, 2);
+        td_buf_u8(buf, (uint8_t)strtoul(pair, NULL, 16));
+        s = digits;
     }
-    return s;
 }
 
 static size_t read_numbers(const char *s, const char *end, uint64_t *numbers, size_t most)
