@@ -30,6 +30,8 @@ _Static_assert(sizeof(struct td_unwind_rule) == 16, "a rule is its own 128-bit k
 enum { RULE_NONE = 0, RULE_ODD = 1 };
 static const struct td_unwind_rule no_rule = {.cfa_kind = TD_UNWIND_NONE};
 static const struct td_unwind_rule odd_rule = {.cfa_kind = TD_UNWIND_ODD};
+static const struct td_unwind_rule entry_rule = {.cfa_kind = TD_UNWIND_REG,
+                                                 .ra_where = TD_UNWIND_UNDEFINED};
 /* Where a process begins there often is no call frame information: nothing called it. */
 static const struct td_unwind_rule start_rule = {
     .cfa_kind = TD_UNWIND_REG, .ra_where = TD_UNWIND_UNDEFINED, .guessed = true};
@@ -180,6 +182,13 @@ static bool add_fde(struct builder *b, size_t i)
         b->reader = (struct td_cfi_reader){.cfi = b->section};
     b->reader.pos = f->offset;
     b->clip = i + 1 < b->fde_count && b->fdes[i + 1].begin < f->end ? b->fdes[i + 1].begin : f->end;
+    if (f->begin == b->table->elf.entry) {
+        /* Nothing called it, whatever its call frame information says: programs that bring their
+         * own entry point do not mark it. */
+        add_row(b, f->begin, &entry_rule);
+        add_row(b, b->clip, &no_rule);
+        return true;
+    }
     b->row_end = f->begin;
     if (td_cfi_next(&b->reader, &fde, NULL) != 1)
         return true;
@@ -471,6 +480,8 @@ int td_unwind_table_full_row(const struct td_unwind_table *table, uint64_t addre
     if (td_cfi_rows(reader.cfi, &reader.cie, &fde, &budget, take_full_row, &search, NULL) < 0 ||
         !search.found)
         return TD_EFORMAT;
+    if (fde.begin == table->elf.entry && reader.cie.return_reg < TD_CFI_REGISTERS)
+        search.row.regs[reader.cie.return_reg].kind = TD_CFI_UNDEFINED;
     ret->row = search.row;
     ret->cie = reader.cie;
     ret->section = reader.cfi;

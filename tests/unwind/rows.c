@@ -138,6 +138,10 @@ static void compare_at(const struct td_unwind_table *table, Dwarf_CFI *cfi, uint
 
     counts->addresses++;
     counts->guessed += ours->guessed;
+    /* The entry point's function is the outermost, said or unsaid. */
+    if (ours == td_unwind_table_find(table, table->elf.entry) &&
+        ours->ra_where == TD_UNWIND_UNDEFINED)
+        return;
     if (ours->guessed && theirs.cfa_kind == TD_UNWIND_NONE && plain)
         return;
     counts->odd += ours->cfa_kind == TD_UNWIND_ODD;
