@@ -275,6 +275,26 @@ void td_fit_name(const struct td_style *style, char *dst, size_t size, const cha
         cut_middle(style, dst, size, a, width);
 }
 
+/* "/a/./b/../c" is "/a/c" to people. Where a link stands in between, the shorter path may not
+ * exist; it is only shown. */
+static void collapse_parents(char *path)
+{
+    for (char *dot = strstr(path, "/./"); dot; dot = strstr(dot, "/./"))
+        memmove(dot, dot + 2, strlen(dot + 2) + 1);
+    for (char *up = strstr(path, "/../"); up; up = strstr(up, "/../")) {
+        char *from = up;
+
+        while (from > path && from[-1] != '/')
+            from--;
+        if (from == up || from == path || strncmp(from, "../", 3) == 0) {
+            up++; /* nothing before it to take away */
+            continue;
+        }
+        memmove(from, up + 4, strlen(up + 4) + 1);
+        up = path;
+    }
+}
+
 void td_fit_path(const struct td_style *style, char *dst, size_t size, const char *text,
                  unsigned width)
 {
@@ -282,6 +302,7 @@ void td_fit_path(const struct td_style *style, char *dst, size_t size, const cha
     const unsigned dots_width = style->utf8 ? 1 : 2;
 
     td_text_safe(safe, sizeof(safe), text, strlen(text));
+    collapse_parents(safe);
     const unsigned full = (unsigned)td_text_width(safe);
     if (width == 0 || full <= width) {
         snprintf(dst, size, "%s", safe);

@@ -58,6 +58,12 @@ static void test_paths(void **state)
     assert_string_equal(fitted, "…/lib/token.cpp:812");
     td_fit_path(&utf8, fitted, sizeof(fitted), "/build/cppcheck/lib/token.cpp:812", 33);
     assert_string_equal(fitted, "/build/cppcheck/lib/token.cpp:812");
+    td_fit_path(&utf8, fitted, sizeof(fitted), "/z/programs/../lib/./../common/x.c:3", 0);
+    assert_string_equal(fitted, "/z/common/x.c:3");
+    td_fit_path(&utf8, fitted, sizeof(fitted), "../../x/../y.c", 0);
+    assert_string_equal(fitted, "../../y.c");
+    td_fit_path(&utf8, fitted, sizeof(fitted), "/../y.c", 0);
+    assert_string_equal(fitted, "/../y.c");
     td_fit_path(&utf8, fitted, sizeof(fitted), "/build/a_very_long_file_name.cpp:812", 12);
     assert_string_equal(fitted, "…ame.cpp:812");
 }
