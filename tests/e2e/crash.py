@@ -24,33 +24,6 @@ def start(out, *options):
     return child, done
 
 
-def children_of(pid):
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except (OSError, NotADirectoryError):
-            continue
-        if name.isdigit() and int(fields[1]) == pid:
-            found.append((int(name), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")))
-    return found
-
-
-def cpu_below(pid):
-    """CPU seconds of all processes that descend from `pid`."""
-    return sum(cpu + cpu_below(child) for child, cpu in children_of(pid))
-
-
-def wait_for_cpu(child, seconds):
-    """However busy the machine is, the application has then used so much CPU."""
-    for _ in range(1200):
-        if cpu_below(child.pid) >= seconds:
-            return
-        time.sleep(0.05)
-    td.fail(f"the application does not come to {seconds} CPU seconds")
-
-
 def application_finished(done):
     for _ in range(300):
         if os.path.exists(done):
@@ -73,7 +46,7 @@ def kill():
     """SIGKILL: nothing can be done any more, so it must have been done before."""
     out = td.scratch("killed.td")
     child, done = start(out)
-    wait_for_cpu(child, KILL_S)
+    td.wait_for_cpu(child, KILL_S)
     child.send_signal(signal.SIGKILL)
     child.wait()
     td.check(application_finished(done), "the application did not go on")
@@ -89,7 +62,7 @@ def kill():
 def signalled(number):
     out = td.scratch(f"signal{number}.td")
     child, done = start(out)
-    wait_for_cpu(child, KILL_S)
+    td.wait_for_cpu(child, KILL_S)
     child.send_signal(number)
     err = child.communicate(timeout=60)[1]
     td.check(application_finished(done) or number == signal.SIGTERM,

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 BUILD = os.environ.get("TD_BUILD", os.path.join(ROOT, "build/dev"))
@@ -92,6 +93,33 @@ def report(profile, *words, status=0):
 
 def report_json(profile, *words, status=0):
     return json.loads(run([TDREPORT, *words, "-i", profile, "--json"], status).stdout)
+
+
+def children_of(pid):
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (OSError, NotADirectoryError):
+            continue
+        if name.isdigit() and int(fields[1]) == pid:
+            found.append((int(name), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")))
+    return found
+
+
+def cpu_below(pid):
+    """CPU seconds of all processes that descend from `pid`."""
+    return sum(cpu + cpu_below(child) for child, cpu in children_of(pid))
+
+
+def wait_for_cpu(child, seconds):
+    """However busy the machine is, the application has then used so much CPU."""
+    for _ in range(1200):
+        if cpu_below(child.pid) >= seconds:
+            return
+        time.sleep(0.05)
+    fail(f"the application does not come to {seconds} CPU seconds")
 
 
 def fail(message):

@@ -82,7 +82,7 @@ def interrupted_to_death():
     child = subprocess.Popen([td.TDREC, "--source", "clock", "-o", out, "--", td.workload("split"), "30"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              start_new_session=True)
-    time.sleep(1.5)
+    td.wait_for_cpu(child, 1.0)
     os.killpg(child.pid, signal.SIGINT)
     stderr = child.communicate(timeout=60)[1]
     td.check(child.returncode in (130, -2), f"exit {child.returncode}: {stderr!r}")
