@@ -118,7 +118,17 @@ def perf_lost(done):
 
 
 def perf_record(out, hertz, command, extra=()):
-    return run([perf(), "record", "-e", "cpu-clock", "-F", str(hertz), "-o", out, *extra, "--", *command])
+    """perf 6.1 aborts on some files' build-ids (an assertion in build-id.c): then again without them (-B)."""
+    words = ["-e", "cpu-clock", "-F", str(hertz), "-o", out, *extra, "--", *command]
+    done = run([perf(), "record", *words], check=False)
+    return done if done.status == 0 else sound(run([perf(), "record", "-B", *words], check=False))
+
+
+def sound(done):
+    """A rival that aborts is no measurement, and no failure of ours."""
+    if done.status:
+        raise Unmeasured(f"perf itself ended with {done.status}: {done.err.strip()[-120:]}")
+    return done
 
 
 def tdrec(out, hertz, command, extra=()):

@@ -60,8 +60,9 @@ def run(bench):
     clean = ["make", "-s", "-C", folder, "clean"]
     wide, inherited, ours = bench.path("wide.data"), bench.path("inherited.data"), bench.path("spawn.td")
     common.run(clean)
-    common.run([common.perf(), "record", "-a", "-e", "cpu-clock", "-F", "99", "-o", wide, "--", common.TDREC, "--source",
-                "clock", "-F", "99", "-o", ours, "--", *build])
+    wide_words = ["record", "-B", "-a", "-e", "cpu-clock", "-F", "99", "-o", wide]
+    common.sound(common.run([common.perf(), *wide_words, "--", common.TDREC, "--source", "clock", "-F", "99", "-o", ours,
+                             "--", *build], check=False))
     common.run(clean)
     common.perf_record(inherited, 99, build)
     common.run(clean)
