@@ -85,7 +85,7 @@ static uint32_t node_at(struct writing *w, uint32_t parent, uint64_t address)
 /* The profile's node of a call path. Paths are as deep as the program's stack: no recursion. */
 static uint32_t path_node(struct writing *w, uint32_t path)
 {
-    uint32_t chain[512];
+    uint32_t chain[512] = {0};
     size_t depth = 0;
     uint32_t node = 0;
 

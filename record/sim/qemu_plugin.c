@@ -228,6 +228,7 @@ static void finish_image(void)
         write_piece();
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are QEMU's. */
 static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
                        uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
                        uint64_t a8)

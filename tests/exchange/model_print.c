@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "formats/load.h"
+#include "symbolize/replay.h"
 
 /* The column that says what a sample of the event stands for: its own growth when the sample read
  * it, as perf shows it, and its period otherwise. */
@@ -136,15 +137,24 @@ static void print_model(const struct td_model *model)
 
 int main(int argc, char **argv)
 {
+    /* Unwound as tdreport does it; else as far as the file's own chains go. */
+    const bool unwound = argc > 2 && strcmp(argv[1], "--unwound") == 0;
+    argc -= unwound;
+    argv += unwound;
     const bool samples = argc == 3 && strcmp(argv[1], "--samples") == 0;
     const bool stacks = argc == 3 && strcmp(argv[1], "--stacks") == 0;
-    const struct td_load_opts opts = {.keep_samples = samples || stacks};
+    struct td_replay *replay = td_replay_new();
+    const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
+    const struct td_load_opts opts = {.keep_samples = samples || stacks,
+                                      .unwinder = unwound ? &unwinder : NULL};
     struct td_load_status status = {0};
     struct td_err err = TD_ERR_INIT;
     struct td_model *model = NULL;
 
     if (argc < 2 || td_load_file(&model, argv[argc - 1], &opts, &status, &err) != TD_OK) {
-        fprintf(stderr, "model_print: %s\n", argc < 2 ? "[--samples|--stacks] FILE" : err.text);
+        fprintf(stderr, "model_print: %s\n",
+                argc < 2 ? "[--unwound] [--samples|--stacks] FILE" : err.text);
+        td_replay_free(replay);
         return 3;
     }
     if (samples || stacks)
@@ -154,5 +164,6 @@ int main(int argc, char **argv)
     if (status.damaged)
         fprintf(stderr, "model_print: damaged: %s\n", status.damage.text);
     td_model_free(model);
+    td_replay_free(replay);
     return status.damaged ? 3 : 0;
 }
