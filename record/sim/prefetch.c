@@ -17,11 +17,11 @@ static void follow(struct td_stream *s, int at)
         if (s->sure < STREAM_SURE)
             s->sure++;
     } else {
-        s->direction = (int8_t)direction;
+        s->direction = (int16_t)direction;
         s->sure = 1;
-        s->ahead = (int8_t)at;
+        s->ahead = (int16_t)at;
     }
-    s->last = (int8_t)at;
+    s->last = (int16_t)at;
 }
 
 struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line, int distance,
@@ -33,7 +33,7 @@ struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line,
     struct td_stream *s = &p->streams[(page ^ page >> 6) & (TD_STREAMS - 1)];
 
     if (s->page != page)
-        *s = (struct td_stream){.page = page, .last = (int8_t)at, .ahead = (int8_t)at};
+        *s = (struct td_stream){.page = page, .last = (int16_t)at, .ahead = (int16_t)at};
     else
         follow(s, at);
     if (s->sure < STREAM_SURE)
@@ -47,6 +47,6 @@ struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line,
     want.count = room < 0 ? 0 : room < degree ? room : degree;
     want.step = s->direction;
     want.line = page * TD_PAGE_LINES + (uint64_t)(from + s->direction);
-    s->ahead = (int8_t)(from + s->direction * want.count);
+    s->ahead = (int16_t)(from + s->direction * want.count);
     return want;
 }

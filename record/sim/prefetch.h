@@ -22,8 +22,8 @@ struct td_stride {
 
 struct td_stream {
     uint64_t page;
-    int8_t last, ahead; /* lines in the page: seen last, asked for last */
-    int8_t direction;   /* 1, -1 */
+    int16_t last, ahead; /* lines in the page: seen last, asked for last */
+    int16_t direction;   /* 1, -1 */
     uint8_t sure;
 };
 
