@@ -83,8 +83,8 @@ def file_size_limit():
     """ulimit -f: SIGXFSZ must not kill the recorder; the message says what happened; the program goes on."""
     out = td.scratch("limited.td")
     done = td.scratch("limited.done")
-    # bash counts in KiB; the recording takes about five a second.
-    command = (f'ulimit -f 8; exec "{td.TDREC}" --source clock -F 20000 --call-graph fp -o "{out}" -- sh -c '
+    # bash counts in KiB; the recording takes about nine a second.
+    command = (f'ulimit -f 16; exec "{td.TDREC}" --source clock -F 20000 --call-graph fp -o "{out}" -- sh -c '
                f"'\"{td.workload('deep')}\" 3 100 && echo finished >\"{done}\"'")
     result = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, check=False, timeout=120)
