@@ -79,13 +79,13 @@ int td_modelled_find(char **qemu, char **plugin, struct td_err *err)
     char *module = NULL;
 
     if (!emulator)
-        return td_fail(err, TD_ENOENT,
+        return td_fail(err, TD_EUNSUPPORTED,
                        "the modelled core runs programs under " QEMU_NAME ", which is not "
                        "installed: apt-get install qemu-user");
     module = find_plugin();
     if (!module) {
         free(emulator);
-        return td_fail(err, TD_ENOENT,
+        return td_fail(err, TD_EUNSUPPORTED,
                        PLUGIN " is neither beside tdrec nor in ../lib/tdprof: install tdprof "
                               "whole (cmake --install)");
     }
