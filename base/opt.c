@@ -10,6 +10,7 @@
 #define HELP_COLUMN 26
 #define HELP_WIDTH  80
 #define WORD_MAX    32
+#define PREFIX_MIN  4
 
 static bool is_end(const struct td_opt *opt)
 {
@@ -41,8 +42,28 @@ static unsigned distance(const char *a, const char *b)
     return row[blen];
 }
 
+/* The name that begins as the word does, for "frequency" where the name is "freq". */
+static const char *longest_prefix(const char *word, const char *const *names)
+{
+    const char *best = NULL;
+    size_t best_len = PREFIX_MIN - 1;
+
+    for (; *names; names++) {
+        size_t len = 0;
+
+        while (word[len] && word[len] == (*names)[len])
+            len++;
+        if (len > best_len) {
+            best = *names;
+            best_len = len;
+        }
+    }
+    return best;
+}
+
 const char *td_nearest(const char *word, const char *const *names)
 {
+    const char *const *all = names;
     const char *best = NULL;
     unsigned best_distance = (unsigned)strnlen(word, WORD_MAX) / 3 + 1;
 
@@ -54,7 +75,7 @@ const char *td_nearest(const char *word, const char *const *names)
             best_distance = d;
         }
     }
-    return best;
+    return best ? best : longest_prefix(word, all);
 }
 
 static const char *nearest_option(const struct td_opt *table, const char *word)

@@ -115,6 +115,17 @@ static void intern_gives_one_id_a_string(void **state)
     td_intern_free(intern);
 }
 
+static void the_nearest_name_is_found(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"freq", "functions", "output", NULL};
+
+    assert_string_equal(td_nearest("functons", names), "functions");
+    assert_string_equal(td_nearest("frequncy", names), "freq");
+    assert_null(td_nearest("xyz", names));
+    assert_null(td_nearest("fre", (const char *const[]){"function", NULL}));
+}
+
 static void options_parse_and_explain(void **state)
 {
     (void)state;
@@ -155,6 +166,7 @@ int main(void)
         cmocka_unit_test(hostile_text_is_made_harmless),
         cmocka_unit_test(map_finds_what_was_put),
         cmocka_unit_test(intern_gives_one_id_a_string),
+        cmocka_unit_test(the_nearest_name_is_found),
         cmocka_unit_test(options_parse_and_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
