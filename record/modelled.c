@@ -97,18 +97,13 @@ int td_modelled_find(char **qemu, char **plugin, struct td_err *err)
 /* Why a program cannot be emulated, or TD_OK. */
 static int check_program(const char *name, char **ret, struct td_err *err)
 {
-    char *path = td_target_find_program(name);
-    char *elf = NULL;
-    int rc = TD_OK;
+    char *path = NULL;
+    int rc = td_target_require_program(name, &path, err);
 
-    if (!path)
-        return td_fail(err, TD_ENOENT, "'%s': there is no such program on the PATH", name);
-    elf = td_launch_resolve(path);
-    if (access(path, F_OK) < 0)
-        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
-    else if (access(path, X_OK) < 0)
-        rc = td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
-    else if (!elf)
+    if (rc < 0)
+        return rc;
+    char *elf = td_launch_resolve(path);
+    if (!elf)
         rc = td_fail(err, TD_EUNSUPPORTED,
                      "'%s' cannot be emulated: it is no x86-64 program or script of one, or it is "
                      "setuid (--source clock records it)",

@@ -86,17 +86,10 @@ static bool command_runs(const struct session *s)
 
 static int check_command(const struct session *s, struct td_err *err)
 {
-    const char *name = s->request->command[0];
-    char *path = td_target_find_program(name);
-    int rc = TD_OK;
+    char *path = NULL;
+    int rc = td_target_require_program(s->request->command[0], &path, err);
 
-    if (!path)
-        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program on the PATH", name);
-    else if (access(path, F_OK) < 0)
-        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
-    else if (access(path, X_OK) < 0)
-        rc = td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
-    else if (launches(s) && td_target_check_program(path, err) < 0)
+    if (rc == TD_OK && launches(s) && td_target_check_program(path, err) < 0)
         rc = TD_EUNSUPPORTED;
     free(path);
     return rc;

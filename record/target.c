@@ -177,6 +177,24 @@ char *td_target_find_program(const char *name)
     return NULL;
 }
 
+int td_target_require_program(const char *name, char **ret, struct td_err *err)
+{
+    char *path = td_target_find_program(name);
+    int rc = TD_OK;
+
+    if (!path)
+        return td_fail(err, TD_ENOENT, "'%s': there is no such program on the PATH", name);
+    if (access(path, F_OK) < 0)
+        rc = td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
+    else if (access(path, X_OK) < 0)
+        rc = td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+    if (rc == TD_OK)
+        *ret = path;
+    else
+        free(path);
+    return rc;
+}
+
 int td_target_check_program(const char *path, struct td_err *err)
 {
     struct stat st;

@@ -36,6 +36,9 @@ int td_target_exit_status(const struct td_target *target);
 
 /* The file that execvp would execute, newly allocated; NULL when there is none. */
 char *td_target_find_program(const char *name);
+/* The same, or why there is nothing to execute: TD_ENOENT when it is missing, TD_EPERM when it may
+ * not be executed. *ret is set on success only. */
+int td_target_require_program(const char *name, char **ret, struct td_err *err);
 /* TD_EPERM with a sentence when the kernel would hide the program from a user without privilege:
  * setuid, setgid, file capabilities, or not readable. */
 int td_target_check_program(const char *path, struct td_err *err);
