@@ -165,6 +165,8 @@ static void read_pmu(struct td_pmu *pmu, const char *root, const char *name)
     pmu->type = (uint32_t)number_or(root, path, 0);
     snprintf(path, sizeof(path), PMU_FOLDER "/%s/caps/max_precise", name);
     pmu->max_precise = (uint32_t)number_or(root, path, 0);
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/caps/branches", name);
+    pmu->branches = (uint32_t)number_or(root, path, 0);
     snprintf(path, sizeof(path), PMU_FOLDER "/%s/events/slots", name);
     text = td_procfs_text(root, path);
     pmu->slots = text != NULL;
@@ -308,6 +310,13 @@ bool td_caps_kernel(const struct td_caps *caps)
 bool td_caps_system_wide(const struct td_caps *caps)
 {
     return caps->cap_perfmon || caps->paranoid <= 0;
+}
+
+/* AMD and Arm have branch records without that mode. Of Intel's, those before Haswell are refused
+ * by the kernel when they are opened (arch/x86/events/intel/lbr.c). */
+bool td_caps_call_stacks(const struct td_caps *caps, const struct td_pmu *pmu)
+{
+    return pmu->core && pmu->branches > 0 && strncmp(caps->cpu_id, "GenuineIntel", 12) == 0;
 }
 
 const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps)

@@ -16,6 +16,7 @@ struct td_pmu {
     uint32_t type;
     struct td_cpulist cpus; /* of which CPUs; empty: all */
     uint32_t max_precise;   /* 0 when the kernel does not say */
+    uint32_t branches;      /* branch records (LBR) that a sample can have; 0: none */
     bool core;              /* counts a CPU's cycles: "cpu", "cpu_core", "cpu_atom", "armv8_..." */
     bool slots;             /* has the perf metrics' leader event */
     uint32_t slot_width;    /* Arm's caps/slots: slots a cycle; 0 when the core does not say */
@@ -52,6 +53,8 @@ void td_caps_release(struct td_caps *caps);
 /* May sample kernel code; may open events of whole CPUs. */
 bool td_caps_kernel(const struct td_caps *caps);
 bool td_caps_system_wide(const struct td_caps *caps);
+/* Whether the branch records of this PMU can follow calls and returns (LBR call-stack mode). */
+bool td_caps_call_stacks(const struct td_caps *caps, const struct td_pmu *pmu);
 /* The first PMU that counts cycles, or NULL. */
 const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps);
 static inline bool td_caps_kernel_at_least(const struct td_caps *caps, unsigned major,

@@ -154,6 +154,11 @@ static int open_event(struct td_events *events, const struct td_plan_event *even
     if (sys_errno == EINVAL)
         return bisect(events, event, place, err);
     *gone = (sys_errno == ENODEV && place->cpu >= 0) || sys_errno == ESRCH;
+    if (sys_errno == EOPNOTSUPP && event->branch_sample_type)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "%s: this CPU or hypervisor has no branch records that follow calls "
+                       "(--call-graph lbr): use -g",
+                       event->name);
     return td_events_explain(events->caps, event->name, sys_errno, err);
 }
 

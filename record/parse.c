@@ -68,12 +68,11 @@ static void parse_read(struct td_rd *rd, uint64_t format, struct td_rec_sample *
     sample->read_size = rd->pos - start;
 }
 
-static void parse_branches(struct td_rd *rd, const struct td_layout *layout,
-                           struct td_rec_sample *sample)
+/* No event asks for PERF_SAMPLE_BRANCH_HW_INDEX, which would put a word in front. */
+static void parse_branches(struct td_rd *rd, struct td_rec_sample *sample)
 {
-    (void)layout;
     sample->branch_count = td_rd_u64(rd);
-    sample->branches = counted(rd, sample->branch_count, 24);
+    sample->branches = counted(rd, sample->branch_count, TD_BRANCH_BYTES);
 }
 
 static void parse_user_state(struct td_rd *rd, const struct td_layout *layout,
@@ -130,7 +129,7 @@ static void parse_sample(struct td_rec *rec, struct td_rd *rd)
     if (type & PERF_SAMPLE_RAW)
         counted(rd, td_rd_u32(rd), 1);
     if (type & PERF_SAMPLE_BRANCH_STACK)
-        parse_branches(rd, rec->layout, sample);
+        parse_branches(rd, sample);
     parse_user_state(rd, rec->layout, sample);
     if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
         sample->weight = td_rd_u64(rd);

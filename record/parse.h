@@ -37,13 +37,15 @@ enum td_rec_kind {
     TD_REC_THROTTLE,
 };
 
+#define TD_BRANCH_BYTES 24 /* a perf_branch_entry: from, to, flags */
+
 struct td_rec_sample {
     uint64_t ip, period, address, weight, data_source;
     const uint8_t *chain; /* chain_count words, the innermost first, with context markers */
     uint64_t chain_count;
     const uint8_t *read; /* read_size bytes as read_format says */
     size_t read_size;
-    const uint8_t *branches; /* perf_branch_entry, 24 bytes each */
+    const uint8_t *branches; /* perf_branch_entry, TD_BRANCH_BYTES each */
     uint64_t branch_count;
     uint64_t regs_abi;
     const uint8_t *regs;  /* one word for each bit of user_regs; NULL for a kernel thread */

@@ -13,6 +13,36 @@
 /* At more samples a second, copies of stacks are taken of the wanted tasks only. */
 #define COPIES_CPU_HZ_MAX 1000
 
+/* Branch records come with hardware events only, and each core's PMU must have the mode. */
+static int check_call_graph(struct td_plan *plan, const struct td_caps *caps,
+                            const struct td_request *request, struct td_err *err)
+{
+    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+
+    if (request->call_graph != TD_CALL_GRAPH_LBR)
+        return TD_OK;
+    if (!pmu)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "--call-graph lbr needs a core PMU with branch records, and this machine "
+                       "has none: use -g");
+    if (strcmp(plan->source, "pmu") != 0)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "--call-graph lbr needs hardware events, and the source is %s: use -g, or "
+                       "--source pmu",
+                       plan->source);
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        pmu = &caps->pmus[i];
+        if (pmu->core && !td_caps_call_stacks(caps, pmu))
+            return td_fail(err, TD_EUNSUPPORTED,
+                           "--call-graph lbr needs branch records that follow calls (Intel since "
+                           "Haswell), and PMU %s has none: use -g",
+                           pmu->name);
+        if (pmu->core && (plan->branches == 0 || pmu->branches < plan->branches))
+            plan->branches = pmu->branches;
+    }
+    return TD_OK;
+}
+
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err)
 {
@@ -25,6 +55,8 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
         return rc;
     plan->source = source->name;
     rc = td_plan_decide_method(plan, caps, request, err);
+    if (rc == TD_OK)
+        rc = check_call_graph(plan, caps, request, err);
     return rc < 0 ? rc : source->plan(plan, caps, request, err);
 }
 
@@ -139,6 +171,12 @@ void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *c
 
     if (request->call_graph == TD_CALL_GRAPH_FP)
         event->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    if (request->call_graph == TD_CALL_GRAPH_LBR) {
+        /* The chain is the kernel's part, and where the user's begins. */
+        event->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK;
+        event->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK |
+                                    PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES;
+    }
     if (!td_call_graph_copies(request->call_graph))
         return;
     /* The kernel's part of the stack is a chain; the user's is unwound. */

@@ -67,6 +67,7 @@ struct td_plan {
     enum td_method method; /* CPU or TASK */
     bool follow;           /* CPU: keep only the samples of the wanted processes */
     uint64_t frequency_hz; /* after clamping; 0 when a period was asked for */
+    uint32_t branches;     /* LBR: how many calls of a stack are recorded at most */
     struct td_plan_group *groups;
     size_t group_count, group_cap;
     struct td_plan_left_out *left_out;

@@ -230,21 +230,6 @@ static void add_tracker(struct td_plan *plan, const struct td_caps *caps,
         td_cpulist_copy(&group->cpus, &caps->online);
 }
 
-static int check_call_graph(const struct td_request *request, struct td_err *err)
-{
-    switch (request->call_graph) {
-    case TD_CALL_GRAPH_NONE:
-    case TD_CALL_GRAPH_AUTO:
-    case TD_CALL_GRAPH_FP:
-    case TD_CALL_GRAPH_DWARF: return TD_OK;
-    case TD_CALL_GRAPH_LBR:
-        return td_fail(err, TD_EUNSUPPORTED,
-                       "--call-graph lbr needs a core PMU with branch records: use --call-graph "
-                       "fp");
-    }
-    return TD_OK;
-}
-
 void td_plan_decide_rate(struct td_plan *plan, const struct td_caps *caps,
                          const struct td_request *request)
 {
@@ -299,10 +284,8 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err)
 {
     const bool tracker = request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
-    int rc = check_call_graph(request, err);
+    int rc = TD_OK;
 
-    if (rc < 0)
-        return rc;
     td_plan_decide_rate(plan, caps, request);
     td_plan_note_privilege(plan, caps);
     if (tracker)

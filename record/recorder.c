@@ -188,6 +188,10 @@ static void make_stack(struct td_recorder *recorder, const struct td_task *task,
     };
     const struct td_rec_sample *sample = &rec->u.sample;
 
+    if (rec->layout->sample_type & PERF_SAMPLE_BRANCH_STACK) {
+        td_stack_from_branches(&recorder->stack, sample, recorder->plan->branches);
+        return;
+    }
     if (!(rec->layout->sample_type & PERF_SAMPLE_REGS_USER)) {
         td_stack_from_chain(&recorder->stack, sample->chain, sample->chain_count, sample->ip,
                             sample->kernel);

@@ -91,6 +91,32 @@ void td_stack_from_chain(struct td_stack *stack, const uint8_t *chain, uint64_t 
         add_frame(stack, ip, kernel, false);
 }
 
+void td_stack_from_branches(struct td_stack *stack, const struct td_rec_sample *sample,
+                            uint32_t most)
+{
+    size_t inner = 0;
+
+    td_stack_from_chain(stack, sample->chain, sample->chain_count, sample->ip, sample->kernel);
+    while (inner < stack->len && stack->frames[inner].kernel)
+        inner++;
+    if (sample->branch_count == 0 || inner == stack->len)
+        return;
+    stack->len = inner + 1;
+    stack->truncated = sample->branch_count >= most;
+    for (uint64_t i = 0; i < sample->branch_count; i++) {
+        uint64_t from = 0; /* of perf_branch_entry: where the call is */
+
+        memcpy(&from, sample->branches + i * TD_BRANCH_BYTES, sizeof(from));
+        if (from == 0)
+            break;
+        if (stack->len == TD_STACK_MAX) {
+            stack->truncated = true;
+            break;
+        }
+        stack->frames[stack->len++] = (struct td_frame){.address = from, .caller = true};
+    }
+}
+
 /* Where an address is: module of ours, offset as in the profile. */
 struct place {
     uint32_t module;

@@ -50,6 +50,11 @@ void td_stacks_free(struct td_stacks *stacks); /* NULL is allowed */
  * not aligned) or, when chain_count is 0, its address alone. */
 void td_stack_from_chain(struct td_stack *stack, const uint8_t *chain, uint64_t chain_count,
                          uint64_t ip, bool kernel);
+/* The same with the user's callers from the branch records of call-stack mode: the calls that have
+ * not returned, the innermost first. `most` are recorded; a stack that has as many is cut. Without
+ * records the chain is all there is. */
+void td_stack_from_branches(struct td_stack *stack, const struct td_rec_sample *sample,
+                            uint32_t most);
 struct td_stack_node td_stacks_intern(struct td_stacks *stacks, const struct td_task *task,
                                       const struct td_stack *stack);
 /* Whether the vdso was used for the first time since the last call; its module in the profile. */

@@ -232,6 +232,32 @@ static void test_rich_sample(void **state)
     assert_false(sample->kernel);
 }
 
+/* Branch records between the chain and the registers; a count that cannot be true is refused. */
+static void test_branches(void **state)
+{
+    static const struct td_layout layout = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN |
+                                                           PERF_SAMPLE_BRANCH_STACK |
+                                                           PERF_SAMPLE_WEIGHT};
+    static const struct td_layouts layouts = {.items = &layout, .count = 1};
+    struct td_buf body = {0};
+
+    (void)state;
+    td_buf_u64(&body, 0xabc);
+    td_buf_u64(&body, 1);
+    td_buf_u64(&body, 0xabc);
+    td_buf_u64(&body, 2);
+    for (uint64_t i = 1; i <= 2; i++) {
+        td_buf_u64(&body, 0x100 * i); /* from */
+        td_buf_u64(&body, 0x200 * i); /* to */
+        td_buf_u64(&body, 0);
+    }
+    td_buf_u64(&body, 55);
+    const struct td_rec rec = parse(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, &body, &layouts);
+    assert_int_equal(rec.u.sample.branch_count, 2);
+    assert_int_equal(rec.u.sample.weight, 55);
+    assert_non_null(rec.u.sample.branches);
+}
+
 static void test_foreign_id(void **state)
 {
     struct td_buf body = {0};
@@ -272,7 +298,7 @@ int main(void)
         cmocka_unit_test(test_tasks),       cmocka_unit_test(test_comm),
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_rich_sample), cmocka_unit_test(test_foreign_id),
-        cmocka_unit_test(test_huge_counts),
+        cmocka_unit_test(test_huge_counts), cmocka_unit_test(test_branches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

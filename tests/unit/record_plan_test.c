@@ -319,13 +319,41 @@ static void test_recorded_tree(void **state)
     free(command);
 }
 
+/* Branch records as call stacks: Intel's core PMUs have them, and only hardware events. */
+static void test_branches(void **state)
+{
+    struct td_caps caps = caps_new();
+    struct td_pmu pmu = {.name = "cpu", .type = 4, .core = true, .branches = 32};
+
+    (void)state;
+    expect(&caps, "tdrec --call-graph lbr ./app", TD_EUNSUPPORTED, "core PMU", "use -g", NULL);
+    caps.pmus = &pmu;
+    caps.pmu_count = 1;
+    expect(&caps, "tdrec --source clock --call-graph lbr ./app", TD_EUNSUPPORTED,
+           "the source is clock", NULL);
+    expect(&caps, "tdrec --plan --json --source pmu --call-graph lbr ./app", TD_OK,
+           "\"CALLCHAIN\", \"PERIOD\", \"BRANCH_STACK\"",
+           "[\"USER\", \"CALL_STACK\", \"NO_FLAGS\", \"NO_CYCLES\"]", "!REGS_USER", NULL);
+    expect(&caps, "tdrec --plan --json --source pmu ./app", TD_OK, "!BRANCH_STACK", NULL);
+    pmu.branches = 0;
+    expect(&caps, "tdrec --source pmu --call-graph lbr ./app", TD_EUNSUPPORTED, "Haswell", "use -g",
+           NULL);
+    pmu.branches = 16;
+    caps.cpu_id[0] = 'A'; /* AMD's do not follow calls */
+    expect(&caps, "tdrec --source pmu --call-graph lbr ./app", TD_EUNSUPPORTED, "Haswell", NULL);
+    caps.pmus = NULL;
+    caps.pmu_count = 0;
+    td_caps_release(&caps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden), cmocka_unit_test(test_privilege),
-        cmocka_unit_test(test_scopes), cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_events), cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_attr),   cmocka_unit_test(test_recorded_tree),
+        cmocka_unit_test(test_golden),   cmocka_unit_test(test_privilege),
+        cmocka_unit_test(test_scopes),   cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_events),   cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_attr),     cmocka_unit_test(test_recorded_tree),
+        cmocka_unit_test(test_branches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
