@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "report/cmd.h"
 #include "report/query/by.h"
-#include "report/query/names.h"
 #include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 #include "report/view/tree.h"
+#include "report/view/verdict.h"
 
 #define ROWS_DEFAULT    12
 #define CATEGORY_ROWS   3
@@ -141,6 +141,22 @@ static void print_category(const struct td_session *session, const struct td_tre
     td_rows_release(&rows);
 }
 
+static char *next_command(const struct td_session *session, uint32_t function)
+{
+    return td_next_command(session->model, session->opts->input, function);
+}
+
+static void print_verdict(const struct td_session *session, const struct td_tree *tree)
+{
+    struct td_verdict verdict;
+
+    td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
+    char *next = next_command(session, verdict.function);
+    fputc('\n', session->style.out);
+    td_verdict_print(&verdict, session->measure, next, &session->style);
+    free(next);
+}
+
 static void print_tree(const struct td_session *session)
 {
     const struct td_tree tree = td_tree_of(session->measure);
@@ -148,11 +164,10 @@ static void print_tree(const struct td_session *session)
 
     if (tree.len == 0)
         return;
+    print_verdict(session, &tree);
     heading(&session->style, "Top-down");
     td_tree_print(&tree, modelled ? "modelled slots" : "slots",
                   session->measure->totals[TD_METRIC_TIME_NS], &session->style);
-    fputc('\n', session->style.out);
-    td_verdict_print(&tree, session->measure->totals[TD_METRIC_TIME_NS], &session->style);
     for (size_t i = 0; i < tree.len; i++) {
         const struct td_tree_node *node = &tree.at[i];
 
@@ -162,52 +177,37 @@ static void print_tree(const struct td_session *session)
     }
 }
 
-/* A word for a shell, when it can be one without escapes of escapes. */
-static bool quotable(const char *name)
-{
-    for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == '\'' || *c == 0x7f || (unsigned char)*c >= 0x80)
-            return false;
-    }
-    return *name != '\0' && *name != '-';
-}
-
-/* The hottest function that has source lines, by its bare name; "" when none has. */
-static void hottest_with_lines(const struct td_rows *functions, char *bare, size_t size)
+/* The hottest function that has source lines; TD_NONE when none has. */
+static uint32_t hottest_with_lines(const struct td_rows *functions)
 {
     const struct td_model *model = functions->measure->model;
     bool *has_lines = td_xcalloc((size_t)td_model_function_count(model) + 1, sizeof(bool));
+    uint32_t hottest = TD_NONE;
 
     for (uint32_t i = 0; i < td_model_line_count(model); i++) {
         const struct td_line *line = td_model_line(model, i);
         has_lines[line->function] = has_lines[line->function] || line->line != 0;
     }
-    bare[0] = '\0';
-    for (size_t i = 0; i < functions->len && !bare[0]; i++) {
-        if (functions->at[i].function != TD_NONE && has_lines[functions->at[i].function])
-            td_name_bare(bare, size, td_row_name(functions, &functions->at[i]));
+    for (size_t i = 0; i < functions->len && hottest == TD_NONE; i++) {
+        const uint32_t function = functions->at[i].function;
+
+        if (function != TD_NONE && has_lines[function])
+            hottest = function;
     }
     free(has_lines);
+    return hottest;
 }
 
+/* Without categories there is no verdict: the next command stands at the end. */
 static void print_next(const struct td_session *session, const struct td_rows *functions)
 {
-    const struct td_style *style = &session->style;
-    const char *input = session->opts->input;
-    char bare[256];
+    if (session->measure->values[TD_METRIC_SLOTS])
+        return;
+    char *next = next_command(session, hottest_with_lines(functions));
 
-    hottest_with_lines(functions, bare, sizeof(bare));
-    fputc('\n', style->out);
-    td_style_begin(style, TD_TONE_NOTE);
-    fputs("next", style->out);
-    td_style_end(style, TD_TONE_NOTE);
-    fputs("  tdreport ", style->out);
-    fputs(bare[0] ? "annotate" : "functions", style->out);
-    if (input && quotable(input))
-        fprintf(style->out, strpbrk(input, " ()&;|<>$`\"*?") ? " -i '%s'" : " -i %s", input);
-    if (bare[0] && quotable(bare) && strlen(bare) < 60)
-        fprintf(style->out, strpbrk(bare, " ()&;|<>$`\"*?~{}[]#") ? " '%s'" : " %s", bare);
-    fputs("\n", style->out);
+    fputc('\n', session->style.out);
+    td_next_print(next, &session->style);
+    free(next);
 }
 
 /* Which programs, where there is more than one to speak of. */
@@ -247,6 +247,17 @@ static void print_text(const struct td_session *session, const struct report_opt
     td_rows_release(&functions);
 }
 
+static void add_verdict(const struct td_session *session, const struct td_tree *tree,
+                        struct td_json *json)
+{
+    struct td_verdict verdict;
+
+    td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
+    char *next = next_command(session, verdict.function);
+    td_verdict_json(json, &verdict, session->measure, next);
+    free(next);
+}
+
 static void print_json(const struct td_session *session, const struct report_opts *o)
 {
     const double limit = o->percent_limit >= 0 ? o->percent_limit : 0;
@@ -256,6 +267,7 @@ static void print_json(const struct td_session *session, const struct report_opt
 
     td_report_json_begin(&json, session->measure, &session->coverage);
     td_report_json_tree(&json, &tree);
+    add_verdict(session, &tree, &json);
     for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++) {
         struct td_rows rows;
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a profile with categories says in a few lines: what is high, what is ruled out, where to
+ * look first. The same for measured and modelled slots; views turn it into words.
+ */
+#ifndef TD_REPORT_QUERY_VERDICT_H
+#define TD_REPORT_QUERY_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/query/rows.h"
+#include "report/query/tree.h"
+
+#define TD_VERDICT_PLACES 3
+
+enum td_finding {
+    TD_FINDING_HIGH,     /* it and all its ancestors exceed their thresholds, no child does */
+    TD_FINDING_UNSURE,   /* nearer to its threshold than its error */
+    TD_FINDING_RULED_OUT /* level 1: below its threshold by more than its error */
+};
+
+struct td_verdict_node {
+    enum td_finding finding;
+    enum td_tma_node node;
+    uint64_t slots;
+    double share; /* of all slots */
+    double error; /* ±, 95 %; 0 when exact */
+    double threshold;
+    double seconds; /* of the whole time; 0 when no time is known */
+    double speedup; /* HIGH: how many times as fast at most, were all of it gone; 1: it is useful
+                       work, of which only less can be done */
+};
+
+/* Where most of what is high was lost; of useful work, or when nothing is high, where most was
+ * spent. */
+struct td_verdict_place {
+    uint32_t function; /* TD_NONE: not known */
+    uint32_t module;
+    uint32_t file;         /* string */
+    uint32_t line;         /* 0: no source lines in this profile, the place is a function */
+    enum td_tma_node node; /* the high node that took most of it; TD_NODE_NONE: none is high */
+    double share;          /* of all slots: lost here to the nodes that are high */
+};
+
+struct td_verdict {
+    struct td_verdict_node nodes[TD_NODE_COUNT]; /* by finding, then the greatest first */
+    size_t node_count;
+    struct td_verdict_place places[TD_VERDICT_PLACES];
+    size_t place_count;
+    uint32_t function; /* the one to annotate next; TD_NONE: none has source lines */
+};
+
+/* Nothing is in it when the measure has no categories. */
+void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
+                   const struct td_tree *tree, bool no_inline);
+
+#endif

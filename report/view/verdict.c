@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "formats/frames.h"
+#include "report/query/measure.h"
+#include "report/query/names.h"
+
+#define LABEL_WIDTH 10
+#define PLACE_WIDTH 54 /* of a place, what stands beside its names */
+#define DIGITS      6
+#define NAME_MAX    60   /* a longer name is not worth typing */
+#define MORE_GAIN   1.05 /* a smaller bound is not worth a sentence */
+
+/* A word for a shell, when it can be one without escapes of escapes. */
+static bool quotable(const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == '\'' || *c == 0x7f || (unsigned char)*c >= 0x80)
+            return false;
+    }
+    return *name != '\0' && *name != '-';
+}
+
+static const char *quote_of(const char *word)
+{
+    return strpbrk(word, " ()&;|<>$`\"*?~{}[]#") ? "'" : "";
+}
+
+char *td_next_command(const struct td_model *model, const char *input, uint32_t function)
+{
+    char bare[256] = "";
+    const bool has_input = input && quotable(input);
+
+    if (function != TD_NONE)
+        td_name_bare(bare, sizeof(bare),
+                     td_model_string(model, td_model_function(model, function)->name));
+    const bool has_name = quotable(bare) && strlen(bare) < NAME_MAX;
+    const char *i = has_input ? quote_of(input) : "", *n = has_name ? quote_of(bare) : "";
+    return td_xasprintf("tdreport %s%s%s%s%s%s%s%s%s", bare[0] ? "annotate" : "functions",
+                        has_input ? " -i " : "", i, has_input ? input : "", i, has_name ? " " : "",
+                        n, has_name ? bare : "", n);
+}
+
+static void print_label(const struct td_style *style, const char *label, enum td_tone tone)
+{
+    td_style_begin(style, tone);
+    fprintf(style->out, "%-*s", LABEL_WIDTH, label);
+    td_style_end(style, tone);
+}
+
+void td_next_print(const char *command, const struct td_style *style)
+{
+    print_label(style, "next", TD_TONE_NOTE);
+    fputs(command, style->out);
+    fputc('\n', style->out);
+}
+
+static void print_paragraph(const struct td_style *style, const char *label, enum td_tone tone,
+                            const char *text)
+{
+    print_label(style, label, tone);
+    td_style_wrap(style, text, LABEL_WIDTH, LABEL_WIDTH);
+}
+
+/* "31.0 % ± 0.4" */
+static char *share_words(const struct td_verdict_node *n, const struct td_style *style)
+{
+    if (n->error > 0)
+        return td_xasprintf("%.1f %s %.1f %%", 100 * n->share, td_style_plus_minus(style),
+                            100 * n->error);
+    return td_xasprintf("%.1f %%", 100 * n->share);
+}
+
+static void print_high(const struct td_verdict_node *n, const char *modelled,
+                       const struct td_style *style)
+{
+    const struct td_tma_info *info = td_tma_info(n->node);
+    char *share = share_words(n, style);
+    char *seconds = n->seconds > 0 ? td_xasprintf(", %.3f s", n->seconds) : td_xstrdup("");
+    char *gain = n->speedup >= MORE_GAIN
+                     ? td_xasprintf("; without it at most %.1f times as fast", n->speedup)
+                     : td_xstrdup("");
+    char *text = td_xasprintf("%s %s of %sslots%s: %s%s", info->id, share, modelled, seconds,
+                              info->meaning, gain);
+
+    print_paragraph(style, "high", TD_TONE_HOT, text);
+    free(text);
+    free(gain);
+    free(seconds);
+    free(share);
+}
+
+/* The nodes of one finding in a list: "frontend_bound 1.3 % (below 15 %), ...". */
+static void print_list(const struct td_verdict *verdict, enum td_finding finding, const char *label,
+                       const char *relation, const struct td_style *style)
+{
+    char *text = NULL;
+
+    for (size_t i = 0; i < verdict->node_count; i++) {
+        const struct td_verdict_node *n = &verdict->nodes[i];
+
+        if (n->finding != finding)
+            continue;
+        char *share = share_words(n, style);
+        char *more = td_xasprintf("%s%s%s %s (%s %.0f %%)", text ? text : "", text ? ", " : "",
+                                  td_tma_info(n->node)->id, share, relation, 100 * n->threshold);
+        free(share);
+        free(text);
+        text = more;
+    }
+    if (text)
+        print_paragraph(style, label, TD_TONE_DIM, text);
+    free(text);
+}
+
+static const char *place_name(const struct td_model *model, const struct td_verdict_place *place,
+                              char *buf, size_t size)
+{
+    const struct td_frame frame = {
+        .location = TD_NONE, .module = place->module, .function = place->function};
+
+    return td_frame_name(model, &frame, buf, size);
+}
+
+static void print_place(const struct td_verdict_place *place, const struct td_model *model,
+                        const char *modelled, bool first, const struct td_style *style)
+{
+    const unsigned room =
+        style->full || style->width < 2 * PLACE_WIDTH ? 0 : style->width - PLACE_WIDTH;
+    char buf[512], name[1024], file[1024];
+    const char *const function = place_name(model, place, buf, sizeof(buf));
+
+    print_label(style, first ? "look at" : "", TD_TONE_HOT);
+    if (place->line) {
+        td_fit_path(style, file, sizeof(file), td_model_string(model, place->file), room / 2);
+        td_fit_name(style, name, sizeof(name), function, room / 2);
+        fprintf(style->out, "%s:%u %s", file, (unsigned)place->line, name);
+    } else {
+        td_fit_name(style, name, sizeof(name), function, room);
+        fputs(name, style->out);
+    }
+    fprintf(style->out, ": %.1f %% of %sslots", 100 * place->share, modelled);
+    if (place->node != TD_NODE_NONE)
+        fprintf(style->out, ", %s", td_tma_info(place->node)->id);
+    fputc('\n', style->out);
+}
+
+void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
+                      const char *next, const struct td_style *style)
+{
+    const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
+    size_t high = 0;
+
+    if (verdict->node_count == 0)
+        return;
+    for (; high < verdict->node_count && verdict->nodes[high].finding == TD_FINDING_HIGH; high++)
+        print_high(&verdict->nodes[high], modelled, style);
+    if (high == 0)
+        print_paragraph(style, "high", TD_TONE_HOT,
+                        "no category of lost slots: what costs is the amount of work itself");
+    print_list(verdict, TD_FINDING_UNSURE, "not sure", "high is", style);
+    print_list(verdict, TD_FINDING_RULED_OUT, "ruled out", "below", style);
+    for (size_t i = 0; i < verdict->place_count; i++)
+        print_place(&verdict->places[i], measure->model, modelled, i == 0, style);
+    td_next_print(next, style);
+}
+
+static void add_nodes(struct td_json *json, const char *key, const struct td_verdict *verdict,
+                      enum td_finding finding)
+{
+    td_json_array(json, key);
+    for (size_t i = 0; i < verdict->node_count; i++) {
+        const struct td_verdict_node *n = &verdict->nodes[i];
+
+        if (n->finding != finding)
+            continue;
+        td_json_object(json, NULL);
+        td_json_string(json, "id", td_tma_info(n->node)->id);
+        td_json_u64(json, "slots", n->slots);
+        td_json_double(json, "share", n->share, DIGITS);
+        td_json_double(json, "error", n->error, DIGITS);
+        td_json_double(json, "threshold", n->threshold, DIGITS);
+        td_json_double(json, "seconds", n->seconds > 0 ? n->seconds : NAN, DIGITS);
+        if (finding == TD_FINDING_HIGH)
+            td_json_double(json, "speedup_at_most", n->speedup, DIGITS);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
+static void add_places(struct td_json *json, const struct td_verdict *verdict,
+                       const struct td_model *model)
+{
+    td_json_array(json, "look_at");
+    for (size_t i = 0; i < verdict->place_count; i++) {
+        const struct td_verdict_place *place = &verdict->places[i];
+        char buf[512];
+
+        td_json_object(json, NULL);
+        td_json_string(json, "function", place_name(model, place, buf, sizeof(buf)));
+        td_json_string(json, "file", place->file ? td_model_string(model, place->file) : NULL);
+        if (place->line)
+            td_json_u64(json, "line", place->line);
+        else
+            td_json_null(json, "line");
+        td_json_string(json, "category",
+                       place->node == TD_NODE_NONE ? NULL : td_tma_info(place->node)->id);
+        td_json_double(json, "slots_share", place->share, DIGITS);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
+void td_verdict_json(struct td_json *json, const struct td_verdict *verdict,
+                     const struct td_measure *measure, const char *next)
+{
+    if (verdict->node_count == 0) {
+        td_json_null(json, "verdict");
+        return;
+    }
+    td_json_object(json, "verdict");
+    add_nodes(json, "high", verdict, TD_FINDING_HIGH);
+    add_nodes(json, "unsure", verdict, TD_FINDING_UNSURE);
+    add_nodes(json, "ruled_out", verdict, TD_FINDING_RULED_OUT);
+    add_places(json, verdict, measure->model);
+    td_json_string(json, "next", next);
+    td_json_end(json);
+}
