@@ -327,3 +327,12 @@ const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps)
     }
     return NULL;
 }
+
+size_t td_caps_core_pmu_count(const struct td_caps *caps)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < caps->pmu_count; i++)
+        count += caps->pmus[i].core;
+    return count;
+}

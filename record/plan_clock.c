@@ -1,83 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of the `clock` source: the kernel's software events, each a group of its own. */
+/* The plan of the `clock` source, and of events asked for by name: each a group of its own. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/event_names.h"
 #include "record/plan.h"
 
-/* include/uapi/linux/perf_event.h, enum perf_sw_ids; names as perf list prints them. */
-static const struct software_event {
-    const char *name, *alias;
-    uint64_t config;
-    enum td_unit unit;
-} software_events[] = {
-    {"cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, TD_UNIT_NS},
-    {"task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, TD_UNIT_NS},
-    {"page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, TD_UNIT_COUNT},
-    {"minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, TD_UNIT_COUNT},
-    {"major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, TD_UNIT_COUNT},
-    {"context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, TD_UNIT_COUNT},
-    {"cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, TD_UNIT_COUNT},
-    {"alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, TD_UNIT_COUNT},
-    {"emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, TD_UNIT_COUNT},
-};
-
-static const struct software_event *find_event(const char *name, size_t len)
-{
-    for (size_t i = 0; i < TD_ARRAY_SIZE(software_events); i++) {
-        const struct software_event *e = &software_events[i];
-
-        if (strlen(e->name) == len && strncmp(e->name, name, len) == 0)
-            return e;
-        if (e->alias && strlen(e->alias) == len && strncmp(e->alias, name, len) == 0)
-            return e;
-    }
-    return NULL;
-}
-
-static int unknown_event(const struct td_caps *caps, const char *name, size_t len,
-                         struct td_err *err)
-{
-    const char *names[TD_ARRAY_SIZE(software_events) + 1] = {NULL};
-    char *word = td_xstrndup(name, len);
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(software_events); i++)
-        names[i] = software_events[i].name;
-    const char *near = td_nearest(word, names);
-    const int rc =
-        near ? td_fail(err, TD_EUSAGE, "there is no event '%s': did you mean %s?", word, near)
-        : td_caps_core_pmu(caps)
-            ? td_fail(err, TD_EUNSUPPORTED,
-                      "event '%s' is none of the kernel's software events, and hardware events "
-                      "are not in this build",
-                      word)
-            : td_fail(err, TD_EUNSUPPORTED,
-                      "event '%s' cannot be opened: this machine has no core PMU%s%s%s; software "
-                      "events such as cpu-clock and page-faults can",
-                      word, caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
-                      caps->hypervisor[0] ? ")" : "");
-    free(word);
-    return rc;
-}
-
-/* ":u", ":k", ":uk": whose execution counts. */
+/* ":u", ":k", ":uk": whose execution counts; ":p" to ":ppp", ":P": how precise the place is. */
 static int apply_modifiers(struct td_plan_event *event, const struct td_caps *caps,
                            const char *modifiers, size_t len, struct td_err *err)
 {
     bool user = false, kernel = false;
+    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+    const unsigned most = pmu && event->type != PERF_TYPE_SOFTWARE ? pmu->max_precise : 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (modifiers[i] == 'u')
-            user = true;
-        else if (modifiers[i] == 'k')
-            kernel = true;
-        else
-            return td_fail(err, TD_EUSAGE, "%s: modifier '%c' is not known (u and k are)",
+        switch (modifiers[i]) {
+        case 'u': user = true; break;
+        case 'k': kernel = true; break;
+        case 'p': event->precise_ip++; break;
+        case 'P': event->precise_ip = most; break;
+        default:
+            return td_fail(err, TD_EUSAGE, "%s: modifier '%c' is not known (u, k, p and P are)",
                            event->name, modifiers[i]);
+        }
     }
+    if (event->precise_ip > most)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "%s: this CPU's samples of it can be precise to level %u"
+                       " (:P takes the most there is)",
+                       event->name, most);
     if (kernel && !td_caps_kernel(caps))
         return td_fail(err, TD_EPERM,
                        "%s:k: perf_event_paranoid is %lld and forbids sampling the kernel "
@@ -115,23 +70,26 @@ static int add_event(struct td_plan *plan, struct td_plan_group *group, const st
                      struct td_err *err)
 {
     const size_t name_len = strcspn(text, ":") < len ? strcspn(text, ":") : len;
-    const struct software_event *known = find_event(text, name_len);
+    struct td_event_code known = {.type = 0};
+    const int rc = td_event_find(&known, caps, text, name_len, err);
 
-    if (!known)
-        return unknown_event(caps, text, name_len, err);
+    if (rc < 0)
+        return rc;
     if (group->event_count == TD_PLAN_EVENTS_MAX)
         return td_fail(err, TD_EUSAGE, "-e: a group has at most %d events", TD_PLAN_EVENTS_MAX);
     const uint32_t index = (uint32_t)group->event_count++;
     struct td_plan_event *event = &group->events[index];
     *event = td_plan_event_init(plan, caps, request);
-    snprintf(event->name, sizeof(event->name), "%s", known->name);
-    event->type = PERF_TYPE_SOFTWARE;
-    event->config[0] = known->config;
-    event->unit = known->unit;
+    memcpy(event->name, known.name, sizeof(event->name));
+    event->type = known.type;
+    event->config[0] = known.config;
+    event->unit = known.unit;
+    /* Counters stop in the idle loop by themselves, and Arm's driver refuses the bit. */
+    event->exclude_idle = event->exclude_idle && !known.hardware;
     event->on_exec = event->on_exec && index == 0;
     if (index == 0) {
         set_rate(event, plan, request);
-        group->role = known->unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC;
+        group->role = known.unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC;
     }
     group->columns[group->column_count++] =
         (struct td_column){.kind = index == 0 ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA,
@@ -151,6 +109,56 @@ static struct td_plan_group *new_group(struct td_plan *plan, const struct td_cap
     snprintf(group->name, sizeof(group->name), "%.*s", (int)len, text);
     td_plan_cpus(&group->cpus, plan, caps, request);
     return group;
+}
+
+static bool needs_pmu(const struct td_plan_group *group)
+{
+    for (size_t i = 0; i < group->event_count; i++) {
+        if (group->events[i].type != PERF_TYPE_SOFTWARE)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel takes the PMU in the upper half of a generic event's code (Linux 5.13). */
+static void bind_group(struct td_plan_group *group, const struct td_pmu *pmu)
+{
+    struct td_cpulist ours = {0};
+
+    snprintf(group->cpu_type, sizeof(group->cpu_type), "%.31s", pmu->name);
+    for (size_t i = 0; i < group->event_count; i++) {
+        struct td_plan_event *event = &group->events[i];
+
+        if (event->type == PERF_TYPE_RAW)
+            event->type = pmu->type;
+        else if (event->type != PERF_TYPE_SOFTWARE)
+            event->config[0] |= (uint64_t)pmu->type << 32;
+    }
+    td_cpulist_intersect(&ours, &group->cpus, &pmu->cpus);
+    td_cpulist_release(&group->cpus);
+    group->cpus = ours;
+}
+
+/* On a hybrid machine the last group, if it counts hardware events, becomes one of each PMU. */
+static void spread_last_group(struct td_plan *plan, const struct td_caps *caps)
+{
+    const size_t last = plan->group_count - 1;
+    const struct td_plan_group model = plan->groups[last];
+    size_t bound = 0;
+
+    if (td_caps_core_pmu_count(caps) < 2 || !needs_pmu(&model))
+        return;
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (!caps->pmus[i].core)
+            continue;
+        struct td_plan_group *group = bound++ ? td_plan_add_group(plan) : &plan->groups[last];
+        *group = model;
+        group->cpus = (struct td_cpulist){0};
+        td_cpulist_copy(&group->cpus, &model.cpus);
+        bind_group(group, &caps->pmus[i]);
+    }
+    struct td_cpulist old = model.cpus;
+    td_cpulist_release(&old);
 }
 
 /* "a,b:u}:S" after the brace: the first event samples, the others are read with each sample.
@@ -200,6 +208,8 @@ static int add_events(struct td_plan *plan, const struct td_caps *caps,
         }
         if (rc < 0)
             return rc;
+        if (len)
+            spread_last_group(plan, caps);
         text += len + (text[len] == ',');
     }
     return TD_OK;
@@ -300,6 +310,11 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
         return td_fail(err, TD_EUSAGE, "-e names no event");
     if (plan->scope == TD_SCOPE_CPUS && plan->groups[plan->group_count - 1].cpus.len == 0)
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
+    for (size_t i = 0; i < plan->group_count; i++) {
+        /* What was asked for by name comes from where it is counted. */
+        if (needs_pmu(&plan->groups[i]))
+            plan->source = "pmu";
+    }
     finish_groups(plan, caps, request, tracker);
     return TD_OK;
 }

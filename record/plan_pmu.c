@@ -268,10 +268,8 @@ static int plan_one(struct maker *m, struct td_err *err)
 int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err)
 {
-    size_t core_pmus = 0;
+    const size_t core_pmus = td_caps_core_pmu_count(caps);
 
-    for (size_t i = 0; i < caps->pmu_count; i++)
-        core_pmus += caps->pmus[i].core;
     if (core_pmus == 0)
         return td_fail(err, TD_EUNSUPPORTED,
                        "this machine has no core PMU%s%s%s: use --source sim or clock",

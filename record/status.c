@@ -107,7 +107,7 @@ static void print_coverage(const struct td_status_figures *figures, FILE *out)
     if (figures->counted_ns)
         fprintf(out, "; CPU time %.2f s counted, %.2f s sampled", (double)figures->counted_ns / 1e9,
                 (double)figures->sampled_ns / 1e9);
-    else
+    else if (figures->sampled_ns)
         fprintf(out, "; %.2f s of CPU time sampled", (double)figures->sampled_ns / 1e9);
     fputc('\n', out);
 }

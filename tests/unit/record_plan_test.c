@@ -209,6 +209,36 @@ static void test_events(void **state)
     td_caps_release(&caps);
 }
 
+/* Hardware events by the names of perf's users, on one PMU and on a hybrid machine. */
+static void test_hardware_events(void **state)
+{
+    struct td_caps caps = caps_new();
+    struct td_pmu pmus[] = {{.name = "cpu_core", .type = 4, .core = true, .max_precise = 3},
+                            {.name = "cpu_atom", .type = 10, .core = true, .max_precise = 3}};
+
+    (void)state;
+    caps.pmus = pmus;
+    caps.pmu_count = 1;
+    expect(&caps, "tdrec -e {cycles,branches}:S ./app", TD_OK, "\"source\": \"pmu\"", "\"READ\"",
+           "\"branch-instructions\"", "\"type\": 0, \"config\": \"0x4\"", "!cpu_type", NULL);
+    expect(&caps, "tdrec -e L1-dcache-load-misses:ppp ./app", TD_OK,
+           "\"type\": 3, \"config\": \"0x10000\"", "\"precise_ip\": 3", NULL);
+    expect(&caps, "tdrec -e r1c0:P ./app", TD_OK, "\"type\": 4, \"config\": \"0x1c0\"", NULL);
+    expect(&caps, "tdrec -e cycles:pppp ./app", TD_EUNSUPPORTED, "level 3", NULL);
+    expect(&caps, "tdrec -e cache-mises ./app", TD_EUSAGE, "did you mean cache-misses", NULL);
+    assert_int_equal(td_cpulist_parse(&pmus[0].cpus, "0-2", NULL), TD_OK);
+    assert_int_equal(td_cpulist_parse(&pmus[1].cpus, "3-8", NULL), TD_OK);
+    caps.pmu_count = 2;
+    expect(&caps, "tdrec -e instructions,r1c0 ./app", TD_OK, "\"cpus\": \"0-2\"",
+           "\"cpus\": \"3,8\"", "\"0x400000001\"", "\"0xa00000001\"",
+           "\"type\": 10, \"config\": \"0x1c0\"", "\"cpu_type\": \"cpu_atom\"", NULL);
+    td_cpulist_release(&pmus[0].cpus);
+    td_cpulist_release(&pmus[1].cpus);
+    caps.pmus = NULL;
+    caps.pmu_count = 0;
+    td_caps_release(&caps);
+}
+
 static void test_sources(void **state)
 {
     struct td_caps caps = caps_new();
@@ -349,11 +379,11 @@ static void test_branches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),   cmocka_unit_test(test_privilege),
-        cmocka_unit_test(test_scopes),   cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_events),   cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_attr),     cmocka_unit_test(test_recorded_tree),
-        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_privilege),
+        cmocka_unit_test(test_scopes),        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_events),        cmocka_unit_test(test_hardware_events),
+        cmocka_unit_test(test_sources),       cmocka_unit_test(test_attr),
+        cmocka_unit_test(test_recorded_tree), cmocka_unit_test(test_branches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
