@@ -299,6 +299,7 @@ void td_caps_release(struct td_caps *caps)
     free(caps->cpu);
     free(caps->cpu_id);
     free(caps->hypervisor);
+    free(caps->cannot_model);
     *caps = (struct td_caps){0};
 }
 

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "record/caps.h"
 #include "record/doctor.h"
+#include "record/emulate.h"
 #include "record/modelled.h"
 #include "record/plan.h"
 #include "record/plan_print.h"
@@ -40,7 +41,12 @@ static int print_plan(const struct td_plan *plan, bool json)
 /* One line each on what is not as one would think. */
 static void announce(const struct td_plan *plan)
 {
-    if (plan->source_reason[0])
+    if (plan->source_reason[0] && strcmp(plan->source, "sim") == 0)
+        fprintf(stderr,
+                "tdrec: source sim: %s; modelled on %s, some 100 times slower (--source clock: at "
+                "full speed, time only)\n",
+                plan->source_reason, plan->core);
+    else if (plan->source_reason[0])
         fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n", plan->source,
                 plan->source_reason);
     if (plan->privilege[0])
@@ -62,6 +68,8 @@ static int run(const struct td_request *request)
         status = checked_stdout() ? TD_EXIT_FAILED : status;
         goto out;
     }
+    if (rc == TD_OK)
+        td_emulate_look(&caps, request);
     if (rc == TD_OK)
         rc = td_plan_make(&plan, &caps, request, &err);
     if (rc < 0) {

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/uarch_core.h"
+#include "record/emulate.h"
 #include "record/env.h"
 #include "record/output.h"
 #include "record/pieces.h"
@@ -26,8 +27,6 @@
 #define NS_PER_S UINT64_C(1000000000)
 /* glibc would choose `rep movsb`, which the emulator runs a byte at a time. */
 #define GUEST_CPU "max,-erms,-fsrm"
-#define QEMU_NAME "qemu-x86_64"
-#define PLUGIN    "tdprof-sim-plugin.so"
 
 struct modelled {
     const struct td_request *request;
@@ -51,79 +50,14 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* Beside the program (a build), or where it is installed. */
-static char *find_plugin(void)
-{
-    char *exe = realpath("/proc/self/exe", NULL);
-    const char *slash = exe ? strrchr(exe, '/') : NULL;
-    char *found = NULL;
-
-    for (int i = 0; slash && i < 3 && !found; i++) {
-        char path[4200];
-        const int len = (int)(slash - exe);
-
-        if (i == 0)
-            snprintf(path, sizeof(path), "%.*s/" PLUGIN, len, exe);
-        else
-            snprintf(path, sizeof(path), "%.*s/../%s/tdprof/" PLUGIN, len, exe,
-                     i == 1 ? "lib" : "lib64");
-        found = realpath(path, NULL);
-    }
-    free(exe);
-    return found;
-}
-
-int td_modelled_find(char **qemu, char **plugin, struct td_err *err)
-{
-    char *emulator = td_target_find_program(QEMU_NAME);
-    char *module = NULL;
-
-    if (!emulator)
-        return td_fail(err, TD_EUNSUPPORTED,
-                       "the modelled core runs programs under " QEMU_NAME ", which is not "
-                       "installed: apt-get install qemu-user");
-    module = find_plugin();
-    if (!module) {
-        free(emulator);
-        return td_fail(err, TD_EUNSUPPORTED,
-                       PLUGIN " is neither beside tdrec nor in ../lib/tdprof: install tdprof "
-                              "whole (cmake --install)");
-    }
-    *qemu = emulator;
-    *plugin = module;
-    return TD_OK;
-}
-
-/* Why a program cannot be emulated, or TD_OK. */
-static int check_program(const char *name, char **ret, struct td_err *err)
-{
-    char *path = NULL;
-    int rc = td_target_require_program(name, &path, err);
-
-    if (rc < 0)
-        return rc;
-    char *elf = td_launch_resolve(path);
-    if (!elf)
-        rc = td_fail(err, TD_EUNSUPPORTED,
-                     "'%s' cannot be emulated: it is no x86-64 program or script of one, or it is "
-                     "setuid (--source clock records it)",
-                     name);
-    free(elf);
-    if (rc == TD_OK)
-        *ret = path;
-    else
-        free(path);
-    return rc;
-}
-
 static int prepare_command(struct modelled *m, struct td_err *err)
 {
     const char *temp = getenv("TMPDIR");
     char *path = NULL;
-    int rc = check_program(m->request->command[0], &path, err);
+    int rc = td_emulate_check(m->request->command[0], &path, err);
 
     if (rc == TD_OK)
-        rc = td_modelled_find(&m->qemu, &m->plugin, err);
+        rc = td_emulate_find(&m->qemu, &m->plugin, err);
     if (rc == TD_OK) {
         m->spool = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
         if (!mkdtemp(m->spool)) {

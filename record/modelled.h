@@ -11,10 +11,6 @@
 #include "record/plan.h"
 #include "record/request.h"
 
-/* The emulator and the plugin, newly allocated. TD_EUNSUPPORTED with the package to install, or
- * where the plugin was looked for. */
-int td_modelled_find(char **qemu, char **plugin, struct td_err *err);
-
 /* As td_session_run, for a plan of the `sim` source. */
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
                     const struct td_plan *plan);

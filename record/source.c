@@ -45,6 +45,51 @@ static int choose_named(const struct td_source **ret, const char *name, struct t
     return TD_OK;
 }
 
+/* An option that only sampling has a meaning for; NULL when there is none. */
+static const char *sampling_option(const struct td_request *request)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {
+        {request->frequency_given, "-F"},
+        {request->period != 0, "-c"},
+        {request->delay_ms != 0, "-D"},
+        {request->duration_s > 0, "--duration"},
+        {request->method != TD_METHOD_AUTO, "--method"},
+        {request->ring_pages != 0, "-m"},
+        {request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
+             request->call_graph == TD_CALL_GRAPH_LBR,
+         "--call-graph"},
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(options); i++) {
+        if (options[i].given)
+            return options[i].name;
+    }
+    return NULL;
+}
+
+/* Without a PMU: the modelled core where it can run the command, else the clock. Adds to the
+ * reason why it is the clock. */
+static const struct td_source *choose_without_pmu(const struct td_caps *caps,
+                                                  const struct td_request *request, char *reason,
+                                                  size_t reason_size)
+{
+    const char *option = sampling_option(request);
+    const size_t len = strlen(reason);
+
+    if (request->scope != TD_SCOPE_COMMAND)
+        return find("clock");
+    if (!option && caps->can_model)
+        return find("sim");
+    if (caps->can_model)
+        snprintf(reason + len, reason_size - len, "; %s is for sampling", option);
+    else if (caps->cannot_model)
+        snprintf(reason + len, reason_size - len, "; %s", caps->cannot_model);
+    return find("clock");
+}
+
 int td_source_choose(const struct td_source **ret, const struct td_caps *caps,
                      const struct td_request *request, char *reason, size_t reason_size,
                      struct td_err *err)
@@ -54,12 +99,16 @@ int td_source_choose(const struct td_source **ret, const struct td_caps *caps,
     reason[0] = '\0';
     if (strcmp(request->source, "auto") != 0)
         return choose_named(ret, request->source, err);
-    /* An event asked for by name is its own reason. */
-    if (request->events.len == 0 && pmu)
-        snprintf(reason, reason_size, "hardware top-down is not in this build");
-    else if (request->events.len == 0)
-        snprintf(reason, reason_size, "no core PMU%s%s%s", caps->hypervisor[0] ? " (" : "",
-                 caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
     *ret = find("clock");
+    /* An event asked for by name is its own reason. */
+    if (request->events.len)
+        return TD_OK;
+    if (pmu) {
+        snprintf(reason, reason_size, "hardware top-down is not in this build");
+        return TD_OK;
+    }
+    snprintf(reason, reason_size, "no core PMU%s%s%s", caps->hypervisor[0] ? " (" : "",
+             caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
+    *ret = choose_without_pmu(caps, request, reason, reason_size);
     return TD_OK;
 }

@@ -15,13 +15,8 @@ struct td_launch {
     const char *plugin; /* the value of its -plugin option: a path, then ",name=value"s */
 };
 
-/* The ELF file that executing `path` would run, through "#!" lines, newly allocated. NULL when it
- * is no file that the emulator can run: missing, not executable, of another architecture, or with
- * privileges of its own (setuid), which an emulator could not give it. */
-char *td_launch_resolve(const char *path);
-
 /* The emulator's argv for `path` with these arguments (argv[0] included) and environment; NULL when
- * td_launch_resolve gives NULL. Free with td_launch_free. */
+ * it is no file that the emulator can run (program.h). Free with td_launch_free. */
 char **td_launch_argv(const struct td_launch *launch, const char *path, char *const *argv,
                       char *const *envp);
 /* The emulator's environment. Free with td_launch_free. */

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/bytes.h"
+#include "record/sim/program.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
@@ -111,10 +112,12 @@ bool td_exec_can_follow(int64_t number, const uint64_t arguments[5])
 
     if (!read_call(&call, number, arguments))
         return false;
-    char *elf = td_launch_resolve(call.path);
-    const bool can = elf != NULL;
+    struct td_program program;
+
+    td_program_look(&program, call.path);
+    const bool can = program.kind == TD_PROGRAM_EMULATED;
+    td_program_release(&program);
     free(call.path);
-    free(elf);
     return can;
 }
 

@@ -260,6 +260,36 @@ static void test_sources(void **state)
     td_caps_release(&caps);
 }
 
+/* Without a PMU: the modelled core where the command can run on it, unless an option samples. */
+static void test_default(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    caps.cannot_model = td_xstrdup("no emulator");
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"clock\"",
+           "\"source_reason\": \"no core PMU; no emulator\"", NULL);
+    free(caps.cannot_model);
+    caps.cannot_model = NULL;
+    caps.can_model = true;
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "\"core\": \"golden-cove\"",
+           "\"source_reason\": \"no core PMU\"", NULL);
+    expect(&caps, "tdrec -g ./app", TD_OK, "\"source\": \"sim\"", NULL);
+    expect(&caps, "tdrec -F 99 ./app", TD_OK, "\"source\": \"clock\"",
+           "\"source_reason\": \"no core PMU; -F is for sampling\"", NULL);
+    expect(&caps, "tdrec -c 1000 ./app", TD_OK, "; -c is", NULL);
+    expect(&caps, "tdrec -D 10 ./app", TD_OK, "; -D is", NULL);
+    expect(&caps, "tdrec --duration 1 ./app", TD_OK, "; --duration is", NULL);
+    expect(&caps, "tdrec --method task ./app", TD_OK, "; --method is", NULL);
+    expect(&caps, "tdrec -m 8 ./app", TD_OK, "; -m is", NULL);
+    expect(&caps, "tdrec --call-graph dwarf ./app", TD_OK, "; --call-graph is", NULL);
+    expect(&caps, "tdrec -e cpu-clock ./app", TD_OK, "\"source\": \"clock\"",
+           "\"source_reason\": null", NULL);
+    expect(&caps, "tdrec -p 1", TD_OK, "\"source\": \"clock\"",
+           "\"source_reason\": \"no core PMU\"", NULL);
+    td_caps_release(&caps);
+}
+
 static void test_attr(void **state)
 {
     const struct td_plan_event event = {
@@ -384,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_events),        cmocka_unit_test(test_hardware_events),
         cmocka_unit_test(test_sources),       cmocka_unit_test(test_attr),
         cmocka_unit_test(test_recorded_tree), cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_default),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
