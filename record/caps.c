@@ -303,6 +303,11 @@ void td_caps_release(struct td_caps *caps)
     *caps = (struct td_caps){0};
 }
 
+bool td_caps_events(const struct td_caps *caps)
+{
+    return caps->cap_perfmon || caps->paranoid < 3;
+}
+
 bool td_caps_kernel(const struct td_caps *caps)
 {
     return caps->cap_perfmon || caps->paranoid <= 1;
@@ -323,7 +328,7 @@ bool td_caps_call_stacks(const struct td_caps *caps, const struct td_pmu *pmu)
 const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps)
 {
     for (size_t i = 0; i < caps->pmu_count; i++) {
-        if (caps->pmus[i].core)
+        if (caps->pmus[i].core && !caps->pmus[i].dead)
             return &caps->pmus[i];
     }
     return NULL;

@@ -20,6 +20,9 @@ struct td_pmu {
     bool core;              /* counts a CPU's cycles: "cpu", "cpu_core", "cpu_atom", "armv8_..." */
     bool slots;             /* has the perf metrics' leader event */
     uint32_t slot_width;    /* Arm's caps/slots: slots a cycle; 0 when the core does not say */
+    /* What record/probe found out by counting; not tried: as if it counts. */
+    bool no_slots, dead; /* its top-down events, or all of its events, count nothing true */
+    char fault[160];     /* then why, for people */
 };
 
 struct td_caps {
@@ -53,12 +56,14 @@ struct td_caps {
 int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err);
 void td_caps_release(struct td_caps *caps);
 
+/* May open any event at all: Debian and Ubuntu have a level 3 that forbids it to users. */
+bool td_caps_events(const struct td_caps *caps);
 /* May sample kernel code; may open events of whole CPUs. */
 bool td_caps_kernel(const struct td_caps *caps);
 bool td_caps_system_wide(const struct td_caps *caps);
 /* Whether the branch records of this PMU can follow calls and returns (LBR call-stack mode). */
 bool td_caps_call_stacks(const struct td_caps *caps, const struct td_pmu *pmu);
-/* The first PMU that counts cycles, or NULL. */
+/* The first PMU that counts cycles and was not found dead, or NULL. */
 const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps);
 /* Over one on hybrid machines. */
 size_t td_caps_core_pmu_count(const struct td_caps *caps);

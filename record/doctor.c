@@ -45,7 +45,9 @@ static bool try_events(const struct td_caps *caps, char *const words[], struct t
     for (; words[argc]; argc++)
         argv[argc] = words[argc];
     if (td_request_parse(&request, argc, argv, err) == TD_OK &&
-        td_plan_make(&plan, caps, &request, err) == TD_OK)
+        td_plan_make(&plan, caps, &request, err) == TD_OK && plan.forbidden)
+        td_fail(err, TD_EPERM, "%s", plan.privilege);
+    else if (plan.group_count)
         ok = td_events_open(events, &plan, caps, &target, err) == TD_OK;
     td_plan_release(&plan);
     td_request_release(&request);

@@ -76,6 +76,9 @@ static int run(const struct td_request *request)
         status = fail(&err);
     } else if (request->plan) {
         status = print_plan(&plan, request->json);
+    } else if (plan.forbidden) {
+        td_fail(&err, TD_EPERM, "%s", plan.privilege);
+        status = fail(&err);
     } else {
         if (!request->quiet)
             announce(&plan);

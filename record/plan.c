@@ -43,6 +43,20 @@ static int check_call_graph(struct td_plan *plan, const struct td_caps *caps,
     return TD_OK;
 }
 
+/* Debian's and Ubuntu's kernels refuse users every event from level 3 on. */
+static void forbid(struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_request *request)
+{
+    plan->forbidden = true;
+    plan->scope = request->scope;
+    plan->method = request->method == TD_METHOD_CPU ? TD_METHOD_CPU : TD_METHOD_TASK;
+    snprintf(plan->privilege, sizeof(plan->privilege),
+             "no event may be opened: perf_event_paranoid is %lld and forbids all of them to users "
+             "(sudo sysctl kernel.perf_event_paranoid=2, or sudo tdrec; --source sim needs none)",
+             (long long)caps->paranoid);
+    td_plan_leave_out(plan, "everything", plan->privilege);
+}
+
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err)
 {
@@ -54,6 +68,10 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
     if (rc < 0)
         return rc;
     plan->source = source->name;
+    if (strcmp(source->name, "sim") != 0 && !td_caps_events(caps)) {
+        forbid(plan, caps, request);
+        return TD_OK;
+    }
     rc = td_plan_decide_method(plan, caps, request, err);
     if (rc == TD_OK)
         rc = check_call_graph(plan, caps, request, err);

@@ -63,6 +63,7 @@ struct td_plan {
     char source_reason[256]; /* why not pmu; "" when the source was asked for */
     char privilege[256];     /* what is missing for lack of privilege; "" when nothing */
     char core[64];           /* the core description used; "" for none */
+    bool forbidden;          /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;
     enum td_method method; /* CPU or TASK */
     bool follow;           /* CPU: keep only the samples of the wanted processes */

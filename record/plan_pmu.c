@@ -49,19 +49,25 @@ static struct td_plan_event make_event(const struct maker *m, uint32_t index)
     return event;
 }
 
+/* Where this PMU is asked to count. Empty: wherever the thread is (-t), or nowhere. */
+static struct td_cpulist group_cpus(const struct maker *m)
+{
+    struct td_cpulist all = {0}, ours = {0};
+
+    td_plan_cpus(&all, m->plan, m->caps, m->request);
+    if (m->pmu->cpus.len == 0)
+        return all;
+    td_cpulist_intersect(&ours, &all, &m->pmu->cpus);
+    td_cpulist_release(&all);
+    return ours;
+}
+
 static void set_group(struct td_plan_group *group, const struct maker *m, const char *name)
 {
     snprintf(group->name, sizeof(group->name), "%s", name);
     if (m->hybrid)
         snprintf(group->cpu_type, sizeof(group->cpu_type), "%.31s", m->pmu->name);
-    td_plan_cpus(&group->cpus, m->plan, m->caps, m->request);
-    if (m->pmu->cpus.len) {
-        struct td_cpulist ours = {0};
-
-        td_cpulist_intersect(&ours, &group->cpus, &m->pmu->cpus);
-        td_cpulist_release(&group->cpus);
-        group->cpus = ours;
-    }
+    group->cpus = group_cpus(m);
 }
 
 /* Makes an event sample; `extra` beside what every sample has. */
@@ -139,9 +145,16 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
 {
     char what[96], why[192];
 
+    const char *any = td_pmu_group_any(m->core, group);
+
     snprintf(what, sizeof(what), "%s%s%s", group->name, m->hybrid ? " on " : "",
              m->hybrid ? m->pmu->name : "");
-    if (m->caps->nmi_watchdog)
+    if (any && !td_caps_system_wide(m->caps))
+        snprintf(why, sizeof(why),
+                 "%s counts both threads of a core, and perf_event_paranoid is %lld: sudo sysctl "
+                 "kernel.perf_event_paranoid=0, or sudo tdrec",
+                 any, (long long)m->caps->paranoid);
+    else if (m->caps->nmi_watchdog)
         snprintf(why, sizeof(why),
                  "its %u events do not fit the counters that the NMI watchdog leaves (sudo sysctl "
                  "kernel.nmi_watchdog=0)",
@@ -153,6 +166,11 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
     td_plan_leave_out(m->plan, what, why);
 }
 
+static bool allowed(const struct maker *m, const struct td_pmu_group *group)
+{
+    return td_caps_system_wide(m->caps) || !td_pmu_group_any(m->core, group);
+}
+
 /* The first group of pass 1 that fits; else the first of any pass. NULL when none does. */
 static const struct td_pmu_group *choose_group(struct maker *m)
 {
@@ -162,7 +180,8 @@ static const struct td_pmu_group *choose_group(struct maker *m)
 
             if (first != (group->pass == 1))
                 continue;
-            if (td_pmu_counters_take(&m->counters, m->core, group->events, group->count))
+            if (allowed(m, group) &&
+                td_pmu_counters_take(&m->counters, m->core, group->events, group->count))
                 return group;
             if (first)
                 left_out_group(m, group);
@@ -237,8 +256,13 @@ static void decide_method(struct td_plan *plan, const struct td_caps *caps,
 static int plan_one(struct maker *m, struct td_err *err)
 {
     struct td_pmu_choice choice = {0};
-    int rc = td_pmu_choose(&choice, m->caps, m->pmu, err);
+    struct td_cpulist ours = group_cpus(m);
+    const bool elsewhere = m->plan->scope != TD_SCOPE_THREAD && ours.len == 0;
 
+    td_cpulist_release(&ours);
+    if (elsewhere)
+        return TD_OK;
+    int rc = td_pmu_choose(&choice, m->caps, m->pmu, err);
     if (rc < 0)
         return rc;
     m->core = choice.core;
@@ -289,6 +313,8 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
         if (rc < 0)
             return rc;
     }
+    if (plan->group_count == 0)
+        return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
     td_plan_check_inherit(plan, caps);
     return TD_OK;
 }

@@ -64,9 +64,20 @@ static struct td_pmu_cpu identify(const struct td_caps *caps)
     return cpu;
 }
 
+static bool has_slots(const struct td_pmu_core *core)
+{
+    for (size_t i = 0; i < core->group_count; i++) {
+        if (core->groups[i].level > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool countable(const struct td_pmu_core *core, const struct td_pmu *pmu)
 {
     if (core->needs_slots_event && !pmu->slots)
+        return false;
+    if (pmu->no_slots && has_slots(core))
         return false;
     /* A generic Arm core is described by its slot width only. */
     return !core->width_from_caps || core->matches[0].any_model == false || pmu->slot_width > 0;
@@ -115,7 +126,9 @@ int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const s
     if (!best.core)
         return td_fail(err, TD_ENODATA, "no core description is for CPU %s (PMU %s)", caps->cpu_id,
                        pmu->name);
-    if (refused_fit > best_fit)
+    if (refused_fit > best_fit && pmu->no_slots)
+        snprintf(best.why, sizeof(best.why), "PMU %s: %s", pmu->name, pmu->fault);
+    else if (refused_fit > best_fit)
         snprintf(best.why, sizeof(best.why),
                  "%s needs the kernel's slots event, and PMU %s has none (a virtual machine "
                  "without perf metrics?)",
@@ -179,13 +192,31 @@ static bool place(struct td_pmu_counters *counters, const struct td_pmu_core *co
     /* slots counts on its fixed counter only. */
     if (strcmp(e->name, "slots") == 0)
         return false;
-    for (uint32_t usable = counters->general & e->counters; usable; usable &= usable - 1) {
-        counters->general &= ~(usable & -usable);
+    /* From the highest: the low ones are those that constrained events need. */
+    for (uint32_t usable = counters->general & e->counters; usable;) {
+        const uint32_t highest = 1u << (31 - __builtin_clz(usable));
+
+        usable &= ~highest;
+        counters->general &= ~highest;
         if (place(counters, core, events + 1, count - 1))
             return true;
         *counters = before;
     }
     return false;
+}
+
+/* IA32_PERFEVTSEL.ANY, bit 21: counts both threads of a core (Intel before Ice Lake). */
+#define CONFIG_ANY (UINT64_C(1) << 21)
+
+const char *td_pmu_group_any(const struct td_pmu_core *core, const struct td_pmu_group *group)
+{
+    for (uint32_t i = 0; i < group->count && core->matches[0].vendor == TD_VENDOR_INTEL; i++) {
+        const struct td_pmu_event *event = &core->events[group->events[i]];
+
+        if (event->config & CONFIG_ANY)
+            return event->name;
+    }
+    return NULL;
 }
 
 /* The most constrained first, so that place() seldom has to go back. */

@@ -38,4 +38,8 @@ struct td_pmu_counters td_pmu_counters_free(const struct td_pmu_core *core,
 bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_core *core,
                           const uint32_t *events, size_t count);
 
+/* The first event of the group that counts both threads of a core ("any"), which needs the right to
+ * watch whole CPUs; NULL when none does. */
+const char *td_pmu_group_any(const struct td_pmu_core *core, const struct td_pmu_group *group);
+
 #endif

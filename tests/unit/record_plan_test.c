@@ -132,7 +132,12 @@ static void test_privilege(void **state)
     struct td_caps caps = caps_new();
 
     (void)state;
-    for (int level = -1; level <= 4; level++) {
+    for (int level = 3; level <= 4; level++) {
+        caps.paranoid = level;
+        expect(&caps, "tdrec --source clock ./app", TD_OK, "\"groups\": []",
+               "forbids all of them to users", "kernel.perf_event_paranoid=2", NULL);
+    }
+    for (int level = -1; level <= 2; level++) {
         caps.paranoid = level;
         expect(&caps, "tdrec ./app", TD_OK,
                level <= 1 ? "\"exclude_kernel\": false" : "\"exclude_kernel\": true",
@@ -142,7 +147,7 @@ static void test_privilege(void **state)
                level <= 1 ? "\"privilege\": null" : "perf_event_paranoid is", NULL);
         expect(&caps, "tdrec -a", level <= 0 ? TD_OK : TD_EPERM, "", NULL);
     }
-    expect(&caps, "tdrec -a", TD_EPERM, "perf_event_paranoid is 4", "CAP_PERFMON", NULL);
+    expect(&caps, "tdrec -a", TD_EPERM, "perf_event_paranoid is 2", "CAP_PERFMON", NULL);
     expect(&caps, "tdrec --method cpu ./app", TD_EPERM, "--method cpu", NULL);
     expect(&caps, "tdrec -e cpu-clock:k ./app", TD_EPERM, "cpu-clock:k", NULL);
     caps.cap_perfmon = true;

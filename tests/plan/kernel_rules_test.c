@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every plan of every recorded machine is taken by a kernel that enforces its rules and counts all
+ * of it at once; plans that were spoiled in one place are refused with the kernel's errno.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "record/attr.h"
+#include "record/plan.h"
+#include "tests/plan/double.h"
+
+#define MAX_WORDS    16
+#define OPENINGS_MAX 512
+
+static char scratch[] = "/tmp/td-rules-XXXXXX";
+
+/* The machine of tests/plan/machines/NAME.tree; released by the caller. */
+static void read_machine(struct td_caps *caps, const char *name)
+{
+    char *root = td_xasprintf("%s/%s", scratch, name);
+    char *command = td_xasprintf("%s/plan/unpack %s/plan/machines/%s.tree %s", TD_TESTS_DIR,
+                                 TD_TESTS_DIR, name, root);
+
+    if (access(root, F_OK) != 0)
+        assert_int_equal(system(command), 0); /* NOLINT: our own script */
+    assert_int_equal(td_caps_read(caps, root, NULL), TD_OK);
+    free(command);
+    free(root);
+}
+
+static int make_plan(struct td_plan *plan, struct td_request *request, const struct td_caps *caps,
+                     const char *line, char *storage[2], struct td_err *err)
+{
+    char *rest = storage[0] = td_xstrdup(line);
+    char **argv = td_xcalloc(MAX_WORDS + 1, sizeof(*argv));
+    int argc = 0;
+
+    storage[1] = (char *)argv;
+    while (argc < MAX_WORDS && (argv[argc] = strsep(&rest, " ")))
+        argc++;
+    const int rc = td_request_parse(request, argc, argv, err);
+    return rc == TD_OK ? td_plan_make(plan, caps, request, err) : rc;
+}
+
+/* One call of perf_event_open, as record/events makes them. */
+struct opening {
+    union {
+        struct perf_event_attr attr;
+        unsigned char room[512]; /* of a later kernel's attr */
+    } u;
+    char name[64];
+    char group[64];
+    pid_t pid;
+    int cpu;
+    int leader; /* index of the opening that leads, or -1 */
+    unsigned long flags;
+};
+
+struct openings {
+    struct opening items[OPENINGS_MAX];
+    size_t count;
+};
+
+static void add_group(struct openings *all, const struct td_plan *plan,
+                      const struct td_plan_group *group, int cpu)
+{
+    int leader = -1;
+
+    for (size_t e = 0; e < group->event_count; e++) {
+        struct opening *one = &all->items[all->count];
+
+        assert_true(all->count < OPENINGS_MAX);
+        *one = (struct opening){.cpu = cpu, .leader = leader};
+        one->u.attr = td_attr_make(&group->events[e], 1 << 20);
+        snprintf(one->name, sizeof(one->name), "%s", group->events[e].name);
+        snprintf(one->group, sizeof(one->group), "%s", group->name);
+        one->pid = plan->method == TD_METHOD_CPU ? -1 : DOUBLE_TASK;
+        if (plan->scope == TD_SCOPE_CGROUP) {
+            one->pid = DOUBLE_CGROUP;
+            one->flags = PERF_FLAG_PID_CGROUP;
+        }
+        if (leader < 0)
+            leader = (int)all->count;
+        all->count++;
+    }
+}
+
+static void list_openings(struct openings *all, const struct td_plan *plan)
+{
+    all->count = 0;
+    for (size_t g = 0; g < plan->group_count; g++) {
+        const struct td_cpulist *cpus = &plan->groups[g].cpus;
+
+        for (size_t i = 0; i < (cpus->len ? cpus->len : 1); i++)
+            add_group(all, plan, &plan->groups[g], cpus->len ? (int)cpus->cpus[i] : -1);
+    }
+}
+
+/* Opens one after the other; the first refusal, and whose it was. */
+static int open_all(struct perf_double *d, const struct openings *all, size_t *where)
+{
+    int fds[OPENINGS_MAX];
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct opening *one = &all->items[i];
+
+        *where = i;
+        fds[i] = double_open(d, &one->u.attr, one->pid, one->cpu,
+                             one->leader < 0 ? -1 : fds[one->leader], one->flags);
+        if (fds[i] < 0)
+            return fds[i];
+    }
+    return 0;
+}
+
+/* Of the machine that was read last; large ones are not on the stack. */
+static struct td_caps the_caps;
+static struct perf_double the_double;
+static struct openings the_openings;
+
+/* A plan for this command line, opened; fails the test when the kernel refuses any of it. With
+ * `must`, the plan itself may not be refused. */
+static size_t expect_accepted(const struct td_caps *caps, const char *machine, const char *line,
+                              bool must)
+{
+    size_t faults = 0;
+    struct td_request request;
+    struct td_plan plan = {0};
+    struct td_err err = TD_ERR_INIT;
+    char *storage[2] = {NULL};
+    size_t where = 0;
+
+    const int made = make_plan(&plan, &request, caps, line, storage, &err);
+    if (made < 0 && must) {
+        print_error("%s: %s: %s\n", machine, line, err.text);
+        faults++;
+    } else if (made == TD_OK) {
+        list_openings(&the_openings, &plan);
+        double_init(&the_double, caps);
+        const int rc = open_all(&the_double, &the_openings, &where);
+        const size_t starved = double_starved(&the_double);
+
+        if (rc < 0)
+            print_error("%s: %s: the kernel refuses %s of group %s: %s\n", machine, line,
+                        the_openings.items[where].name, the_openings.items[where].group,
+                        strerror(-rc));
+        if (starved)
+            print_error("%s: %s: %zu CPUs cannot count all of it at once\n", machine, line,
+                        starved);
+        faults += rc < 0 || starved;
+    } else {
+        /* A refusal says what would help. */
+        assert_true(strlen(err.text) > 20);
+    }
+    td_plan_release(&plan);
+    td_request_release(&request);
+    free(storage[0]);
+    free(storage[1]);
+    return faults;
+}
+
+static const char *const lines[] = {
+    "tdrec --source auto -- app",
+    "tdrec --source pmu -g -- app",
+    "tdrec --source pmu --call-graph fp -- app",
+    "tdrec --source pmu --call-graph lbr -- app",
+    "tdrec --source pmu --method task -- app",
+    "tdrec --source pmu --method cpu -- app",
+    "tdrec --source pmu -p 100",
+    "tdrec --source pmu -t 100",
+    "tdrec --source pmu -a",
+    "tdrec --source pmu -C 0-1",
+    "tdrec --source pmu -G some/group",
+    "tdrec --source pmu -F max -- app",
+    "tdrec --source pmu -c 1000003 -- app",
+    "tdrec --source clock -- app",
+    "tdrec --source clock -D 100 -e {cpu-clock,faults}:S -- app",
+};
+
+/* Machines that differ in what the command line may change; the others have one plan each. */
+static const char *const all_lines_on[] = {"spr",     "spr-user", "spr-user-6.1", "spr-lbr", "adl",
+                                           "clx-smt", "zen4",     "zen5",         "n2-r0p3"};
+
+static bool takes_all_lines(const char *machine)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(all_lines_on); i++) {
+        if (strcmp(all_lines_on[i], machine) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void test_accepts_golden_plans(void **state)
+{
+    char *folder = td_xasprintf("%s/plan/machines", TD_TESTS_DIR);
+    DIR *dir = opendir(folder);
+    size_t machines = 0, faults = 0;
+
+    (void)state;
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        const size_t len = strlen(entry->d_name);
+        struct td_caps caps;
+
+        if (len < 6 || strcmp(entry->d_name + len - 5, ".tree") != 0)
+            continue;
+        char *name = td_xstrndup(entry->d_name, len - 5);
+        read_machine(&caps, name);
+        const bool has_pmu = td_caps_core_pmu(&caps) != NULL;
+        faults += expect_accepted(&caps, name,
+                                  has_pmu ? "tdrec --source pmu -- app" : "tdrec -- app", true);
+        for (size_t i = 0; i < TD_ARRAY_SIZE(lines) && takes_all_lines(name); i++)
+            faults += expect_accepted(&caps, name, lines[i], false);
+        td_caps_release(&caps);
+        free(name);
+        machines++;
+    }
+    closedir(dir);
+    free(folder);
+    print_message("%zu machines\n", machines);
+    assert_true(machines >= 33);
+    assert_int_equal(faults, 0);
+}
+
+/* Spoiling. */
+
+static struct opening *named(const char *name)
+{
+    for (size_t i = 0; i < the_openings.count; i++) {
+        if (strcmp(the_openings.items[i].name, name) == 0)
+            return &the_openings.items[i];
+    }
+    fail_msg("no event %s in the plan", name);
+    return NULL;
+}
+
+static struct opening *append(const char *leader, uint32_t type, uint64_t config)
+{
+    const struct opening *first = named(leader);
+    struct opening *one = &the_openings.items[the_openings.count++];
+
+    *one = *first;
+    snprintf(one->name, sizeof(one->name), "added");
+    one->leader = (int)(first - the_openings.items);
+    one->u.attr.type = type;
+    one->u.attr.config = config;
+    one->u.attr.config1 = 0;
+    one->u.attr.sample_period = 0;
+    one->u.attr.freq = 0;
+    one->u.attr.sample_type = 0;
+    one->u.attr.precise_ip = 0;
+    return one;
+}
+
+/* Without a leader, sampling by period. */
+static struct opening *append_alone(const char *like, uint32_t type, uint64_t config,
+                                    uint64_t period)
+{
+    struct opening *one = append(like, type, config);
+
+    one->leader = -1;
+    one->u.attr.sample_period = period;
+    one->u.attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    one->u.attr.read_format = 0;
+    return one;
+}
+
+/* Each takes the caps as they may be changed, and the openings of the sound plan. */
+static void slots_samples(void)
+{
+    named("slots")->u.attr.sample_period = 1000003;
+}
+
+static void metric_samples(void)
+{
+    named("topdown_retiring")->u.attr.sample_period = 1000003;
+}
+
+static void metric_leads(void)
+{
+    append_alone("slots", 4, 0x8000, 0);
+}
+
+static void metric_under_cycles(void)
+{
+    struct opening *leader = append_alone("slots", 4, 0x3c, 0);
+
+    snprintf(leader->name, sizeof(leader->name), "other");
+    append("other", 4, 0x8000);
+}
+
+static void slots_with_edge(void)
+{
+    named("slots")->u.attr.config |= 1 << 18;
+}
+
+static void metric_with_cmask(void)
+{
+    named("topdown_bad_spec")->u.attr.config |= 1 << 24;
+}
+
+static void slots_with_config1(void)
+{
+    named("slots")->u.attr.config1 = 1;
+}
+
+static void metric_with_config2(void)
+{
+    named("topdown_fe_bound")->u.attr.config2 = 1;
+}
+
+static void member_precise(void)
+{
+    named("inst_retired")->u.attr.precise_ip = 1;
+}
+
+static void member_does_not_inherit(void)
+{
+    named("cycles")->u.attr.inherit = 0;
+}
+
+static void all_inherit(void)
+{
+    for (size_t i = 0; i < the_openings.count; i++)
+        the_openings.items[i].u.attr.inherit = 1;
+}
+
+static void sampler_without_tid(void)
+{
+    named("slots_p")->u.attr.sample_type &= ~(uint64_t)PERF_SAMPLE_TID;
+}
+
+static void member_on_other_cpu(void)
+{
+    named("cycles")->cpu = 1;
+}
+
+static void member_of_other_clock(void)
+{
+    named("cycles")->u.attr.clockid = CLOCK_MONOTONIC_RAW;
+}
+
+static void clock_not_for_nmis(void)
+{
+    named("slots")->u.attr.clockid = CLOCK_REALTIME;
+}
+
+static void member_pinned(void)
+{
+    named("cycles")->u.attr.pinned = 1;
+}
+
+static void member_exclusive(void)
+{
+    named("cycles")->u.attr.exclusive = 1;
+}
+
+static void leader_is_member(void)
+{
+    named("topdown_retiring")->leader = (int)(named("slots_p") - the_openings.items);
+}
+
+static void nine_general_counters(void)
+{
+    for (int i = 0; i < 9; i++)
+        append("slots", 4, 0xc2);
+}
+
+static void both_on_counter_0(void)
+{
+    append("slots", 4, 0x4a4);
+    append("slots", 4, 0x8a4);
+}
+
+static void two_front_end_thresholds(void)
+{
+    append("slots", 4, 0x1c6)->u.attr.config1 = 0x600406;
+    append("slots", 4, 0x1c6)->u.attr.config1 = 0x601006;
+}
+
+static void front_end_bad_bits(void)
+{
+    append_alone("slots", 4, 0x1c6, 100007)->u.attr.config1 = 0x20;
+}
+
+static void front_end_ms_flows(void)
+{
+    append_alone("core_clocks", 4, 0x1c6, 100007)->u.attr.config1 = 8;
+}
+
+static void load_latency_precise_3(void)
+{
+    append_alone("slots", 4, 0x1cd, 1009)->u.attr.precise_ip = 3;
+}
+
+static void short_period_precise_3(void)
+{
+    append_alone("slots", 4, 0x1d1, 101)->u.attr.precise_ip = 3;
+}
+
+static void load_latency_without_aux(void)
+{
+    struct opening *one = append_alone("slots", 4, 0x1cd, 1009);
+
+    one->u.attr.precise_ip = 2;
+    one->u.attr.config1 = 3;
+    one->u.attr.sample_type |= PERF_SAMPLE_DATA_SRC;
+}
+
+static void precise_1(void)
+{
+    named("cycles")->u.attr.precise_ip = 1;
+}
+
+static void counts_kernel(void)
+{
+    for (size_t i = 0; i < the_openings.count; i++)
+        the_openings.items[i].u.attr.exclude_kernel = 0;
+}
+
+static void whole_cpus(void)
+{
+    for (size_t i = 0; i < the_openings.count; i++)
+        the_openings.items[i].pid = -1;
+}
+
+static void others_task(void)
+{
+    named("slots")->pid = DOUBLE_FOREIGN;
+}
+
+static void ended_task(void)
+{
+    named("slots")->pid = 4711;
+}
+
+static void any_thread(void)
+{
+    struct opening *one = append_alone("cycles", 4, 0x20003c, 0);
+
+    one->u.attr.exclude_kernel = 1;
+}
+
+static void nothing_changed(void)
+{
+}
+
+static void cpu_clock(void)
+{
+    struct opening *one = &the_openings.items[the_openings.count++];
+
+    *one = (struct opening){.cpu = -1, .leader = -1, .pid = DOUBLE_TASK};
+    one->u.attr = (struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof(one->u.attr), .exclude_kernel = 1};
+}
+
+static void both_weights(void)
+{
+    named("br_misp_retired")->u.attr.sample_type |= PERF_SAMPLE_WEIGHT;
+}
+
+static void unknown_read_format(void)
+{
+    named("slots")->u.attr.read_format |= 1 << 6;
+}
+
+static void unknown_sample_type(void)
+{
+    named("slots_p")->u.attr.sample_type |= UINT64_C(1) << 25;
+}
+
+static void reserved_bits(void)
+{
+    named("slots")->u.attr.__reserved_1 = 1;
+}
+
+static void later_fields(void)
+{
+    struct opening *one = named("slots");
+
+    one->u.attr.size = 160;
+    one->u.room[150] = 1;
+}
+
+static void size_too_small(void)
+{
+    named("slots")->u.attr.size = 32;
+}
+
+static void branches_of_no_type(void)
+{
+    struct opening *one = named("br_misp_retired");
+
+    one->u.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    one->u.attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
+}
+
+static void call_stack_and_filter(void)
+{
+    struct opening *one = named("br_misp_retired");
+
+    one->u.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    one->u.attr.branch_sample_type =
+        PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_ANY_CALL;
+}
+
+static void cycles_call_stack(void)
+{
+    struct opening *one = named("cycles");
+
+    one->u.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    one->u.attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK;
+}
+
+static void rate_too_high(void)
+{
+    named("slots_p")->u.attr.sample_freq = 200000;
+}
+
+static void stack_too_deep(void)
+{
+    struct opening *one = named("slots_p");
+
+    one->u.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    one->u.attr.sample_max_stack = 1000;
+}
+
+static void stack_copy_odd(void)
+{
+    struct opening *one = named("slots_p");
+
+    one->u.attr.sample_type |= PERF_SAMPLE_STACK_USER;
+    one->u.attr.sample_stack_user = 1001;
+}
+
+static void no_registers(void)
+{
+    named("slots_p")->u.attr.sample_type |= PERF_SAMPLE_REGS_USER;
+    named("slots_p")->u.attr.sample_regs_user = 0;
+}
+
+static void segment_registers(void)
+{
+    named("slots_p")->u.attr.sample_type |= PERF_SAMPLE_REGS_USER;
+    named("slots_p")->u.attr.sample_regs_user = 1 << 12;
+}
+
+static void unknown_pmu(void)
+{
+    named("slots")->u.attr.type = 99;
+}
+
+static void unknown_software(void)
+{
+    append_alone("slots", PERF_TYPE_SOFTWARE, 99, 1000);
+}
+
+static void ibs_in_group(void)
+{
+    append("cycles", 11, 0);
+}
+
+static void ibs_alone(void)
+{
+    append_alone("cycles", 11, 0, 100000)->u.attr.inherit = 0;
+}
+
+static void ibs_per_task(void)
+{
+    ibs_alone();
+    named("added")->pid = DOUBLE_TASK;
+}
+
+static void ibs_odd_period(void)
+{
+    ibs_alone();
+    named("added")->u.attr.sample_period = 100003;
+}
+
+static void ibs_user_only(void)
+{
+    ibs_alone();
+    named("added")->u.attr.exclude_kernel = 1;
+}
+
+static void amd_precise_branches(void)
+{
+    append_alone("cycles", 4, 0xc3, 100003)->u.attr.precise_ip = 2;
+}
+
+static void amd_precise_3(void)
+{
+    append_alone("cycles", 4, 0x76, 100000)->u.attr.precise_ip = 3;
+}
+
+static void other_cores_event(void)
+{
+    append("slots", 10, 0xc4);
+}
+
+static void e_core_event_on_p_core(void)
+{
+    append_alone("slots", 10, 0xc4, 100003)->cpu = 0;
+}
+
+static void cgroup_without_cpu(void)
+{
+    named("slots")->flags = PERF_FLAG_PID_CGROUP;
+    named("slots")->cpu = -1;
+}
+
+static void unknown_flag(void)
+{
+    named("slots")->flags = 1ul << 20;
+}
+
+static void no_cpu_no_task(void)
+{
+    named("slots")->pid = -1;
+    named("slots")->cpu = -1;
+}
+
+static void cpu_offline(void)
+{
+    named("slots")->cpu = 77;
+}
+
+static void second_slots(void)
+{
+    append_alone("slots", 4, 0x400, 0);
+}
+
+/* Machine, what is wrong, the kernel's answer. */
+static const struct planted {
+    const char *machine, *line;
+    void (*spoil)(void);
+    int code;
+    unsigned kernel; /* another version than the tree's; 0: the tree's */
+} planted[] = {
+    {"spr", NULL, slots_samples, EINVAL, 0},
+    {"spr", NULL, metric_samples, EINVAL, 0},
+    {"spr", NULL, metric_leads, EINVAL, 0},
+    {"spr", NULL, metric_under_cycles, EINVAL, 0},
+    {"spr", NULL, slots_with_edge, EINVAL, 0},
+    {"spr", NULL, metric_with_cmask, EINVAL, 0},
+    {"spr", NULL, slots_with_config1, EINVAL, 0},
+    {"icx", NULL, slots_with_config1, EINVAL, 0},
+    {"spr", NULL, metric_with_config2, EINVAL, 0},
+    {"spr", NULL, member_precise, EINVAL, 0},
+    {"spr", NULL, member_does_not_inherit, EINVAL, 0},
+    {"spr", NULL, sampler_without_tid, EINVAL, 0},
+    {"spr-user-6.1", NULL, all_inherit, EINVAL, 0},
+    {"spr", NULL, nothing_changed, EINVAL, 6 << 16 | 11},
+    {"spr", NULL, member_on_other_cpu, EINVAL, 0},
+    {"spr", NULL, member_of_other_clock, EINVAL, 0},
+    {"spr", NULL, clock_not_for_nmis, EINVAL, 0},
+    {"spr", NULL, member_pinned, EINVAL, 0},
+    {"spr", NULL, member_exclusive, EINVAL, 0},
+    {"spr", NULL, leader_is_member, EINVAL, 0},
+    {"spr", NULL, nine_general_counters, EINVAL, 0},
+    {"spr", NULL, both_on_counter_0, EINVAL, 0},
+    {"spr", NULL, two_front_end_thresholds, EINVAL, 0},
+    {"spr", NULL, front_end_bad_bits, EINVAL, 0},
+    {"clx", NULL, front_end_ms_flows, EINVAL, 0},
+    {"spr", NULL, load_latency_precise_3, EINVAL, 0},
+    {"spr", NULL, short_period_precise_3, EINVAL, 0},
+    {"spr", NULL, load_latency_without_aux, ENODATA, 0},
+    {"spr-vm-noslots", NULL, precise_1, EOPNOTSUPP, 0},
+    {"spr-user", NULL, counts_kernel, EACCES, 0},
+    {"spr-user", NULL, whole_cpus, EACCES, 0},
+    {"spr-user", NULL, others_task, EACCES, 0},
+    {"spr", NULL, ended_task, ESRCH, 0},
+    {"clx-smt-user", NULL, any_thread, EACCES, 0},
+    {"paranoid-4", NULL, cpu_clock, EACCES, 0},
+    {"spr", NULL, both_weights, EINVAL, 0},
+    {"spr", NULL, unknown_read_format, EINVAL, 0},
+    {"spr", NULL, unknown_sample_type, EINVAL, 0},
+    {"spr", NULL, nothing_changed, EINVAL, 5 << 16 | 18},
+    {"spr", NULL, reserved_bits, EINVAL, 0},
+    {"spr", NULL, later_fields, E2BIG, 0},
+    {"spr", NULL, size_too_small, E2BIG, 0},
+    {"spr", NULL, branches_of_no_type, EINVAL, 0},
+    {"spr", NULL, call_stack_and_filter, EINVAL, 0},
+    {"zen4", NULL, cycles_call_stack, EOPNOTSUPP, 0},
+    {"n2-r0p3", NULL, cycles_call_stack, EOPNOTSUPP, 0},
+    {"spr", NULL, rate_too_high, EINVAL, 0},
+    {"spr", NULL, stack_too_deep, EOVERFLOW, 0},
+    {"spr", NULL, stack_copy_odd, EINVAL, 0},
+    {"spr", NULL, no_registers, EINVAL, 0},
+    {"spr", NULL, segment_registers, EINVAL, 0},
+    {"spr", NULL, unknown_pmu, ENOENT, 0},
+    {"spr", NULL, unknown_software, ENOENT, 0},
+    {"zen4", NULL, ibs_in_group, EINVAL, 0},
+    {"zen4", NULL, ibs_per_task, EINVAL, 0},
+    {"zen4", NULL, ibs_odd_period, EINVAL, 0},
+    {"zen4", NULL, ibs_user_only, EINVAL, 0},
+    {"zen4", NULL, amd_precise_branches, ENOENT, 0},
+    {"zen4", NULL, amd_precise_3, EOPNOTSUPP, 0},
+    {"adl", NULL, other_cores_event, ENOENT, 0},
+    {"adl", NULL, e_core_event_on_p_core, ENOENT, 0},
+    {"spr", "tdrec --source pmu -a", cgroup_without_cpu, EINVAL, 0},
+    {"spr", NULL, unknown_flag, EINVAL, 0},
+    {"spr", NULL, no_cpu_no_task, EINVAL, 0},
+    {"spr", NULL, cpu_offline, ENODEV, 0},
+};
+
+/* Makes the sound openings of the machine's plan and spoils them; the kernel's answer. */
+static int open_spoiled(const char *machine, const char *line, unsigned kernel, void (*spoil)(void))
+{
+    struct td_request request;
+    struct td_plan plan = {0};
+    char *storage[2] = {NULL};
+    size_t where = 0;
+    struct td_err err = TD_ERR_INIT;
+
+    td_caps_release(&the_caps);
+    read_machine(&the_caps, machine);
+    const int made = make_plan(&plan, &request, &the_caps,
+                               line ? line : "tdrec --source pmu -- app", storage, &err);
+    if (made < 0)
+        fail_msg("%s: %s", machine, err.text);
+    if (kernel)
+        the_caps.kernel_version = kernel;
+    list_openings(&the_openings, &plan);
+    spoil();
+    double_init(&the_double, &the_caps);
+    const int rc = open_all(&the_double, &the_openings, &where);
+    td_plan_release(&plan);
+    td_request_release(&request);
+    free(storage[0]);
+    free(storage[1]);
+    return rc;
+}
+
+static void test_refuses_planted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(planted); i++) {
+        const struct planted *p = &planted[i];
+        const int rc = open_spoiled(p->machine, p->line, p->kernel, p->spoil);
+
+        if (rc != -p->code)
+            fail_msg("planted %zu on %s: %s instead of %s", i, p->machine,
+                     rc ? strerror(-rc) : "opened", strerror(p->code));
+    }
+    print_message("%zu planted plans refused\n", TD_ARRAY_SIZE(planted));
+}
+
+/* What opens, and yet would take turns. */
+static void test_finds_multiplexing(void **state)
+{
+    (void)state;
+    assert_int_equal(open_spoiled("spr", NULL, 0, nothing_changed), 0);
+    assert_int_equal(double_starved(&the_double), 0);
+    assert_int_equal(open_spoiled("spr", NULL, 0, second_slots), 0);
+    assert_true(double_starved(&the_double) > 0);
+}
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+    char *command = td_xasprintf("rm -rf %s", scratch);
+
+    (void)state;
+    td_caps_release(&the_caps);
+    const int rc = system(command); /* NOLINT: our own folder */
+    free(command);
+    return rc;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepts_golden_plans),
+        cmocka_unit_test(test_refuses_planted),
+        cmocka_unit_test(test_finds_multiplexing),
+    };
+
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
