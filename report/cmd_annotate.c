@@ -5,14 +5,18 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/cmd.h"
+#include "report/listing.h"
 #include "report/query/names.h"
 #include "report/view/annotate.h"
+#include "report/view/asm.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
+#include "report/view/margin.h"
 
 #define HOTTEST_COUNT 3
 #define NEAREST_COUNT 200
 #define NAME_BYTES    512
+#define PARTS_MAX     5 /* listings of one function, where it is inlined */
 
 struct annotate_opts {
     uint64_t functions; /* how many of the hottest, when none is named */
@@ -20,6 +24,8 @@ struct annotate_opts {
     uint64_t levels;
     double percent_limit;
     struct td_opt_list dirs;
+    bool assembly;
+    const char *syntax;
 };
 
 /* What is annotated: functions, or lines from..to of a file. */
@@ -129,13 +135,12 @@ static int make_request(const struct td_session *session, const struct annotate_
     return TD_EXIT_OK;
 }
 
-static void print_text(const struct td_session *session, const struct annotate_opts *o,
-                       const struct request *r, const struct td_sections *sections)
+static struct td_annotate_opts view_opts(const struct td_session *session,
+                                         const struct annotate_opts *o, const struct request *r,
+                                         const struct td_source_dirs *dirs)
 {
-    const struct td_head head = td_session_head(session);
-    const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
     const char *realtime = td_model_env(session->model, TD_ENV_REALTIME_NS);
-    struct td_annotate_opts opts = {.dirs = &dirs,
+    struct td_annotate_opts opts = {.dirs = dirs,
                                     .context = (uint32_t)(o->context > 1000 ? 1000 : o->context),
                                     .from = r->file ? r->from : 0,
                                     .to = r->to,
@@ -144,6 +149,16 @@ static void print_text(const struct td_session *session, const struct annotate_o
 
     if (realtime)
         td_parse_u64(realtime, &opts.recorded_ns);
+    return opts;
+}
+
+static void print_text(const struct td_session *session, const struct annotate_opts *o,
+                       const struct request *r, const struct td_sections *sections)
+{
+    const struct td_head head = td_session_head(session);
+    const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
+    const struct td_annotate_opts opts = view_opts(session, o, r, &dirs);
+
     td_head_print_short(&head, &session->style);
     for (size_t i = 0; i < sections->len; i++) {
         fputc('\n', session->style.out);
@@ -151,24 +166,19 @@ static void print_text(const struct td_session *session, const struct annotate_o
     }
 }
 
-static int show(struct td_session *session, const struct annotate_opts *o, char **words)
+static int show_lines(struct td_session *session, const struct annotate_opts *o,
+                      const struct request *r)
 {
-    struct request r = {.functions = NULL};
-    struct td_sections sections = {.at = NULL};
-    struct td_rows rows;
     const bool no_inline = session->opts->no_inline;
+    struct td_sections sections = {.at = NULL};
+    int exit_code = TD_EXIT_NOTHING;
 
-    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, no_inline);
-    int exit_code = make_request(session, o, &rows, words, &r);
-    if (exit_code != TD_EXIT_OK)
-        goto out;
-    if (r.file)
-        td_sections_of_file(&sections, session->measure, r.file, r.from, r.to, no_inline);
+    if (r->file)
+        td_sections_of_file(&sections, session->measure, r->file, r->from, r->to, no_inline);
     else
-        td_sections_of_functions(&sections, session->measure, r.functions, r.len, no_inline);
+        td_sections_of_functions(&sections, session->measure, r->functions, r->len, no_inline);
     if (sections.len == 0) {
         td_complain("nothing was sampled there");
-        exit_code = TD_EXIT_NOTHING;
         goto out;
     }
     td_session_begin_output(session);
@@ -179,11 +189,110 @@ static int show(struct td_session *session, const struct annotate_opts *o, char 
         td_report_json_sections(&json, session->measure, &sections);
         td_json_end(&json);
     } else {
-        print_text(session, o, &r, &sections);
+        print_text(session, o, r, &sections);
     }
     exit_code = td_session_end_output(session);
 out:
     td_sections_release(&sections);
+    return exit_code;
+}
+
+/* The parts that are worth a listing: of each function the hottest few containers. */
+static size_t keep_parts(struct td_code_parts *parts, enum td_metric primary)
+{
+    size_t kept = 0, of_function = 0;
+    uint64_t hottest = 0;
+
+    for (size_t i = 0; i < parts->len; i++) {
+        const struct td_code_part part = parts->at[i];
+
+        if (i == 0 || part.function != parts->at[kept - 1].function) {
+            of_function = 0;
+            hottest = part.values[primary];
+        }
+        if (of_function++ >= PARTS_MAX || part.values[primary] < hottest / 20)
+            continue;
+        parts->at[i] = parts->at[kept];
+        parts->at[kept++] = part;
+    }
+    return kept;
+}
+
+static void print_listings(const struct td_session *session, const struct annotate_opts *o,
+                           const struct request *r, const struct td_listing *listings, size_t count,
+                           size_t left_out)
+{
+    const struct td_head head = td_session_head(session);
+    const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
+    const struct td_annotate_opts opts = view_opts(session, o, r, &dirs);
+
+    td_head_print_short(&head, &session->style);
+    if (session->measure->attribution == TD_ATTRIBUTION_NONE)
+        td_margin_note(&session->style, "an instruction that takes long often shows at the one "
+                                        "after it: a sample is where the program goes on");
+    for (size_t i = 0; i < count; i++) {
+        fputc('\n', session->style.out);
+        td_asm_print(&listings[i], session->measure, &opts, &session->style);
+    }
+    if (left_out > 0) {
+        td_style_begin(&session->style, TD_TONE_DIM);
+        fprintf(session->style.out, "\n%s inlined into %zu more functions (--json has all)\n",
+                td_style_ellipsis(&session->style), left_out);
+        td_style_end(&session->style, TD_TONE_DIM);
+    }
+}
+
+static int show_code(struct td_session *session, const struct annotate_opts *o,
+                     const struct request *r)
+{
+    const enum td_syntax syntax = td_syntax_by_name(o->syntax);
+    struct td_code_parts parts = {.at = NULL};
+    struct td_listing *listings = NULL;
+    size_t count = 0;
+    int exit_code = TD_EXIT_NOTHING;
+
+    if (r->file)
+        td_code_of_lines(&parts, session->measure, r->file, r->from, r->to);
+    else
+        td_code_of_functions(&parts, session->measure, r->functions, r->len);
+    if (parts.len == 0) {
+        td_complain("nothing was sampled there");
+        goto out;
+    }
+    count =
+        session->opts->json ? parts.len : keep_parts(&parts, td_measure_primary(session->measure));
+    listings = td_xcalloc(count, sizeof(*listings));
+    for (size_t i = 0; i < count; i++)
+        td_listing_init(&listings[i], session->model, &parts.at[i], syntax);
+    td_session_symbolize_more(session);
+    td_session_begin_output(session);
+    if (session->opts->json) {
+        struct td_json json = td_json_init(stdout, 2);
+
+        td_report_json_begin(&json, session->measure, &session->coverage);
+        td_asm_json(&json, session->measure, listings, count);
+        td_json_end(&json);
+    } else {
+        print_listings(session, o, r, listings, count, parts.len - count);
+    }
+    exit_code = td_session_end_output(session);
+out:
+    for (size_t i = 0; i < count; i++)
+        td_listing_release(&listings[i]);
+    free(listings);
+    td_code_parts_release(&parts);
+    return exit_code;
+}
+
+static int show(struct td_session *session, const struct annotate_opts *o, char **words)
+{
+    struct request r = {.functions = NULL};
+    struct td_rows rows;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    int exit_code = make_request(session, o, &rows, words, &r);
+    if (exit_code == TD_EXIT_OK)
+        exit_code = o->assembly ? show_code(session, o, &r) : show_lines(session, o, &r);
     td_rows_release(&rows);
     free(r.functions);
     free(r.file);
@@ -192,16 +301,24 @@ out:
 
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
-    struct annotate_opts o = {
-        .functions = HOTTEST_COUNT, .context = 3, .levels = 1, .percent_limit = -1};
+    struct annotate_opts o = {.functions = HOTTEST_COUNT,
+                              .context = 3,
+                              .levels = 1,
+                              .percent_limit = -1,
+                              .syntax = "att"};
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_U64, 'n', "functions", "N", "without a name: the N hottest functions (3)",
          &o.functions},
-        {TD_OPT_U64, 0, "context", "N", "lines around one that costs something (3)", &o.context},
+        {TD_OPT_U64, 0, "context", "N",
+         "lines, or instructions, around one that costs something (3)", &o.context},
         {TD_OPT_U64, 0, "level", "N", "levels of category columns (1)", &o.levels},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out lines below P percent of all",
          &o.percent_limit},
+        {TD_OPT_FLAG, 0, "asm", NULL, "instructions, below the source lines they are of",
+         &o.assembly},
+        {TD_OPT_STRING, 'M', "disassembler-style", "STYLE", "of --asm: att (default) or intel",
+         &o.syntax},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
@@ -215,6 +332,11 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (used < 0)
         goto out;
+    if (td_syntax_by_name(o.syntax) == TD_SYNTAX_COUNT) {
+        td_complain("--disassembler-style %s: it is one of att, intel", o.syntax);
+        exit_code = TD_EXIT_USAGE;
+        goto out;
+    }
     exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o, argv + used);
@@ -227,6 +349,6 @@ out:
 const struct td_cmd td_cmd_annotate = {
     .name = "annotate",
     .args = "[FUNCTION | FILE:LINE[-LINE]]… [options]",
-    .about = "source lines with what they cost beside them",
+    .about = "source lines, or instructions, with what they cost beside them",
     .run = run,
 };

@@ -311,6 +311,14 @@ out:
     return td_exit_of((enum td_code)rc);
 }
 
+void td_session_symbolize_more(struct td_session *session)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (symbolize(session, (struct td_session_needs){.samples = false}, &err) < 0)
+        td_complain("names are missing: %s", err.text);
+}
+
 void td_session_begin_output(struct td_session *session)
 {
     if (!session->opts->no_pager && !session->opts->stdio && isatty(STDOUT_FILENO))

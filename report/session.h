@@ -110,6 +110,8 @@ struct td_session_needs {
  * what is wrong. Release in either case. */
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,
                     struct td_session_needs needs);
+/* Names and lines for locations that were added to the model since; complains when that fails. */
+void td_session_symbolize_more(struct td_session *session);
 /* Starts the pager when stdout is a terminal. Call before the first output. */
 void td_session_begin_output(struct td_session *session);
 /* Ends the output; returns the exit code, which tells of damage and of a failed write. */

@@ -154,9 +154,15 @@ static void add_costs(struct td_json *json, const struct td_measure *measure,
         add_value(json, "instructions", measure, values, TD_METRIC_INSTRUCTIONS);
 }
 
-/* null where the file, or the line, is not known. */
-static void add_place(struct td_json *json, const struct td_model *model, uint32_t file,
-                      uint32_t line)
+void td_report_json_costs(struct td_json *json, const struct td_measure *measure,
+                          const uint64_t *values)
+{
+    add_costs(json, measure, values);
+    add_categories(json, measure, values);
+}
+
+void td_report_json_place(struct td_json *json, const struct td_model *model, uint32_t file,
+                          uint32_t line)
 {
     td_json_string(json, "file", file ? td_model_string(model, file) : NULL);
     if (line)
@@ -214,10 +220,10 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
     case TD_ROWS_FUNCTIONS:
         td_json_string(json, "function", td_row_name(rows, row));
         add_module(json, model, row->module);
-        add_place(json, model, row->file, row->line);
+        td_report_json_place(json, model, row->file, row->line);
         break;
     case TD_ROWS_LINES:
-        add_place(json, model, row->file, row->line);
+        td_report_json_place(json, model, row->file, row->line);
         td_json_string(json, "function", td_row_name(rows, row));
         add_module(json, model, row->module);
         break;

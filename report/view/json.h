@@ -19,5 +19,11 @@ void td_report_json_rows(struct td_json *json, const struct td_rows *rows, size_
 /* "annotate": sections of lines. */
 void td_report_json_sections(struct td_json *json, const struct td_measure *measure,
                              const struct td_sections *sections);
+/* "file" and "line" of an object; null where they are not known. */
+void td_report_json_place(struct td_json *json, const struct td_model *model, uint32_t file,
+                          uint32_t line);
+/* What a row costs, and "categories" as shares of its slots. */
+void td_report_json_costs(struct td_json *json, const struct td_measure *measure,
+                          const uint64_t *values);
 
 #endif

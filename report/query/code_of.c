@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/code_of.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "report/query/names.h"
+
+struct collecting {
+    const struct td_measure *measure;
+    const uint32_t *rank_of; /* by function: 1 + its place in the request; NULL: lines */
+    const char *pattern;
+    uint32_t from, to;
+    struct td_code_parts *parts;
+    size_t cap;
+    size_t *caps; /* of each part's `at` */
+    size_t caps_cap;
+    struct td_map part_ids; /* (function, container) */
+    struct td_map costs;    /* (location, part) -> index in the part */
+    struct td_map files;    /* string -> whether the pattern names it */
+};
+
+static bool is_wanted_file(struct collecting *c, uint32_t file)
+{
+    bool added = false;
+    uint32_t *wanted = td_map_put(&c->files, file, 0, 0, &added);
+
+    if (added)
+        *wanted = td_pattern_is_path(c->pattern, td_model_string(c->measure->model, file));
+    return *wanted != 0;
+}
+
+static bool is_wanted(struct collecting *c, const struct td_line *line)
+{
+    if (c->rank_of)
+        return c->rank_of[line->function] != 0;
+    return line->line >= c->from && line->line <= c->to && line->line != 0 &&
+           is_wanted_file(c, line->file);
+}
+
+static uint32_t part_for(struct collecting *c, uint32_t function, uint32_t container,
+                         uint32_t module)
+{
+    struct td_code_parts *parts = c->parts;
+    bool added = false;
+    const uint32_t index =
+        *td_map_put(&c->part_ids, function, container, (uint32_t)parts->len, &added);
+
+    if (added) {
+        parts->at = td_grow(parts->at, &c->cap, parts->len + 1, sizeof(*parts->at));
+        c->caps = td_grow(c->caps, &c->caps_cap, parts->len + 1, sizeof(*c->caps));
+        c->caps[parts->len] = 0;
+        parts->at[parts->len++] =
+            (struct td_code_part){.function = function, .container = container, .module = module};
+    }
+    return index;
+}
+
+static void charge(struct collecting *c, uint32_t index, uint32_t location, size_t row)
+{
+    const struct td_measure *m = c->measure;
+    struct td_code_part *part = &c->parts->at[index];
+    bool added = false;
+    const uint32_t at = *td_map_put(&c->costs, location, index, (uint32_t)part->len, &added);
+
+    if (added) {
+        part->at = td_grow(part->at, &c->caps[index], part->len + 1, sizeof(*part->at));
+        part->at[part->len++] = (struct td_code_cost){
+            .location = location, .offset = td_model_location(m->model, location)->offset};
+    }
+    for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+        if (!m->values[k])
+            continue;
+        part->at[at].values[k] += m->values[k][row];
+        part->values[k] += m->values[k][row];
+    }
+}
+
+/* A row counts once for each function asked for that is on its location's chain; a location of
+ * wanted lines counts once. */
+static void charge_row(struct collecting *c, size_t row)
+{
+    const struct td_model *model = c->measure->model;
+    const uint32_t location = td_model_node(model, c->measure->rows[row].node)->location;
+
+    if (location == TD_NONE)
+        return;
+    const struct td_location l = *td_model_location(model, location);
+    for (uint32_t i = 0; i < l.line_count; i++) {
+        const struct td_line *line = td_model_line(model, l.line_first + i);
+        const uint32_t function = c->rank_of ? line->function : TD_NONE;
+        bool repeated = false; /* recursion, unrolled by inlining */
+
+        for (uint32_t k = 0; k < i && c->rank_of; k++)
+            repeated =
+                repeated || td_model_line(model, l.line_first + k)->function == line->function;
+        if (repeated || !is_wanted(c, line))
+            continue;
+        const uint32_t container = td_model_line(model, l.line_first + l.line_count - 1)->function;
+        charge(c, part_for(c, function, container, l.module), location, row);
+        if (!c->rank_of)
+            return;
+    }
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct td_code_cost *x = a, *y = b;
+
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int compare_parts(const void *a, const void *b, void *ctx)
+{
+    const struct collecting *c = ctx;
+    const enum td_metric primary = td_measure_primary(c->measure);
+    const struct td_code_part *x = a, *y = b;
+
+    if (c->rank_of && x->function != y->function)
+        return c->rank_of[x->function] < c->rank_of[y->function] ? -1 : 1;
+    if (x->values[primary] != y->values[primary])
+        return x->values[primary] > y->values[primary] ? -1 : 1;
+    return (x->container > y->container) - (x->container < y->container);
+}
+
+static void collect(struct collecting *c)
+{
+    struct td_code_parts *parts = c->parts;
+
+    *parts = (struct td_code_parts){0};
+    for (size_t i = 0; i < c->measure->row_count; i++)
+        charge_row(c, i);
+    for (size_t i = 0; i < parts->len; i++)
+        qsort(parts->at[i].at, parts->at[i].len, sizeof(*parts->at[i].at), by_offset);
+    if (parts->len > 1)
+        qsort_r(parts->at, parts->len, sizeof(*parts->at), compare_parts, c);
+    td_map_release(&c->part_ids);
+    td_map_release(&c->costs);
+    td_map_release(&c->files);
+    free(c->caps);
+}
+
+void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *measure,
+                          const uint32_t *functions, size_t count)
+{
+    uint32_t *rank_of =
+        td_xcalloc((size_t)td_model_function_count(measure->model) + 1, sizeof(*rank_of));
+    struct collecting c = {.measure = measure, .rank_of = rank_of, .parts = parts};
+
+    for (size_t i = 0; i < count; i++)
+        rank_of[functions[i]] = (uint32_t)i + 1;
+    collect(&c);
+    free(rank_of);
+}
+
+void td_code_of_lines(struct td_code_parts *parts, const struct td_measure *measure,
+                      const char *pattern, uint32_t from, uint32_t to)
+{
+    struct collecting c = {
+        .measure = measure, .pattern = pattern, .from = from, .to = to, .parts = parts};
+
+    collect(&c);
+}
+
+void td_code_parts_release(struct td_code_parts *parts)
+{
+    for (size_t i = 0; i < parts->len; i++)
+        free(parts->at[i].at);
+    free(parts->at);
+    *parts = (struct td_code_parts){0};
+}
