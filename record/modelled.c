@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/uarch_core.h"
@@ -24,7 +24,6 @@
 #include "record/status.h"
 #include "record/target.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 /* glibc would choose `rep movsb`, which the emulator runs a byte at a time. */
 #define GUEST_CPU "max,-erms,-fsrm"
 
@@ -41,14 +40,6 @@ struct modelled {
     int signal_fd;
     uint64_t start_ns;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts = {0};
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 static int prepare_command(struct modelled *m, struct td_err *err)
 {
@@ -133,7 +124,7 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
         rc = open_output(m, caps, err);
     if (rc < 0)
         return rc;
-    m->start_ns = now_ns();
+    m->start_ns = td_clock_ns();
     td_pieces_init(&m->pieces, m->writer);
     write_head(m, caps);
     rc = td_profile_flush(m->writer, err);
@@ -162,7 +153,7 @@ static void wait_for_command(struct modelled *m)
 static void summarize(struct modelled *m)
 {
     const uint64_t *counters = m->pieces.counters;
-    const double seconds = (double)(now_ns() - m->start_ns) / 1e9;
+    const double seconds = (double)(td_clock_ns() - m->start_ns) / 1e9;
     char instructions[32], bytes[32];
 
     td_status_note(
@@ -197,7 +188,7 @@ static int finish(struct modelled *m, struct td_err *err)
         td_status_note(&m->status, "%s", hint);
     }
     td_env_write_exit(m->writer, m->target.status);
-    td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, now_ns());
+    td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
     const int finished = td_profile_finish(m->writer, rc == TD_OK ? err : NULL);
     return rc < 0 ? rc : finished;
 }

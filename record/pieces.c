@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/intern.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "formats/load.h"
@@ -110,12 +111,24 @@ static void add_tallies(struct td_pieces *pieces, const struct td_model *model,
 static void add_counters(struct td_pieces *pieces, const struct td_model *model)
 {
     static const enum td_counter summed[] = {TD_COUNTER_CYCLES, TD_COUNTER_INSTRUCTIONS,
-                                             TD_COUNTER_TRUNCATED_STACKS, TD_COUNTER_PROCESSES,
-                                             TD_COUNTER_THREADS};
+                                             TD_COUNTER_PROCESSES, TD_COUNTER_THREADS};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
         pieces->counters[summed[i]] += td_model_counter(model, summed[i]);
         td_profile_counter(pieces->writer, summed[i], pieces->counters[summed[i]]);
+    }
+}
+
+/* What a piece warns of, once, however many say so. */
+static void add_warnings(struct td_pieces *pieces, const struct td_model *model)
+{
+    const char *text;
+
+    for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_WARNING, i)); i++) {
+        const uint32_t known = td_intern_count(pieces->warnings);
+
+        if (td_intern_put(pieces->warnings, text, strlen(text)) == known)
+            td_profile_env(pieces->writer, td_env_key_name(TD_ENV_WARNING), text);
     }
 }
 
@@ -133,6 +146,7 @@ static void add_piece(struct td_pieces *pieces, const struct td_model *model)
     add_threads(pieces, model, t.threads);
     add_tallies(pieces, model, &t);
     add_counters(pieces, model);
+    add_warnings(pieces, model);
     free(t.modules);
     free(t.threads);
     free(t.nodes);
@@ -145,6 +159,7 @@ int td_pieces_add_all(struct td_pieces *pieces, const char *folder, struct td_er
 
     if (!names)
         return td_fail(err, TD_EIO, "cannot read the folder '%s'", folder);
+    pieces->warnings = td_intern_new();
     for (char **name = names; *name; name++) {
         char *path = td_xasprintf("%s/%s", folder, *name);
         struct td_model *model = NULL;
@@ -159,5 +174,6 @@ int td_pieces_add_all(struct td_pieces *pieces, const char *folder, struct td_er
         free(path);
     }
     td_procfs_names_free(names);
+    td_intern_free(pieces->warnings);
     return TD_OK;
 }

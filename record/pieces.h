@@ -9,11 +9,14 @@
 #include "base/err.h"
 #include "formats/profile_write.h"
 
+struct td_intern;
+
 struct td_pieces {
     struct td_profile_writer *writer;
     uint32_t group; /* TD_NONE: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
-    size_t unread; /* pieces of which nothing could be read */
+    struct td_intern *warnings; /* while pieces are added: what they warned of */
+    size_t unread;              /* pieces of which nothing could be read */
 };
 
 void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer);

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "base/text.h"
@@ -25,7 +25,6 @@
 #include "record/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S  UINT64_C(1000000000)
 
 /* A recorder that is killed loses at most what came since the last flush. */
 #define FLUSH_NS (800 * NS_PER_MS)
@@ -59,14 +58,6 @@ struct session {
     bool failed;     /* of ours: exit status 125 */
     int exit_status; /* when there is no command that has one */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts = {0};
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 static bool launches(const struct session *s)
 {
@@ -161,7 +152,7 @@ static uint32_t process_of(uint32_t tid)
 static void add_running(struct session *s)
 {
     struct td_tasks *tasks = td_recorder_tasks(s->recorder);
-    const uint64_t now = now_ns();
+    const uint64_t now = td_clock_ns();
 
     if (launches(s)) {
         const uint32_t pid = (uint32_t)s->target.pid;
@@ -247,7 +238,7 @@ static int start(struct session *s, struct td_err *err)
     make_poll_set(s);
     tell_compromises(s);
     setpriority(PRIO_PROCESS, 0, NICENESS);
-    s->start_ns = now_ns();
+    s->start_ns = td_clock_ns();
     td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->start_ns);
     if (s->request->delay_ms)
         s->enable_ns = s->start_ns + s->request->delay_ms * NS_PER_MS;
@@ -401,7 +392,7 @@ static void finish(struct session *s)
 
     if (!s->recording)
         return;
-    const uint64_t now = now_ns();
+    const uint64_t now = td_clock_ns();
     td_events_disable(&s->events);
     drain(s, UINT64_MAX);
     update_lost(s);
@@ -552,12 +543,12 @@ static void loop(struct session *s)
     while (!is_over(s)) {
         const size_t watched = s->recording ? s->fd_count : 1;
 
-        if (poll(s->fds, watched, wait_ms(s, now_ns())) < 0 && errno != EINTR)
+        if (poll(s->fds, watched, wait_ms(s, td_clock_ns())) < 0 && errno != EINTR)
             break;
         look_at_fds(s);
         if (!s->recording)
             continue;
-        const uint64_t now = now_ns();
+        const uint64_t now = td_clock_ns();
         drain(s, now - SLACK_NS);
         on_time(s, now);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/callstack.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -13,7 +13,7 @@ enum { RETURN_REACH = 64 };
 
 void td_callstack_init(struct td_callstack *stack)
 {
-    *stack = (struct td_callstack){.depth = 0};
+    memset(stack, 0, sizeof(*stack));
     stack->nodes = td_grow(NULL, &stack->node_cap, 64, sizeof(*stack->nodes));
     stack->nodes[0] = (struct td_call_node){.parent = 0};
     stack->node_count = 1;
@@ -22,27 +22,61 @@ void td_callstack_init(struct td_callstack *stack)
 void td_callstack_release(struct td_callstack *stack)
 {
     free(stack->nodes);
+    free(stack->frames);
     td_map_release(&stack->ids);
-    *stack = (struct td_callstack){.depth = 0};
+    memset(stack, 0, sizeof(*stack));
 }
 
-static uint32_t child(struct td_callstack *stack, uint64_t call)
+/* The innermost node of the path that ends with the call, or 0. */
+static uint32_t earlier(const struct td_callstack *stack, uint64_t call)
 {
-    bool added;
+    uint32_t node = stack->node;
 
-    if (stack->node_count >= TD_CALL_NODES_MAX) {
-        const uint32_t *known = td_map_find(&stack->ids, stack->node, call);
-        stack->truncated += known == NULL;
-        return known ? *known : stack->node;
+    while (node != 0 && stack->nodes[node].call != call)
+        node = stack->nodes[node].parent;
+    return node;
+}
+
+static uint32_t add_callee(struct td_callstack *stack, uint64_t call)
+{
+    const uint32_t known = earlier(stack, call), depth = stack->nodes[stack->node].depth + 1;
+
+    if (known && (stack->recursive >= TD_CALL_RECURSIVE_MAX || depth > TD_CALL_DEPTH_MAX)) {
+        stack->folded++;
+        return known;
     }
-    const uint32_t *place =
-        td_map_put(&stack->ids, stack->node, call, (uint32_t)stack->node_count, &added);
-    if (!added)
-        return *place;
+    if (stack->node_count >= TD_CALL_NODES_MAX || depth > TD_CALL_DEPTH_MAX) {
+        stack->truncated++;
+        return stack->node;
+    }
+    stack->recursive += known != 0;
     stack->nodes =
         td_grow(stack->nodes, &stack->node_cap, stack->node_count + 1, sizeof(*stack->nodes));
-    stack->nodes[stack->node_count] = (struct td_call_node){.parent = stack->node, .call = call};
+    stack->nodes[stack->node_count] =
+        (struct td_call_node){.parent = stack->node, .depth = depth, .call = call};
     return (uint32_t)stack->node_count++;
+}
+
+static uint32_t find_callee(struct td_callstack *stack, uint64_t call)
+{
+    const uint32_t *known = td_map_find(&stack->ids, stack->node, call);
+
+    if (known)
+        return *known;
+    const uint32_t callee = add_callee(stack, call);
+    td_map_put(&stack->ids, stack->node, call, callee, NULL);
+    return callee;
+}
+
+static uint32_t callee_of(struct td_callstack *stack, uint64_t call)
+{
+    const uint32_t hash = (uint32_t)(call ^ call >> 12) ^ stack->node * 0x9e3779b1U;
+    struct td_call_memo *memo = &stack->memos[(hash ^ hash >> 16) & (TD_CALL_MEMOS - 1)];
+
+    if (memo->call != call || memo->node != stack->node)
+        *memo = (struct td_call_memo){
+            .call = call, .node = stack->node, .callee = find_callee(stack, call)};
+    return memo->callee;
 }
 
 static void drop_to(struct td_callstack *stack, uint32_t depth)
@@ -67,12 +101,15 @@ static void drop_left(struct td_callstack *stack, uint64_t place)
 void td_callstack_call(struct td_callstack *stack, uint64_t place, uint64_t return_address)
 {
     drop_left(stack, place);
-    if (stack->depth == TD_CALL_DEPTH_MAX) {
+    if (stack->depth == TD_CALL_FRAMES_MAX) {
         stack->truncated++;
         return;
     }
+    if (stack->depth == stack->frame_cap)
+        stack->frames =
+            td_grow(stack->frames, &stack->frame_cap, stack->depth + 1, sizeof(*stack->frames));
     stack->frames[stack->depth++] = (struct td_call_frame){.place = place, .node = stack->node};
-    stack->node = child(stack, return_address - 1);
+    stack->node = callee_of(stack, return_address - 1);
 }
 
 void td_callstack_return(struct td_callstack *stack, uint64_t place)

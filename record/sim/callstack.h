@@ -2,7 +2,11 @@
 /*
  * The shadow stack of one thread: a call pushes, the return that takes its return address from
  * the same place pops. Frames left by longjmp or an exception lie below the stack pointer and go at
- * the next call or return. Paths are interned: a node is a caller's path and a call.
+ * the next call or return.
+ *
+ * Paths are interned: a node is a caller's path and a call. A recursive program has as many paths
+ * as it has calls, so recursion has a budget of nodes of its own. When it is spent, a call that is
+ * already on the path leads back to where it is on it: the levels between are folded.
  */
 #ifndef TD_RECORD_SIM_CALLSTACK_H
 #define TD_RECORD_SIM_CALLSTACK_H
@@ -11,12 +15,14 @@
 
 #include "base/map.h"
 
-#define TD_CALL_DEPTH_MAX 1024
-#define TD_CALL_NODES_MAX (1U << 22)
+#define TD_CALL_FRAMES_MAX    (1U << 16)
+#define TD_CALL_DEPTH_MAX     256 /* calls on a path */
+#define TD_CALL_RECURSIVE_MAX (1U << 12)
+#define TD_CALL_NODES_MAX     (1U << 18)
 
 /* Node 0 is the outermost frame's caller: the empty path. */
 struct td_call_node {
-    uint32_t parent;
+    uint32_t parent, depth;
     uint64_t call; /* the return address minus one */
 };
 
@@ -25,15 +31,27 @@ struct td_call_frame {
     uint32_t node;  /* the caller's path, to return to */
 };
 
+/* The last answers, by hash of the question: most calls were made before. */
+struct td_call_memo {
+    uint64_t call; /* 0: empty */
+    uint32_t node, callee;
+};
+
+enum { TD_CALL_MEMOS = 4096 };
+
 struct td_callstack {
     struct td_call_node *nodes;
     size_t node_count, node_cap;
-    struct td_map ids; /* (parent, call) to node */
-    struct td_call_frame frames[TD_CALL_DEPTH_MAX];
+    uint32_t recursive; /* nodes whose call is on their path already */
+    struct td_map ids;  /* (node, call) to the callee's node */
+    struct td_call_frame *frames;
+    size_t frame_cap;
     uint32_t depth;
     uint32_t node;      /* the path now */
-    uint64_t truncated; /* calls that got no frame: too deep, or too many paths */
+    uint64_t folded;    /* pairs of a path and a call that were folded */
+    uint64_t truncated; /* calls that got no frame, or no path of their own: too many */
     uint64_t unmatched; /* returns that matched no call */
+    struct td_call_memo memos[TD_CALL_MEMOS];
 };
 
 void td_callstack_init(struct td_callstack *stack);

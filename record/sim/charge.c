@@ -12,7 +12,7 @@ void td_ledger_release(struct td_ledger *ledger)
     free(ledger->cells);
     td_map_release(&ledger->by_place);
     td_map_release(&ledger->carries);
-    *ledger = (struct td_ledger){.accounts = NULL};
+    memset(ledger, 0, sizeof(*ledger));
 }
 
 static uint32_t add_rows(struct td_ledger *ledger, uint32_t count)
@@ -25,8 +25,8 @@ static uint32_t add_rows(struct td_ledger *ledger, uint32_t count)
     return (uint32_t)first;
 }
 
-uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
-                           uint32_t insn_count)
+static uint32_t find_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
+                             uint32_t insn_count)
 {
     bool added;
     const uint32_t *place =
@@ -39,6 +39,21 @@ uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t blo
     ledger->accounts[ledger->account_count] =
         (struct td_account){.node = node, .block = block, .row = add_rows(ledger, insn_count)};
     return (uint32_t)ledger->account_count++;
+}
+
+uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
+                           uint32_t insn_count)
+{
+    const uint32_t hash = block ^ node * 0x9e3779b1U;
+    struct td_account_memo *memo = &ledger->memos[(hash ^ hash >> 16) & (TD_ACCOUNT_MEMOS - 1)];
+
+    if (!memo->account || memo->node != node || memo->block != block)
+        *memo = (struct td_account_memo){
+            .node = node,
+            .block = block,
+            .account = find_account(ledger, node, block, insn_count) + 1,
+        };
+    return memo->account - 1;
 }
 
 void td_ledger_carry(struct td_ledger *ledger, uint32_t cell)

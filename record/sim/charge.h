@@ -18,6 +18,14 @@ struct td_account {
     uint64_t runs;
 };
 
+/* The accounts found last, by hash of their place: the map is far larger than the caches. */
+struct td_account_memo {
+    uint32_t node, block;
+    uint32_t account; /* plus 1; 0: empty */
+};
+
+enum { TD_ACCOUNT_MEMOS = 4096 };
+
 struct td_ledger {
     struct td_account *accounts;
     size_t account_count, account_cap;
@@ -25,6 +33,7 @@ struct td_ledger {
     uint32_t *cells;        /* [row * TD_CAUSE_COUNT + cause], modulo 2^32 */
     size_t row_count, row_cap;
     struct td_map carries; /* cell to the multiples of 2^32 */
+    struct td_account_memo memos[TD_ACCOUNT_MEMOS];
 };
 
 void td_ledger_release(struct td_ledger *ledger);

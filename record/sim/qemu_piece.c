@@ -82,10 +82,10 @@ static uint32_t node_at(struct writing *w, uint32_t parent, uint64_t address)
                            address - range->start + range->offset);
 }
 
-/* The profile's node of a call path. Paths are as deep as the program's stack: no recursion. */
+/* The profile's node of a call path. */
 static uint32_t path_node(struct writing *w, uint32_t path)
 {
-    uint32_t chain[512] = {0};
+    uint32_t chain[TD_SIM_DEPTH_MAX + 1] = {0};
     size_t depth = 0;
     uint32_t node = 0;
 
@@ -161,7 +161,7 @@ static void write_threads(struct writing *w)
 
 static void count_totals(const struct td_piece *piece, struct td_profile_writer *writer)
 {
-    uint64_t cycles = 0, instructions = 0, truncated = 0;
+    uint64_t cycles = 0, instructions = 0, truncated = 0, folded = 0;
 
     for (size_t i = 0; i < piece->thread_count; i++) {
         struct td_sim_totals totals;
@@ -170,10 +170,17 @@ static void count_totals(const struct td_piece *piece, struct td_profile_writer 
         cycles += totals.cycles;
         instructions += totals.instructions;
         truncated += totals.truncated_calls;
+        folded += totals.folded_calls;
     }
     td_profile_counter(writer, TD_COUNTER_CYCLES, cycles);
     td_profile_counter(writer, TD_COUNTER_INSTRUCTIONS, instructions);
-    td_profile_counter(writer, TD_COUNTER_TRUNCATED_STACKS, truncated);
+    if (folded > 0)
+        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
+                       "deep recursion is shown folded: past its first few thousand paths, a call "
+                       "that is on its path already counts there");
+    if (truncated > 0)
+        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
+                       "there were more call paths than are kept: the rest counts on its callers");
     td_profile_counter(writer, TD_COUNTER_PROCESSES, 1);
     td_profile_counter(writer, TD_COUNTER_THREADS, piece->thread_count);
 }

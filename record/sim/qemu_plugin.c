@@ -14,12 +14,13 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "formats/uarch_core.h"
 #include "record/sim/qemu_api.h"
 #include "record/sim/qemu_exec.h"
@@ -64,21 +65,15 @@ struct plugin {
     struct td_launch exec;
 };
 
-#define NS_PER_S UINT64_C(1000000000)
-/* A process that is killed loses at most this much, or this share of a long writing's time. */
-#define PIECE_EVERY_NS NS_PER_S
-#define PIECE_SHARE    20
+/* A process that is killed loses at most this much, or this many times what a piece takes. */
+#define PIECE_EVERY_NS TD_NS_PER_S
+#define PIECE_SHARE    50
+
+/* System calls of the guest, x86-64's numbers. */
+enum { GUEST_EXIT = 60, GUEST_EXIT_GROUP = 231 };
 
 /* QEMU's callbacks carry no context of ours. */
 static struct plugin *self;
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts = {0};
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 static void run_batch(struct thread *thread)
 {
@@ -103,6 +98,21 @@ static char *reserve_piece(void)
     }
 }
 
+/* Threads may be renamed, also by others; one that has ended keeps its last name. */
+static void update_name(struct thread *thread)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread->tid);
+    char *name = thread->tid ? td_procfs_line(NULL, path) : NULL;
+    if (name)
+        snprintf(thread->name, sizeof(thread->name), "%s", name);
+    /* The emulator's own name is the program's. */
+    if (strncmp(thread->name, "qemu-", 5) == 0 && self->process)
+        snprintf(thread->name, sizeof(thread->name), "%s", self->process);
+    free(name);
+}
+
 /* Writes what all threads have done up to their last batches. */
 static void write_piece(void)
 {
@@ -120,6 +130,7 @@ static void write_piece(void)
         if (!thread)
             continue;
         pthread_mutex_lock(&thread->lock);
+        update_name(thread);
         threads = td_grow(threads, &cap, count + 1, sizeof(*threads));
         threads[count] = (struct td_piece_thread){.tid = thread->tid, .sim = thread->sim};
         memcpy(threads[count++].name, thread->name, sizeof(thread->name));
@@ -145,30 +156,30 @@ static void write_piece(void)
 
 static void write_piece_in_time(void)
 {
-    const uint64_t before = now_ns();
+    const uint64_t before = td_clock_ns();
 
     if (!self->spool || before < __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED))
         return;
     __atomic_store_n(&self->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
     write_piece();
-    const uint64_t after = now_ns();
+    const uint64_t after = td_clock_ns();
     const uint64_t pause = (after - before) * PIECE_SHARE;
     __atomic_store_n(&self->next_piece_ns,
                      after + (pause > PIECE_EVERY_NS ? pause : PIECE_EVERY_NS), __ATOMIC_RELAXED);
 }
 
-/* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
-static void learn_names(struct thread *thread)
+/* Who the thread is; called in it. */
+static void learn_thread(struct thread *thread)
 {
     thread->tid = (uint32_t)syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
-    if (strncmp(thread->name, "qemu-", 5) == 0 && self->process)
-        snprintf(thread->name, sizeof(thread->name), "%s", self->process);
 }
 
 static void flush(struct thread *thread)
 {
-    learn_names(thread);
+    /* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
+    if (!thread->tid)
+        learn_thread(thread);
     run_batch(thread);
     write_piece_in_time();
 }
@@ -213,7 +224,7 @@ static void after_fork_in_child(void)
             self->threads[i] = new_thread();
     }
     self->piece_path = NULL;
-    self->start_ns = now_ns();
+    self->start_ns = td_clock_ns();
     self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
 }
 
@@ -239,9 +250,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
     (void)a6;
     (void)a7;
     (void)a8;
+    if (number == GUEST_EXIT || number == GUEST_EXIT_GROUP)
+        learn_thread(self->threads[vcpu]);
     if (!td_exec_can_follow(number, arguments))
         return;
-    learn_names(self->threads[vcpu]);
+    learn_thread(self->threads[vcpu]);
     finish_image();
     td_exec_follow(&self->exec, number, arguments);
 }
@@ -420,7 +433,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     self->blocks = td_blocks_new(&self->desc);
     self->llc = td_llc_new(&self->desc);
     pthread_mutex_init(&self->piece_lock, NULL);
-    self->start_ns = now_ns();
+    self->start_ns = td_clock_ns();
     self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
     if (self->spool) {
         learn_command_line();

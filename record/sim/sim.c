@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "record/sim/sim_priv.h"
 
+_Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
+
 static const struct td_sim_column_info columns[TD_SIM_COLUMN_COUNT] = {
 #define X(symbol, column_name, column_node) \
     [TD_SIM_COLUMN_##symbol] = {.name = (column_name), .node = TD_NODE_##column_node},
@@ -285,6 +287,7 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
         .l1i_misses = sim->fetch.l1i_misses,
         .itlb_misses = sim->fetch.itlb_misses,
         .machine_clears = sim->clears,
+        .folded_calls = sim->calls.folded,
         .truncated_calls = sim->calls.truncated,
         .unmatched_returns = sim->calls.unmatched,
     };

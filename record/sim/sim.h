@@ -77,7 +77,7 @@ struct td_sim_totals {
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
     uint64_t l1i_misses, itlb_misses, machine_clears;
-    uint64_t truncated_calls, unmatched_returns;
+    uint64_t folded_calls, truncated_calls, unmatched_returns;
 };
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
 
@@ -90,9 +90,10 @@ struct td_sim_tally {
     uint64_t values[TD_SIM_COLUMN_COUNT];
 };
 typedef void td_sim_tally_fn(void *ctx, const struct td_sim_tally *tally);
-/* Calls `fn` for each (path, pc) that ran, in the order of their first run; a pc in several blocks
- * comes once. */
+/* Calls `fn` for each (path, pc) that ran, by path and pc; a pc in several blocks comes once. */
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx);
+
+#define TD_SIM_DEPTH_MAX 256 /* calls on a path */
 
 /* The paths: node 0 is the root; parents have lower numbers than their children. */
 struct td_sim_path {

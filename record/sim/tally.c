@@ -9,60 +9,116 @@ enum { FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
 _Static_assert(TD_SIM_COLUMN_COUNT - TD_SIM_COLUMN_MISPREDICT == TD_CAUSE_COUNT,
                "each cause is a column, in the same order");
 
-struct gather {
-    struct td_sim_tally *tallies;
-    size_t count, cap;
-    struct td_map ids; /* (path, pc) to tally */
+/* An instruction of an account. */
+struct place {
+    uint64_t pc;
+    uint32_t account, insn;
 };
 
-static struct td_sim_tally *tally_of(struct gather *gather, uint32_t path, uint64_t pc)
+static int by_pc(const void *a, const void *b)
 {
-    bool added;
-    const uint32_t *place = td_map_put(&gather->ids, path, pc, (uint32_t)gather->count, &added);
+    const struct place *x = a, *y = b;
 
-    if (!added)
-        return &gather->tallies[*place];
-    gather->tallies =
-        td_grow(gather->tallies, &gather->cap, gather->count + 1, sizeof(*gather->tallies));
-    gather->tallies[gather->count] = (struct td_sim_tally){.path = path, .pc = pc};
-    return &gather->tallies[gather->count++];
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    return (x->account > y->account) - (x->account < y->account);
 }
 
-static void add_account(const struct td_sim *sim, const struct td_account *account,
-                        struct gather *gather)
+/* Adds one execution's part of a tally. */
+static void add_place(const struct td_sim *sim, const struct place *place,
+                      struct td_sim_tally *tally)
 {
+    const struct td_account *account = &sim->ledger.accounts[place->account];
     const struct td_block *block = td_blocks_get(sim->blocks, account->block);
+    const enum td_sim_column retired =
+        block->insn_heavy[place->insn] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT;
 
-    for (uint32_t i = 0; i < block->insn_count; i++) {
-        struct td_sim_tally *tally =
-            tally_of(gather, account->node, block->pc + block->insn_offsets[i]);
-        const enum td_sim_column retired =
-            block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT;
-        tally->runs += account->runs;
-        tally->values[TD_SIM_COLUMN_INSTRUCTIONS] += account->runs;
-        tally->values[retired] += account->runs * block->insn_slots[i];
-        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
-            tally->values[FIRST_CAUSE_COLUMN + cause] +=
-                td_ledger_lost(&sim->ledger, account->row + i, (enum td_cause)cause);
+    tally->runs += account->runs;
+    tally->values[TD_SIM_COLUMN_INSTRUCTIONS] += account->runs;
+    tally->values[retired] += account->runs * block->insn_slots[place->insn];
+    for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
+        tally->values[FIRST_CAUSE_COLUMN + cause] +=
+            td_ledger_lost(&sim->ledger, account->row + place->insn, (enum td_cause)cause);
+}
+
+/* The accounts path by path: starts[node] .. starts[node + 1] of the result, which is newly
+ * allocated, as is *starts. */
+static uint32_t *sort_accounts(const struct td_sim *sim, uint32_t **starts)
+{
+    const size_t count = sim->ledger.account_count, nodes = sim->calls.node_count;
+    uint32_t *order = td_xcalloc(count + 1, sizeof(*order));
+    uint32_t *next = td_xcalloc(nodes + 2, sizeof(*next));
+
+    for (size_t i = 0; i < count; i++)
+        next[sim->ledger.accounts[i].node + 2]++;
+    for (size_t node = 2; node < nodes + 2; node++)
+        next[node] += next[node - 1];
+    /* next[node + 1] begins as the node's start and ends as its end. */
+    for (size_t i = 0; i < count; i++)
+        order[next[sim->ledger.accounts[i].node + 1]++] = (uint32_t)i;
+    *starts = next;
+    return order;
+}
+
+/* The tallies of one path, as they are given out. */
+struct gather {
+    const struct td_sim *sim;
+    td_sim_tally_fn *fn;
+    void *ctx;
+    uint64_t slots; /* of all tallies so far */
+    struct place *places;
+    size_t count, cap;
+};
+
+static void add_account(struct gather *gather, uint32_t account)
+{
+    const struct td_block *block =
+        td_blocks_get(gather->sim->blocks, gather->sim->ledger.accounts[account].block);
+
+    gather->places = td_grow(gather->places, &gather->cap, gather->count + block->insn_count,
+                             sizeof(*gather->places));
+    for (uint32_t i = 0; i < block->insn_count; i++)
+        gather->places[gather->count++] =
+            (struct place){.pc = block->pc + block->insn_offsets[i], .account = account, .insn = i};
+}
+
+/* Rounded so that the tallies' cycles add up to the total's. */
+static void give(struct gather *gather, struct td_sim_tally *tally)
+{
+    const uint64_t before = gather->slots / gather->sim->core.width;
+
+    for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
+        gather->slots += tally->values[c];
+    tally->values[TD_SIM_COLUMN_CYCLES] = gather->slots / gather->sim->core.width - before;
+    gather->fn(gather->ctx, tally);
+}
+
+static void give_path(struct gather *gather, uint32_t path)
+{
+    qsort(gather->places, gather->count, sizeof(*gather->places), by_pc);
+    for (size_t i = 0; i < gather->count;) {
+        struct td_sim_tally tally = {.path = path, .pc = gather->places[i].pc};
+
+        for (; i < gather->count && gather->places[i].pc == tally.pc; i++)
+            add_place(gather->sim, &gather->places[i], &tally);
+        give(gather, &tally);
     }
+    gather->count = 0;
 }
 
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 {
-    struct gather gather = {.tallies = NULL};
-    uint64_t slots = 0;
+    struct gather gather = {.sim = sim, .fn = fn, .ctx = ctx};
+    uint32_t *starts = NULL;
+    uint32_t *order = sort_accounts(sim, &starts);
 
-    for (size_t i = 0; i < sim->ledger.account_count; i++)
-        add_account(sim, &sim->ledger.accounts[i], &gather);
-    for (size_t i = 0; i < gather.count; i++) {
-        struct td_sim_tally *tally = &gather.tallies[i];
-        const uint64_t before = slots / sim->core.width;
-        for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
-            slots += tally->values[c];
-        /* Rounded so that the tallies' cycles add up to the total's. */
-        tally->values[TD_SIM_COLUMN_CYCLES] = slots / sim->core.width - before;
-        fn(ctx, tally);
+    for (uint32_t node = 0; node < sim->calls.node_count; node++) {
+        for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
+            add_account(&gather, order[i]);
+        if (gather.count > 0)
+            give_path(&gather, node);
     }
-    td_map_release(&gather.ids);
-    free(gather.tallies);
+    free(gather.places);
+    free(order);
+    free(starts);
 }

@@ -349,6 +349,74 @@ static void calls_make_paths(void **state)
     rig_close(&rig);
 }
 
+/* A function that calls itself twice, if it is not too deep: call, call, ret. */
+struct recursion {
+    struct rig rig;
+    uint32_t blocks[3];
+};
+
+static void recursion_open(struct recursion *r)
+{
+    static const uint8_t first[] = {5, 0xe8, 0xfb, 0xff, 0xff, 0xff, 0};
+    static const uint8_t second[] = {5, 0xe8, 0xf6, 0xff, 0xff, 0xff, 0};
+    static const uint8_t back[] = {1, 0xc3, 0};
+    rig_open(&r->rig, "golden-cove");
+    r->blocks[0] = rig_block(&r->rig, 0x2000, first);
+    r->blocks[1] = rig_block(&r->rig, 0x2005, second);
+    r->blocks[2] = rig_block(&r->rig, 0x200a, back);
+}
+
+/* `calls` calls a level, down to `depth` levels; each ends with a return. */
+/* NOLINTNEXTLINE(misc-no-recursion) */
+static void recurse(struct recursion *r, int depth, int calls, uint64_t stack)
+{
+    for (int i = 0; depth > 0 && i < calls; i++) {
+        rig_word(&r->rig, td_trace_block(r->blocks[i]));
+        rig_word(&r->rig, td_trace_access(0, true, 3, stack - 8));
+        recurse(r, depth - 1, calls, stack - 8);
+    }
+    rig_word(&r->rig, td_trace_block(r->blocks[2]));
+    rig_word(&r->rig, td_trace_access(0, false, 3, stack));
+}
+
+static void shallow_recursion_is_exact(void **state)
+{
+    (void)state;
+    struct td_sim_totals totals;
+    struct recursion r;
+    recursion_open(&r);
+    recurse(&r, 100, 1, 0x7fff0000);
+    const struct sums sums = rig_sums(&r.rig);
+    td_sim_totals(r.rig.sim, &totals);
+    assert_int_equal(sums.paths, 100);
+    assert_int_equal(td_sim_path(r.rig.sim, 100).parent, 99);
+    assert_int_equal(totals.folded_calls, 0);
+    rig_close(&r.rig);
+}
+
+/* However deep or wide, recursion makes a bounded number of paths, and no frame is lost. */
+static void deep_recursion_is_folded(void **state)
+{
+    (void)state;
+    static const struct {
+        int depth, calls;
+    } shapes[] = {{30000, 1}, {16, 2}};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(shapes); i++) {
+        struct td_sim_totals totals;
+        struct recursion r;
+        recursion_open(&r);
+        recurse(&r, shapes[i].depth, shapes[i].calls, 0x7fff0000);
+        rig_sums(&r.rig);
+        td_sim_totals(r.rig.sim, &totals);
+        assert_true(totals.folded_calls > 0);
+        assert_in_range(td_sim_path_count(r.rig.sim), TD_SIM_DEPTH_MAX, 16384);
+        assert_int_equal(totals.truncated_calls, 0);
+        assert_int_equal(totals.unmatched_returns, 0);
+        rig_close(&r.rig);
+    }
+}
+
 /* The same words in batches of any size give the same numbers. */
 static void batches_do_not_matter(void **state)
 {
@@ -398,6 +466,8 @@ int main(void)
         cmocka_unit_test(straight_code_misses_the_icache),
         cmocka_unit_test(early_load_clears_once),
         cmocka_unit_test(calls_make_paths),
+        cmocka_unit_test(shallow_recursion_is_exact),
+        cmocka_unit_test(deep_recursion_is_folded),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(ledger_carries),
     };
