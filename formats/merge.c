@@ -256,8 +256,9 @@ static void merge_symbols(struct td_merge *merge, const struct td_model *model, 
         bool added = false;
 
         symbol.name = copy_string(merge, model, symbol.name);
+        symbol.file = copy_string(merge, model, symbol.file);
         td_map_put(&merge->symbol_ids, (uint64_t)to << 32 | symbol.name,
-                   td_hash_mix(symbol.offset, symbol.size), 0, &added);
+                   td_hash_mix(td_hash_mix(symbol.offset, symbol.size), symbol.line), 0, &added);
         if (added)
             td_model_add_symbol(merge->sum, to, &symbol);
     }

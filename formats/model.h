@@ -48,6 +48,8 @@ struct td_module {
 struct td_symbol {
     uint64_t offset, size;
     uint32_t name; /* string */
+    uint32_t file; /* string: the source; 0 when not known */
+    uint32_t line; /* in it; 0 when not known */
 };
 
 /* A function as reports show it: an inlined one is a function of its own. */

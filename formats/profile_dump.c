@@ -155,9 +155,13 @@ static void on_group(void *ctx, uint32_t id, const struct td_group *g)
 
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *s)
 {
-    fprintf(begin(ctx, "symbol"),
-            " module=%" PRIu32 " offset=0x%" PRIx64 " size=%" PRIu64 " name=%" PRIu32 "\n", module,
+    FILE *out = begin(ctx, "symbol");
+
+    fprintf(out, " module=%" PRIu32 " offset=0x%" PRIx64 " size=%" PRIu64 " name=%" PRIu32, module,
             s->offset, s->size, s->name);
+    if (s->file)
+        fprintf(out, " file=%" PRIu32 " line=%" PRIu32, s->file, s->line);
+    fputc('\n', out);
 }
 
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)

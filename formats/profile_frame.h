@@ -39,7 +39,8 @@
     X(TALLIES, 10, "tallies", true)         \
     X(COUNTERS, 11, "counters", false)      \
     X(END, 12, "end", true)                 \
-    X(ORIGINS, 13, "origins", false)
+    X(ORIGINS, 13, "origins", false)        \
+    X(PLACED, 14, "placed symbols", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -48,7 +49,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 14
+#define TD_CHUNK_KIND_LIMIT 15
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

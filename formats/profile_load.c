@@ -123,6 +123,7 @@ static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol
     struct td_symbol ours = *symbol;
 
     ours.name = string_of(loader, symbol->name);
+    ours.file = string_of(loader, symbol->file);
     module = id_map_get(&loader->tables[TD_TABLE_MODULES], module);
     if (module != TD_NONE)
         td_model_add_symbol(loader->model, module, &ours);

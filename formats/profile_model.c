@@ -226,7 +226,9 @@ static int compare_symbols(const void *a, const void *b, void *ctx)
 
     RETURN_IF_DIFFERENT(compare_u64(x->offset, y->offset));
     RETURN_IF_DIFFERENT(compare_u64(x->size, y->size));
-    return compare_strings(sort->w, x->name, y->name);
+    RETURN_IF_DIFFERENT(compare_strings(sort->w, x->name, y->name));
+    RETURN_IF_DIFFERENT(compare_strings(sort->w, x->file, y->file));
+    return compare_u64(x->line, y->line);
 }
 
 static void write_symbols(const struct writer *w, uint32_t module)
@@ -245,7 +247,8 @@ static void write_symbols(const struct writer *w, uint32_t module)
 
         if (i == 0 || compare_symbols(s - 1, s, &ctx) != 0)
             td_profile_symbol(w->out, w->modules.rank[module], s->offset, s->size,
-                              td_model_string(w->model, s->name));
+                              td_model_string(w->model, s->name),
+                              s->file ? td_model_string(w->model, s->file) : NULL, s->line);
     }
     free(sorted);
 }

@@ -247,22 +247,36 @@ static void read_groups(struct reader *reader, struct td_rd *rd)
     }
 }
 
-static void read_symbols(struct reader *reader, struct td_rd *rd)
+static void get_symbols(struct reader *reader, struct td_rd *rd, enum td_chunk_kind kind)
 {
     uint64_t offset = 0;
 
     while (td_rd_left(rd) > 0) {
         struct td_symbol symbol = {0};
 
-        begin_record(reader, rd, TD_CHUNK_SYMBOLS);
+        begin_record(reader, rd, kind);
         const uint32_t module = get_id(reader, rd, TD_TABLE_MODULES);
         offset += (uint64_t)td_rd_zigzag(rd);
         symbol.offset = offset;
         symbol.size = td_rd_uleb(rd);
         symbol.name = get_id(reader, rd, TD_TABLE_STRINGS);
+        if (kind == TD_CHUNK_PLACED) {
+            symbol.file = get_id(reader, rd, TD_TABLE_STRINGS);
+            symbol.line = get_u32(rd);
+        }
         if (td_rd_ok(rd))
             VISIT(reader, symbol, module, &symbol);
     }
+}
+
+static void read_symbols(struct reader *reader, struct td_rd *rd)
+{
+    get_symbols(reader, rd, TD_CHUNK_SYMBOLS);
+}
+
+static void read_placed(struct reader *reader, struct td_rd *rd)
+{
+    get_symbols(reader, rd, TD_CHUNK_PLACED);
 }
 
 static void read_origins(struct reader *reader, struct td_rd *rd)
@@ -417,7 +431,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_SYMBOLS] = read_symbols,         [TD_CHUNK_NODES] = read_nodes,
     [TD_CHUNK_SAMPLES] = read_samples,         [TD_CHUNK_TALLIES] = read_tallies,
     [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
-    [TD_CHUNK_ORIGINS] = read_origins,
+    [TD_CHUNK_ORIGINS] = read_origins,         [TD_CHUNK_PLACED] = read_placed,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

@@ -49,7 +49,7 @@ struct td_profile_writer {
     struct td_pending samples, tallies;
     uint8_t *columns; /* of each group */
     size_t columns_cap;
-    uint64_t last_symbol_offset;
+    uint64_t last_symbol_offset, last_placed_offset;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
     uint64_t totals[TD_CHUNK_KIND_LIMIT];
@@ -100,14 +100,16 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
     td_buf_clear(&text->buf);
     if (kind == TD_CHUNK_SYMBOLS)
         w->last_symbol_offset = 0;
+    if (kind == TD_CHUNK_PLACED)
+        w->last_placed_offset = 0;
 }
 
 /* What descriptions refer to comes before them. */
 static void flush_texts(struct td_profile_writer *w)
 {
     static const enum td_chunk_kind order[] = {
-        TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
-        TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
+        TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS, TD_CHUNK_EVENTS,
+        TD_CHUNK_GROUPS,      TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS, TD_CHUNK_PLACED,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -374,18 +376,24 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
 }
 
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,
-                       uint64_t size, const char *name)
+                       uint64_t size, const char *name, const char *file, uint32_t line)
 {
-    const uint32_t name_id = intern(writer, name);
-    struct td_buf *buf = &writer->texts[TD_CHUNK_SYMBOLS].buf;
+    const enum td_chunk_kind kind = file ? TD_CHUNK_PLACED : TD_CHUNK_SYMBOLS;
+    uint64_t *last = file ? &writer->last_placed_offset : &writer->last_symbol_offset;
+    const uint32_t name_id = intern(writer, name), file_id = file ? intern(writer, file) : 0;
+    struct td_buf *buf = &writer->texts[kind].buf;
 
     assert(module < writer->texts[TD_CHUNK_MODULES].first + writer->texts[TD_CHUNK_MODULES].count);
     td_buf_uleb(buf, module);
-    td_buf_zigzag(buf, (int64_t)(offset - writer->last_symbol_offset));
+    td_buf_zigzag(buf, (int64_t)(offset - *last));
     td_buf_uleb(buf, size);
     td_buf_uleb(buf, name_id);
-    writer->last_symbol_offset = offset;
-    end_text(writer, TD_CHUNK_SYMBOLS);
+    if (file) {
+        td_buf_uleb(buf, file_id);
+        td_buf_uleb(buf, line);
+    }
+    *last = offset;
+    end_text(writer, kind);
 }
 
 uint32_t td_profile_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,
@@ -467,11 +475,13 @@ int td_profile_finish(struct td_profile_writer *writer, struct td_err *err)
 {
     static const enum td_chunk_kind counted[] = {
         TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS, TD_CHUNK_EVENTS,  TD_CHUNK_GROUPS,
-        TD_CHUNK_SYMBOLS, TD_CHUNK_NODES,   TD_CHUNK_SAMPLES, TD_CHUNK_TALLIES,
+        TD_CHUNK_SYMBOLS, TD_CHUNK_NODES,   TD_CHUNK_SAMPLES, TD_CHUNK_TALLIES, TD_CHUNK_PLACED,
     };
 
     td_profile_flush(writer, err);
     for (size_t i = 0; i < TD_ARRAY_SIZE(counted); i++) {
+        if (counted[i] == TD_CHUNK_PLACED && writer->totals[TD_CHUNK_PLACED] == 0)
+            continue;
         td_buf_uleb(&writer->body.raw, counted[i]);
         td_buf_uleb(&writer->body.raw, writer->totals[counted[i]]);
     }

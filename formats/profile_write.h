@@ -63,8 +63,9 @@ uint32_t td_profile_event(struct td_profile_writer *writer, const struct td_prof
 /* `group` as in the model, but name and cpu_type are given as text and its fields ignored. */
 uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_group *group,
                           const char *name, const char *cpu_type);
+/* `file` may be NULL: not known, as then `line`. */
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,
-                       uint64_t size, const char *name);
+                       uint64_t size, const char *name, const char *file, uint32_t line);
 
 /* The node of a frame under `parent` (0: outermost); interned. `offset` as in struct td_location.
  */

@@ -157,7 +157,7 @@ static void write_name(struct td_kernel *kernel, uint64_t address)
     const uint32_t module = module_of(kernel, symbol.start);
     td_profile_symbol(kernel->writer, td_modules_use(kernel->modules, module, NULL),
                       symbol.start - td_modules_base(kernel->modules, module),
-                      symbol.end - symbol.start, symbol.name);
+                      symbol.end - symbol.start, symbol.name, NULL, 0);
 }
 
 void td_kernel_write_names(struct td_kernel *kernel)

@@ -147,6 +147,11 @@ enum td_module_kind td_modules_kind(const struct td_modules *modules, uint32_t m
     return modules->items[module].kind;
 }
 
+const char *td_modules_path(const struct td_modules *modules, uint32_t module)
+{
+    return td_intern_get(modules->paths, modules->items[module].path);
+}
+
 uint64_t td_modules_base(const struct td_modules *modules, uint32_t module)
 {
     return modules->items[module].base;

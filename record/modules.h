@@ -35,6 +35,8 @@ uint32_t td_modules_put(struct td_modules *modules, const struct td_module_info 
 uint32_t td_modules_put_kernel(struct td_modules *modules, enum td_module_kind kind,
                                const char *path, uint64_t base, const struct td_build_id *build_id);
 enum td_module_kind td_modules_kind(const struct td_modules *modules, uint32_t module);
+/* As the kernel reported it; valid while modules are. */
+const char *td_modules_path(const struct td_modules *modules, uint32_t module);
 uint64_t td_modules_base(const struct td_modules *modules, uint32_t module);
 /* Its id in the profile, which describes it now if it had not before; *added (may be NULL) says
  * so. */

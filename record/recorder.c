@@ -115,7 +115,7 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->stacks = td_stacks_new(writer, recorder->modules, recorder->kernel);
     recorder->frames = td_frames_new(recorder->modules);
     recorder->deltas = td_deltas_new();
-    recorder->jit = td_jit_new(writer);
+    recorder->jit = td_jit_new(writer, recorder->modules);
     recorder->tasks = td_tasks_new(plan->follow, recorder->modules, end_process, recorder);
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
     for (size_t i = 0; i < plan->group_count; i++)
@@ -281,7 +281,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
         recorder->counters[TD_COUNTER_SAMPLED_NS] += values[0]; /* NOLINT: it was filled */
     count_stack(recorder, &node);
     if (node.jit)
-        td_jit_note(recorder->jit, recorder->modules, task->process, &recorder->stack);
+        td_jit_note(recorder->jit, task->process, &recorder->stack, rec->time_ns);
 }
 
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
@@ -320,7 +320,7 @@ static void write_vdso_symbol(void *ctx, uint64_t offset, uint64_t size, const c
 {
     const struct vdso_target *target = ctx;
 
-    td_profile_symbol(target->writer, target->module, offset, size, name);
+    td_profile_symbol(target->writer, target->module, offset, size, name, NULL, 0);
 }
 
 static void write_counters(struct td_recorder *recorder)

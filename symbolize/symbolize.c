@@ -238,7 +238,9 @@ static void use_own_symbols(struct resolve *r, struct module_work *w)
             td_model_location(r->model, want->location)->line_count > 0)
             continue;
         const struct td_function function = {.name = symbols[s].name, .module = w->module};
-        const struct td_line line = {.function = td_model_put_function(r->model, &function)};
+        const struct td_line line = {.function = td_model_put_function(r->model, &function),
+                                     .file = symbols[s].file,
+                                     .line = symbols[s].line};
 
         td_model_set_lines(r->model, want->location, &line, 1);
     }
@@ -392,7 +394,7 @@ static uint32_t coverage_note(struct resolve *r, const struct module_work *w,
     case TD_MODULE_ANON:
         snprintf(text, sizeof(text),
                  "no symbol for %zu of %zu addresses of generated code; a JIT can write "
-                 "/tmp/perf-PID.map",
+                 "/tmp/perf-PID.map or a jitdump",
                  unnamed, w->count);
         break;
     case TD_MODULE_FILE:

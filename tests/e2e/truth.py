@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Programs whose profile is known beforehand, recorded by tdrec and read by tdreport --json."""
 import os
+import tempfile
 
 import td
 
@@ -121,6 +122,18 @@ def jit():
     td.check_share("jit_loop", found.get("jit_loop", 0), 1.0, samples(td.report_json(profile)), 0.06)
 
 
+def jitdump():
+    """Two pieces of code at one place, one after the other, told apart by time; with their lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile = td.record([td.workload("jitdump"), "1", folder])
+    found = td.shares(td.report_json(profile))
+    number = samples(td.report_json(profile))
+    td.check_share("early", found.get("early", 0), 0.5, number, 0.06)
+    td.check_share("late", found.get("late", 0), 0.5, number, 0.06)
+    lines = {(row["file"], row["line"]) for row in td.report_json(profile, "lines")["lines"] if row["time_share"] > 0.3}
+    td.check(lines == {("/nowhere/app.js", 7), ("/nowhere/app.js", 9)}, f"lines: {lines}")
+
+
 def deep():
     profile = td.record([td.workload("deep"), "1", "60"], "--call-graph", "fp")
     deepest = max(line.count("descend") for line in td.report(profile, "folded").split("\n"))
@@ -148,4 +161,4 @@ def modules():
 
 td.need_perf_events()
 td.cases({"split": split, "inlined": inlined, "chain": chain, "plugins": plugins, "shapes": shapes, "pool": pool,
-          "vdso": vdso, "jit": jit, "deep": deep, "storm": storm, "modules": modules})
+          "vdso": vdso, "jit": jit, "jitdump": jitdump, "deep": deep, "storm": storm, "modules": modules})

@@ -63,7 +63,7 @@ static void add_symbol(struct composing *c, char *line)
 {
     const uint64_t module = number(&line), offset = number(&line), size = number(&line);
 
-    td_profile_symbol(c->writer, c->modules[module], offset, size, line);
+    td_profile_symbol(c->writer, c->modules[module], offset, size, line, NULL, 0);
 }
 
 static void add_thread(struct composing *c, char *line)

@@ -81,7 +81,9 @@ static struct td_model *make_input(unsigned i)
     modules[i % 2] = td_model_put_module(model, i % 2 ? &second : &first);
     modules[1 - i % 2] = td_model_put_module(model, i % 2 ? &first : &second);
     td_model_add_symbol(model, modules[0], &(struct td_symbol){.offset = 16, .name = first.path});
-    td_model_add_symbol(model, modules[0], &(struct td_symbol){.offset = 16, .name = second.path});
+    td_model_add_symbol(
+        model, modules[0],
+        &(struct td_symbol){.offset = 16, .name = second.path, .file = first.path, .line = 3});
     const uint32_t groups[2] = {add_group(model, i % 2 ? "one" : "two", i % 2 == 0),
                                 add_group(model, i % 2 ? "two" : "one", i % 2 == 1)};
     for (unsigned t = 0; t < 2; t++) {

@@ -71,7 +71,8 @@ static void describe(struct td_profile_writer *w)
     assert_int_equal(td_profile_module(w, &kernel), 1);
     assert_int_equal(td_profile_thread(w, 10, 10, "app", "app", 5), 0);
     assert_int_equal(td_profile_thread(w, 10, 11, "worker", "app", 6), 1);
-    td_profile_symbol(w, 1, 0x100, 16, "schedule");
+    td_profile_symbol(w, 1, 0x100, 16, "schedule", NULL, 0);
+    td_profile_symbol(w, 1, 0x200, 1, "jitted", "app.js", 12);
 }
 
 static uint32_t next_random(uint32_t *state)
@@ -159,8 +160,13 @@ static void descriptions_survive(void **state)
     assert_int_equal(group->locates, TD_NODE_NONE);
     size_t count = 0;
     const struct td_symbol *symbols = td_model_symbols(model, 1, &count);
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
     assert_string_equal(td_model_string(model, symbols[0].name), "schedule");
+    assert_int_equal(symbols[0].file, 0);
+    assert_string_equal(td_model_string(model, symbols[1].name), "jitted");
+    assert_int_equal(symbols[1].offset, 0x200);
+    assert_string_equal(td_model_string(model, symbols[1].file), "app.js");
+    assert_int_equal(symbols[1].line, 12);
     td_model_free(model);
     td_buf_release(&buf);
 }
