@@ -186,6 +186,7 @@ static int write_folded(const struct td_measure *measure, const struct td_export
                         FILE *out, struct td_err *err)
 {
     const enum td_metric metric = opts->metric < TD_METRIC_COUNT     ? opts->metric
+                                  : measure->weighted                ? TD_METRIC_TIME_NS
                                   : measure->values[TD_METRIC_SLOTS] ? TD_METRIC_SLOTS
                                                                      : TD_METRIC_SAMPLES;
     const uint64_t *values = measure->values[metric];

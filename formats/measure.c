@@ -6,8 +6,9 @@
 
 const char *td_metric_id(enum td_metric metric)
 {
-    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples", "time",         "event",
-                                                          "cycles",  "instructions", "slots"};
+    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples",      "time",         "event",
+                                                          "cycles",       "instructions", "slots",
+                                                          "sampled_time", "modelled_time"};
 
     if (metric < TD_METRIC_FIRST_NODE)
         return own[metric];
@@ -27,6 +28,8 @@ enum td_metric td_measure_primary(const struct td_measure *measure)
 {
     static const enum td_metric order[] = {TD_METRIC_SLOTS, TD_METRIC_TIME_NS, TD_METRIC_EVENT};
 
+    if (measure->weighted)
+        return TD_METRIC_TIME_NS;
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         if (measure->values[order[i]])
             return order[i];

@@ -12,7 +12,7 @@
 
 #include "formats/model.h"
 
-/* The columns of a measure: six of their own, then one a node of the tree. */
+/* The columns of a measure: some of their own, then one a node of the tree. */
 enum td_metric {
     TD_METRIC_SAMPLES,
     TD_METRIC_TIME_NS, /* measured (clock, pmu), or modelled: cycles over the core's nominal clock
@@ -21,6 +21,8 @@ enum td_metric {
     TD_METRIC_CYCLES,  /* modelled or counted */
     TD_METRIC_INSTRUCTIONS,
     TD_METRIC_SLOTS,
+    TD_METRIC_SAMPLED_NS,  /* of a join: native time where it was sampled, */
+    TD_METRIC_MODELLED_NS, /* and modelled time, both of code that ran in both */
     TD_METRIC_FIRST_NODE,
     TD_METRIC_COUNT = TD_METRIC_FIRST_NODE + TD_NODE_COUNT
 };
@@ -39,15 +41,18 @@ struct td_measure_row {
 struct td_measure {
     const struct td_model *model; /* borrowed */
     enum td_attribution attribution;
-    bool by_sample; /* rows are samples in the order of time, not sums */
-    uint32_t event; /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
+    bool weighted; /* a join of measured time with modelled categories (report/query/weights.h) */
+    uint64_t modelled_only_ns; /* of a join: modelled time of code that took no native sample */
+    bool by_sample;            /* rows are samples in the order of time, not sums */
+    uint32_t event;            /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
     size_t row_count;
     struct td_measure_row *rows;
     uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
     uint64_t totals[TD_METRIC_COUNT];  /* sums of the columns; 0 for NULL */
 };
 
-/* What rows are sorted by and shares are of: slots, else time, else the event, else samples. */
+/* What rows are sorted by and shares are of: of a join time; else slots, else time, else the event,
+ * else samples. */
 enum td_metric td_measure_primary(const struct td_measure *measure);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 

@@ -378,7 +378,8 @@ static void put_head(struct writer *w)
         td_proto_u64(&w->out, PROFILE_TIME_NANOS, wall_ns);
     td_proto_u64(&w->out, PROFILE_DURATION_NANOS, end > begin ? end - begin : 0);
     td_proto_u64(&w->out, PROFILE_DEFAULT_SAMPLE_TYPE,
-                 text(w, w->measure->values[TD_METRIC_SLOTS]     ? "slots"
+                 text(w, w->measure->weighted                    ? "time"
+                         : w->measure->values[TD_METRIC_SLOTS]   ? "slots"
                          : w->measure->values[TD_METRIC_TIME_NS] ? "time"
                                                                  : "samples"));
     td_notes(w->measure, w->opts->tool, put_comment, w);

@@ -111,7 +111,18 @@ static void csv_row(const struct td_measure *measure, struct td_frames *frames, 
 /* The unit belongs to a column's name. */
 static const char *column_name(unsigned metric)
 {
-    return metric == TD_METRIC_TIME_NS ? "time_ns" : td_metric_id((enum td_metric)metric);
+    static const struct {
+        unsigned metric;
+        const char *name;
+    } with_unit[] = {{TD_METRIC_TIME_NS, "time_ns"},
+                     {TD_METRIC_SAMPLED_NS, "sampled_time_ns"},
+                     {TD_METRIC_MODELLED_NS, "modelled_time_ns"}};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(with_unit); i++) {
+        if (with_unit[i].metric == metric)
+            return with_unit[i].name;
+    }
+    return td_metric_id((enum td_metric)metric);
 }
 
 static int write_csv(const struct td_measure *measure, const struct td_export_opts *opts, FILE *out,

@@ -8,11 +8,13 @@
 #include "base/text.h"
 #include "report/cmd.h"
 #include "report/query/by.h"
+#include "report/query/weights.h"
 #include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
+#include "report/view/weights.h"
 
 #define ROWS_DEFAULT    12
 #define CATEGORY_ROWS   3
@@ -41,7 +43,8 @@ static void print_title(const struct td_session *session, const char *what)
 {
     const struct td_measure *measure = session->measure;
     char *title =
-        td_xasprintf("%s, by %s%s", what, td_measure_is_modelled(measure) ? "modelled " : "",
+        td_xasprintf("%s, by %s%s", what,
+                     td_measure_is_modelled(measure) && !measure->weighted ? "modelled " : "",
                      td_metric_heading(measure, td_measure_primary(measure)));
 
     heading(&session->style, title);
@@ -84,10 +87,12 @@ static void print_functions(const struct td_session *session, struct td_rows *ro
     print_title(session, "Hot functions");
     td_table_add_cost(&table);
     td_table_add_nodes(&table, 1);
+    td_weights_add_mark(&table);
     td_table_add(&table, &td_field_name, rows->primary);
     td_table_add(&table, &td_field_module, rows->primary);
     td_table_print(&table, &session->style);
     print_rest(&session->style, &cut, "functions", "functions");
+    td_weights_print_marks(rows, rows->len, &session->style);
 }
 
 static void print_lines(const struct td_session *session, const struct report_opts *o, double limit)
@@ -167,7 +172,8 @@ static void print_tree(const struct td_session *session)
     print_verdict(session, &tree);
     heading(&session->style, "Top-down");
     td_tree_print(&tree, modelled ? "modelled slots" : "slots",
-                  session->measure->totals[TD_METRIC_TIME_NS], &session->style);
+                  td_measure_categorized_ns(session->measure), &session->style);
+    td_weights_print(session->measure, &session->style);
     for (size_t i = 0; i < tree.len; i++) {
         const struct td_tree_node *node = &tree.at[i];
 

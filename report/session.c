@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/pager.h"
 #include "base/text.h"
+#include "formats/overlay.h"
 #include "report/query/stats.h"
 #include "symbolize/replay.h"
 #include "symbolize/symbolize.h"
@@ -193,6 +194,39 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     return rc;
 }
 
+/* A clock profile beside a modelled one: their join is measured (report/query/weights.h). */
+static int load_weights(struct td_session *session, struct td_session_needs needs,
+                        struct td_err *err)
+{
+    const char *path = session->opts->weights;
+    struct td_load_opts opts = {.keep_samples = needs.samples};
+    struct td_load_status status = {.damaged = false};
+    struct td_model *model = NULL;
+    int rc = TD_OK;
+
+    if (!path)
+        return TD_OK;
+    if (td_model_group_count(session->model) == 0 ||
+        td_model_group(session->model, 0)->role != TD_ROLE_MODEL)
+        return td_fail(err, TD_EUSAGE,
+                       "--weights goes with a modelled profile (tdrec --source sim) as -i FILE");
+    if (session->opts->time)
+        rc = parse_time_range(session->opts->time, &opts, err);
+    if (rc == TD_OK)
+        rc = td_load_file(&model, path, &opts, &status, err);
+    if (rc == TD_OK) {
+        rc = td_overlay_add(session->model, model, TD_ROLE_TIME, err);
+        if (rc < 0)
+            td_err_prefix(err, "--weights %s", path);
+    }
+    if (rc == TD_OK && status.damaged) {
+        td_complain("%s: %s", path, status.damage.text);
+        session->status.damaged = true;
+    }
+    td_model_free(model);
+    return rc;
+}
+
 static struct td_filter make_filter(const struct td_common_opts *o, bool by_sample)
 {
     return (struct td_filter){.threads = {o->threads.items, o->threads.len},
@@ -292,6 +326,8 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
                                        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                        .full = opts->full};
     int rc = load(session, needs, &err);
+    if (rc == TD_OK)
+        rc = load_weights(session, needs, &err);
     if (rc < 0)
         goto out;
     if (session->status.damage.code != TD_OK)

@@ -29,6 +29,7 @@ enum td_exit {
 /* Options of every command that reads a profile. */
 struct td_common_opts {
     const char *input;
+    const char *weights; /* a clock profile of the same command as the modelled input; NULL */
     struct td_opt_list threads, processes, modules, functions;
     const char *time; /* "A..B" */
     const char *event;
@@ -53,6 +54,8 @@ void td_common_opts_release(struct td_common_opts *opts);
     {TD_OPT_HEADING, 0, NULL, NULL, "Input", NULL},                                              \
     {TD_OPT_STRING, 'i', "input", "FILE", "the profile (profile.td); may be a perf.data",        \
      &(o)->input},                                                                               \
+    {TD_OPT_STRING, 0, "weights", "FILE",                                                        \
+     "a clock profile: its time, with the categories of a modelled input", &(o)->weights},       \
     {TD_OPT_STRING, 0, "event", "NAME", "of several sampled events, the one to report",          \
      &(o)->event},                                                                               \
     {TD_OPT_STRING, 0, "debug-dir", "DIR", "search DIR for debug files, as /usr/lib/debug",      \

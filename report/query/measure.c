@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
+#include "report/query/weights.h"
 
 /* Where the values of one group go. */
 struct scale {
@@ -442,14 +443,13 @@ static void model_time(struct builder *b)
     }
 }
 
-int td_measure_new(struct td_measure **ret, const struct td_model *model,
-                   const struct td_filter *filter, struct td_err *err)
+/* The measure of one kind of groups. */
+static int measure_groups(struct td_measure **ret, const struct td_model *model,
+                          const struct td_filter *filter, struct td_err *err)
 {
-    static const struct td_filter everything = {0};
     struct builder b = {.model = model, .measure = td_xcalloc(1, sizeof(*b.measure))};
     int rc = TD_OK;
 
-    filter = filter ? filter : &everything;
     b.measure->model = model;
     b.scales = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(*b.scales));
     rc = choose_groups(&b, filter->event, err);
@@ -475,8 +475,76 @@ out:
     return rc;
 }
 
+/* Keeps the rows that pass the filter. */
+static void filter_rows(struct td_measure *m, const struct td_filter *filter)
+{
+    struct builder b = {.model = m->model, .measure = m};
+    size_t kept = 0;
+
+    apply_filter(&b, filter);
+    memset(m->totals, 0, sizeof(m->totals));
+    for (size_t i = 0; i < m->row_count; i++) {
+        if (!passes(&b, m->rows[i].thread, m->rows[i].node))
+            continue;
+        m->rows[kept] = m->rows[i];
+        for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+            if (!m->values[k])
+                continue;
+            m->values[k][kept] = m->values[k][i];
+            m->totals[k] += m->values[k][i];
+        }
+        kept++;
+    }
+    m->row_count = kept;
+    free(b.keep_location);
+    free(b.keep_thread);
+}
+
+/* Both runs of a hybrid profile, joined as wholes: a filter must not change how they fit. */
+static int measure_join(struct td_measure **ret, const struct td_model *model,
+                        const struct td_filter *filter, const char *event, struct td_err *err)
+{
+    const struct td_filter clock = {.event = event}, everything = {0};
+    struct td_measure *native = NULL, *modelled = NULL;
+    int rc = measure_groups(&native, model, &clock, err);
+
+    if (rc == TD_OK)
+        rc = measure_groups(&modelled, model, &everything, err);
+    if (rc == TD_OK && modelled->values[TD_METRIC_SLOTS] && modelled->values[TD_METRIC_TIME_NS] &&
+        native->values[TD_METRIC_TIME_NS]) {
+        *ret = td_weights_join(native, modelled);
+        filter_rows(*ret, filter);
+    } else if (rc == TD_OK) {
+        rc = measure_groups(ret, model, filter, err);
+    }
+    td_measure_free(native);
+    td_measure_free(modelled);
+    return rc;
+}
+
+int td_measure_new(struct td_measure **ret, const struct td_model *model,
+                   const struct td_filter *filter, struct td_err *err)
+{
+    static const struct td_filter everything = {0};
+    const char *clock = td_weights_event(model);
+
+    filter = filter ? filter : &everything;
+    if (!clock || filter->event)
+        return measure_groups(ret, model, filter, err);
+    if (filter->by_sample && td_model_sample_count(model) > 0) {
+        /* Single samples have times, and no categories. */
+        struct td_filter samples = *filter;
+
+        samples.event = clock;
+        return measure_groups(ret, model, &samples, err);
+    }
+    return measure_join(ret, model, filter, clock, err);
+}
+
 bool td_measure_is_modelled(const struct td_measure *measure)
 {
+    if (measure->weighted)
+        return true;
     return measure->values[TD_METRIC_SLOTS] && !measure->values[TD_METRIC_SAMPLES];
 }
 

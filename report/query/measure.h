@@ -35,7 +35,8 @@ struct td_filter {
 int td_measure_new(struct td_measure **ret, const struct td_model *model,
                    const struct td_filter *filter, struct td_err *err);
 
-/* True when the numbers are modelled and not measured. */
+/* True when the categories are modelled and not measured; of a join the time is measured all the
+ * same. */
 bool td_measure_is_modelled(const struct td_measure *measure);
 
 /* The primary metric's sum over the whole profile, before any filter. */

@@ -365,7 +365,7 @@ double td_row_node_share(const struct td_row *row, enum td_tma_node node)
 
 double td_row_error(const struct td_rows *rows, const struct td_row *row)
 {
-    if (rows->measure->attribution == TD_ATTRIBUTION_EXACT)
+    if (rows->measure->attribution == TD_ATTRIBUTION_EXACT && !rows->measure->weighted)
         return 0;
     return td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
 }

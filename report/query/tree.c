@@ -42,7 +42,7 @@ static void add_node(struct td_tree *tree, const struct td_measure *measure, enu
 {
     const uint64_t slots = measure->totals[TD_METRIC_FIRST_NODE + (int)node];
     const double share = td_ratio(slots, measure->totals[TD_METRIC_SLOTS]);
-    const bool exact = measure->attribution == TD_ATTRIBUTION_EXACT;
+    const bool exact = measure->attribution == TD_ATTRIBUTION_EXACT && !measure->weighted;
     const bool flagged = parent_flagged && over_threshold(measure, node);
 
     tree->at[tree->len++] = (struct td_tree_node){

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "report/query/stats.h"
+#include "report/query/weights.h"
 
 static enum td_metric node_metric(enum td_tma_node node)
 {
@@ -66,6 +67,11 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
 
         if (!find(tree, n, &finding))
             continue;
+        /* Of a join, some time has no categories: no gain is known there. */
+        const double of_time = n->share * td_ratio(td_measure_categorized_ns(measure),
+                                                   measure->totals[TD_METRIC_TIME_NS]);
+        const double gone = measure->weighted ? of_time : n->share;
+
         verdict->nodes[verdict->node_count++] = (struct td_verdict_node){
             .finding = finding,
             .node = n->node,
@@ -73,8 +79,8 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
             .share = n->share,
             .error = n->error,
             .threshold = n->threshold,
-            .seconds = (double)measure->totals[TD_METRIC_TIME_NS] * n->share * 1e-9,
-            .speedup = is_useful(n->node) || n->share >= 1 ? 1 : 1 / (1 - n->share),
+            .seconds = (double)td_measure_categorized_ns(measure) * n->share * 1e-9,
+            .speedup = is_useful(n->node) || gone >= 1 ? 1 : 1 / (1 - gone),
         };
     }
     qsort(verdict->nodes, verdict->node_count, sizeof(verdict->nodes[0]), by_finding);
@@ -143,8 +149,11 @@ static void add_places(struct td_verdict *verdict, const struct td_measure *meas
 {
     const struct losses losses = losses_of(verdict);
     struct td_rows rows;
+    enum td_metric whole = TD_METRIC_SLOTS;
 
     td_rows_init(&rows, measure, kind, no_inline);
+    if (losses.len == 0)
+        whole = rows.primary;
     for (size_t i = 0; i < rows.len; i++) {
         const struct td_row *row = &rows.at[i];
         struct td_verdict_place place = {.function = row->function,
@@ -153,7 +162,7 @@ static void add_places(struct td_verdict *verdict, const struct td_measure *meas
                                          .line = kind == TD_ROWS_LINES ? row->line : 0};
         const uint64_t lost = lost_in(&rows, row, &losses, &place.node);
 
-        place.share = td_ratio(lost, measure->totals[rows.primary]);
+        place.share = td_ratio(lost, measure->totals[whole]);
         if (lost > 0 && (kind != TD_ROWS_LINES || row->line != 0))
             put_place(verdict, &place);
     }

@@ -87,6 +87,13 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
     const char *reason = td_model_env(model, TD_ENV_SOURCE_REASON);
     const char *core = td_model_env(model, TD_ENV_CORE);
 
+    if (measure->weighted) {
+        fprintf(out, "hybrid: time measured, categories modelled%s%s", core ? " on core " : "",
+                core ? core : "");
+        if (reason)
+            fprintf(out, ": %s", reason);
+        return;
+    }
     if (!source)
         return;
     fputs(source, out);
@@ -144,6 +151,7 @@ static const char *call_graph_words(const char *call_graph)
                                            {"dwarf", "call stacks by unwind tables"},
                                            {"auto", "call stacks by tables or frame pointer"},
                                            {"lbr", "call stacks by branch records"},
+                                           {"exact", "exact call stacks"},
                                            {"none", "no call stacks"}};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(words); i++) {
@@ -151,6 +159,12 @@ static const char *call_graph_words(const char *call_graph)
             return words[i][1];
     }
     return call_graph;
+}
+
+/* Samples were taken; of a join, too. */
+static bool is_sampled(const struct td_measure *measure)
+{
+    return measure->weighted || !td_measure_is_modelled(measure);
 }
 
 static void print_recorded(const struct td_head *head, const struct td_style *style)
@@ -165,7 +179,7 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     char count[32];
 
     text_begin(&text);
-    if (c->samples > 0 && !td_measure_is_modelled(head->measure)) {
+    if (c->samples > 0 && is_sampled(head->measure)) {
         fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
         print_rate(text.out, model);
     }
@@ -176,8 +190,9 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
                                      : "%s%.1f s",
                 comma(&text), c->duration_s);
     if (instructions > 0) {
-        fprintf(text.out, "%s%s instructions", comma(&text),
-                td_format_count(count, sizeof(count), instructions));
+        fprintf(text.out, "%s%s %sinstructions", comma(&text),
+                td_format_count(count, sizeof(count), instructions),
+                td_measure_is_modelled(head->measure) ? "modelled " : "");
         if (cycles > 0)
             fprintf(text.out, ", %.2f cycles each", (double)cycles / (double)instructions);
     }
@@ -191,7 +206,7 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
 static void print_coverage(const struct td_head *head, const struct td_style *style)
 {
     const struct td_coverage *c = head->coverage;
-    const bool modelled = td_measure_is_modelled(head->measure);
+    const bool modelled = !is_sampled(head->measure);
     struct text text;
     char count[32];
 

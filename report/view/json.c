@@ -5,6 +5,7 @@
 
 #include "formats/frames.h"
 #include "report/query/stats.h"
+#include "report/query/weights.h"
 
 #define DIGITS 6
 
@@ -41,7 +42,10 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
 
     td_json_object(json, "profile");
     add_list(json, "command", model, TD_ENV_ARGV);
-    add_env(json, "source", model, TD_ENV_SOURCE);
+    if (measure->weighted)
+        td_json_string(json, "source", "hybrid");
+    else
+        add_env(json, "source", model, TD_ENV_SOURCE);
     add_env(json, "source_reason", model, TD_ENV_SOURCE_REASON);
     add_env(json, "core", model, TD_ENV_CORE);
     add_env(json, "kernel", model, TD_ENV_KERNEL);
@@ -77,6 +81,12 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
     td_json_double(json, "unverified_share", coverage->unverified_share, DIGITS);
     td_json_double(json, "truncated_stacks_share", coverage->truncated_stacks_share, DIGITS);
     td_json_double(json, "unsampled_share", coverage->unsampled_share, DIGITS);
+    if (measure->weighted) {
+        const struct td_weights_coverage c = td_weights_coverage_of(measure);
+
+        td_json_double(json, "uncategorized_share", c.uncategorized, DIGITS);
+        td_json_double(json, "modelled_only_share", c.modelled_only, DIGITS);
+    }
     td_json_bool(json, "complete", coverage->complete);
     td_json_end(json);
 }
@@ -210,6 +220,17 @@ static void add_module_details(struct td_json *json, const struct td_model *mode
     td_json_string(json, "note", module->note ? td_model_string(model, module->note) : NULL);
 }
 
+/* Of a join: how well the model's time of a function fits the measured one. */
+static void add_check(struct td_json *json, const struct td_measure *measure,
+                      const uint64_t *values)
+{
+    const struct td_weights_check check = td_weights_check_of(measure, values);
+
+    td_json_double(json, "sampled_time_share", check.sampled_share, DIGITS);
+    td_json_double(json, "modelled_time_share", check.modelled_share, DIGITS);
+    td_json_bool(json, "disagrees", check.disagrees);
+}
+
 static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_measure *measure = rows->measure;
@@ -237,9 +258,15 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
         td_json_u64(json, "processes", (uint64_t)row->others + 1);
         break;
     }
-    td_json_string(json, "attribution", td_attribution_name(measure->attribution));
+    /* Of a join, what was not modelled has time and nothing to attribute. */
+    td_json_string(json, "attribution",
+                   td_attribution_name(measure->weighted && row->values[TD_METRIC_SLOTS] == 0
+                                           ? TD_ATTRIBUTION_NONE
+                                           : measure->attribution));
     add_costs(json, measure, row->values);
     td_json_double(json, "error", td_row_error(rows, row), DIGITS);
+    if (measure->weighted && rows->kind == TD_ROWS_FUNCTIONS)
+        add_check(json, measure, row->values);
     add_categories(json, measure, row->values);
     td_json_end(json);
 }

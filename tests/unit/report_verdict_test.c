@@ -73,6 +73,14 @@ static const struct td_verdict_node *node_of(const struct td_verdict *v, enum td
     return NULL;
 }
 
+static enum td_finding finding_of(const struct td_verdict *v, enum td_tma_node node)
+{
+    const struct td_verdict_node *n = node_of(v, node);
+
+    assert_non_null(n);
+    return n ? n->finding : TD_FINDING_HIGH;
+}
+
 /* 20 % light, 45 % DRAM, 25 % mispredicts, 5 % latency, 5 % ports. */
 static const struct place memory[] = {
     {11, {100, 400, 0, 0, 0}},
@@ -123,9 +131,9 @@ static void test_not_sure(void **state)
     const struct td_verdict v = verdict_of(model, 0.16);
 
     (void)state;
-    assert_int_equal(node_of(&v, TD_NODE_DRAM_BOUND)->finding, TD_FINDING_HIGH);
-    assert_int_equal(node_of(&v, TD_NODE_BRANCH_MISPREDICTS)->finding, TD_FINDING_UNSURE);
-    assert_int_equal(node_of(&v, TD_NODE_FRONTEND_BOUND)->finding, TD_FINDING_UNSURE);
+    assert_int_equal(finding_of(&v, TD_NODE_DRAM_BOUND), TD_FINDING_HIGH);
+    assert_int_equal(finding_of(&v, TD_NODE_BRANCH_MISPREDICTS), TD_FINDING_UNSURE);
+    assert_int_equal(finding_of(&v, TD_NODE_FRONTEND_BOUND), TD_FINDING_UNSURE);
     td_model_free(model);
 }
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "formats/frames.h"
+#include "report/query/stats.h"
+#include "report/query/weights.h"
+
+#define NAMED_MAX   3
+#define NAMED_SHARE 0.005 /* of the time: less is not worth a name */
+#define SHARE_MIN   0.0005
+
+/* "__memcmp_evex 3.1 %, [kernel] 2.0 %": the functions with time and without categories. */
+static char *name_uncategorized(const struct td_measure *measure, const struct td_style *style)
+{
+    struct td_rows rows;
+    char *text = td_xstrdup("");
+    size_t named = 0;
+    char name[256];
+
+    td_rows_init(&rows, measure, TD_ROWS_FUNCTIONS, true);
+    for (size_t i = 0; i < rows.len && named < NAMED_MAX; i++) {
+        const struct td_row *row = &rows.at[i];
+        const double share = td_row_share(&rows, row);
+
+        if (row->values[TD_METRIC_SLOTS] > 0 || share < NAMED_SHARE)
+            continue;
+        const char *function = row->function == TD_NONE
+                                   ? td_module_name(measure->model, row->module)
+                                   : td_row_name(&rows, row);
+        td_fit_name(style, name, sizeof(name), function, 40);
+        char *more = td_xasprintf("%s%s%s %.1f %%", text, named ? ", " : ": ", name, 100 * share);
+        free(text);
+        text = more;
+        named++;
+    }
+    td_rows_release(&rows);
+    return text;
+}
+
+static void paragraph(const struct td_style *style, char *take_text)
+{
+    td_style_begin(style, TD_TONE_NOTE);
+    fputs("note", style->out);
+    td_style_end(style, TD_TONE_NOTE);
+    td_style_wrap(style, take_text, 4, 6);
+    free(take_text);
+}
+
+void td_weights_print(const struct td_measure *measure, const struct td_style *style)
+{
+    const struct td_weights_coverage c = td_weights_coverage_of(measure);
+
+    if (!measure->weighted)
+        return;
+    if (c.uncategorized >= SHARE_MIN) {
+        char *names = name_uncategorized(measure, style);
+
+        paragraph(style, td_xasprintf("%.1f %% of the time has no categories, because the model "
+                                      "did not run that code (kernel, functions chosen by CPU)%s",
+                                      100 * c.uncategorized, names));
+        free(names);
+    }
+    if (c.modelled_only >= NAMED_SHARE)
+        paragraph(style, td_xasprintf("%.1f %% of modelled time is in functions without a native "
+                                      "sample, and is not in this report",
+                                      100 * c.modelled_only));
+}
+
+static const char *mark_heading(const struct td_style *style, const struct td_table *table,
+                                const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "";
+}
+
+static enum td_tone mark_cell(const struct td_table *table, const struct td_table_column *column,
+                              const struct td_row *row, char *dst, size_t size)
+{
+    (void)column;
+    if (td_weights_check_of(table->rows->measure, row->values).disagrees)
+        snprintf(dst, size, "!");
+    return TD_TONE_HOT;
+}
+
+static const struct td_field mark_field = {
+    .id = "disagrees", .heading = mark_heading, .cell = mark_cell};
+
+void td_weights_add_mark(struct td_table *table)
+{
+    if (table->rows->measure->weighted)
+        td_table_add(table, &mark_field, table->rows->primary);
+}
+
+void td_weights_print_marks(const struct td_rows *rows, size_t shown, const struct td_style *style)
+{
+    for (size_t i = 0; i < shown; i++) {
+        const struct td_row *row = &rows->at[i];
+        const struct td_weights_check c = td_weights_check_of(rows->measure, row->values);
+        char name[256];
+
+        if (!c.disagrees)
+            continue;
+        td_fit_name(style, name, sizeof(name), td_row_name(rows, row), 40);
+        td_style_begin(style, TD_TONE_HOT);
+        fputs("  !", style->out);
+        td_style_end(style, TD_TONE_HOT);
+        char *text = td_xasprintf(" %s: %.1f %s %.1f %% of the sampled time, %.1f %% of the "
+                                  "modelled: the model misjudges how long it takes",
+                                  name, 100 * c.sampled_share, td_style_plus_minus(style),
+                                  100 * c.error, 100 * c.modelled_share);
+        td_style_wrap(style, text, 3, 4);
+        free(text);
+    }
+}

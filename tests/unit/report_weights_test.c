@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* report/query/weights and formats/overlay: measured time with modelled categories. */
+#include "report_fixture.h"
+
+#include <math.h>
+
+#include "formats/overlay.h"
+#include "report/query/measure.h"
+#include "report/query/rows.h"
+#include "report/query/tree.h"
+#include "report/query/weights.h"
+
+enum { LIGHT, DRAM, COLUMNS }; /* of the modelled group; then cycles and instructions */
+
+static void set_id(struct td_module *module, uint8_t first)
+{
+    module->build_id = (struct td_build_id){.size = 20, .bytes = {first}};
+}
+
+static uint32_t module_of(struct td_model *m, const char *path, uint8_t id)
+{
+    struct td_module module = {.kind = TD_MODULE_FILE, .path = td_model_intern_z(m, path)};
+
+    set_id(&module, id);
+    return td_model_put_module(m, &module);
+}
+
+static uint32_t sim_group(struct td_model *m)
+{
+    static const enum td_tma_node nodes[COLUMNS] = {TD_NODE_LIGHT_OPERATIONS, TD_NODE_DRAM_BOUND};
+    struct td_group g = {.name = td_model_intern_z(m, "modelled"),
+                         .role = TD_ROLE_MODEL,
+                         .attribution = TD_ATTRIBUTION_EXACT,
+                         .locates = TD_NODE_NONE,
+                         .sampler = TD_NONE};
+    const struct td_event slots = {.name = td_model_intern_z(m, "slots"), .unit = TD_UNIT_SLOTS};
+    const struct td_event cycles = {.name = td_model_intern_z(m, "cycles"), .unit = TD_UNIT_CYCLES};
+    const uint32_t slots_id = td_model_add_event(m, &slots);
+    const uint32_t cycles_id = td_model_add_event(m, &cycles);
+
+    for (int n = 0; n < COLUMNS; n++)
+        g.columns[g.column_count++] = (struct td_column){TD_COLUMN_TOTAL, slots_id, nodes[n]};
+    g.columns[g.column_count++] = (struct td_column){TD_COLUMN_TOTAL, cycles_id, TD_NODE_NONE};
+    return td_model_add_group(m, &g);
+}
+
+static void modelled(struct td_model *m, uint32_t location, uint64_t runs, uint64_t light,
+                     uint64_t dram)
+{
+    const uint64_t values[] = {light, dram, (light + dram) / 4};
+
+    td_model_add_values(m, 0, td_model_put_node(m, 0, location), 0, runs, values);
+}
+
+/* Two functions: f with a block of light work and one that waits, g of light work; and `avx`,
+ * which runs only in the model. A core of 4 slots a cycle at 1 GHz. */
+static struct td_model *sim_profile(void)
+{
+    struct td_model *m = td_model_new();
+    const uint32_t app = module_of(m, "/bin/app", 1);
+    const uint32_t f = fx_function(m, app, "f", "/src/a.c", 1);
+    const uint32_t g = fx_function(m, app, "g", "/src/a.c", 20);
+    const uint32_t avx = fx_function(m, app, "avx", "", 0);
+
+    td_model_add_env(m, "source", "sim");
+    td_model_add_env(m, "parameter", "clock_hz=1000000000");
+    td_model_add_env(m, "parameter", "width=4");
+    fx_thread(m, 7, 7, "app", "app");
+    assert_int_equal(sim_group(m), 0);
+    modelled(m, fx_location(m, f, 0x10, 2), 100, 4000, 0);
+    modelled(m, fx_location(m, f, 0x14, 3), 100, 4000, 0);
+    modelled(m, fx_location(m, f, 0x20, 4), 50, 1000, 7000);
+    modelled(m, fx_location(m, g, 0x40, 21), 10, 16000, 0);
+    modelled(m, fx_location(m, avx, 0x80, 0), 10, 8000, 0);
+    return m;
+}
+
+/* A copy of the program elsewhere, of the same build; the kernel; and `evex`, which the model did
+ * not run. */
+static struct td_model *clock_profile(uint64_t in_first, uint64_t in_second)
+{
+    struct td_model *m = td_model_new();
+    const uint32_t app = module_of(m, "/tmp/copy/app", 1);
+    const uint32_t other = module_of(m, "/lib/other.so", 2);
+    const struct td_module kernel = {.kind = TD_MODULE_KERNEL,
+                                     .path = td_model_intern_z(m, "[kernel]")};
+    const uint32_t core = td_model_put_module(m, &kernel);
+    const uint32_t thread = fx_thread(m, 9, 9, "app", "app");
+    const uint32_t group = fx_clock_group(m, 1000);
+    const struct {
+        uint32_t location;
+        uint64_t samples;
+    } rows[] = {{td_model_put_location(m, app, 0x12), in_first}, /* inside of an instruction */
+                {td_model_put_location(m, app, 0x20), in_second},
+                {td_model_put_location(m, app, 0x40), 1000},
+                {td_model_put_location(m, other, 0x10), 300},
+                {td_model_put_location(m, core, 0x999), 200}};
+    const struct td_symbol symbol = {
+        .offset = 0x900, .size = 0x100, .name = td_model_intern_z(m, "page_fault")};
+
+    td_model_add_symbol(m, core, &symbol);
+    td_model_set_counter(m, TD_COUNTER_SAMPLES, 4500);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint64_t ns = 1000000 * rows[i].samples;
+
+        td_model_add_values(m, thread, td_model_put_node(m, 0, rows[i].location), group,
+                            rows[i].samples, &ns);
+    }
+    return m;
+}
+
+/* What the symbolizer would do with the places that the clock profile brought along. */
+static void name_places(struct td_model *m)
+{
+    for (uint32_t i = 0; i < td_model_location_count(m); i++) {
+        const struct td_location l = *td_model_location(m, i);
+
+        if (l.line_count == 0 && l.module == 0 && l.offset == 0x12) {
+            const struct td_line line = {.function = 0, .file = 0, .line = 2};
+            td_model_set_lines(m, i, &line, 1);
+        }
+    }
+}
+
+struct join {
+    struct td_model *model;
+    struct td_measure *measure;
+    struct td_rows rows;
+};
+
+static struct join join_of(uint64_t in_first, uint64_t in_second, const struct td_filter *filter)
+{
+    struct join j = {.model = sim_profile()};
+    struct td_model *clock = clock_profile(in_first, in_second);
+    struct td_err err = TD_ERR_INIT;
+
+    assert_int_equal(td_overlay_add(j.model, clock, TD_ROLE_TIME, &err), TD_OK);
+    td_model_free(clock);
+    name_places(j.model);
+    assert_int_equal(td_measure_new(&j.measure, j.model, filter, &err), TD_OK);
+    td_rows_init(&j.rows, j.measure, TD_ROWS_FUNCTIONS, false);
+    return j;
+}
+
+static void release(struct join *j)
+{
+    td_rows_release(&j->rows);
+    td_measure_free(j->measure);
+    td_model_free(j->model);
+}
+
+static const struct td_row *row_of(const struct join *j, const char *function)
+{
+    for (size_t i = 0; i < j->rows.len; i++) {
+        if (strcmp(td_row_name(&j->rows, &j->rows.at[i]), function) == 0)
+            return &j->rows.at[i];
+    }
+    fail_msg("no row of %s", function);
+    return NULL;
+}
+
+static void overlay_joins_by_build_id(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+
+    (void)state;
+    assert_int_equal(td_model_module_count(j.model), 3); /* the copy is the same module */
+    assert_int_equal(td_model_counter(j.model, TD_COUNTER_SAMPLES), 4500);
+    assert_true(j.measure->weighted);
+    assert_string_equal(td_weights_event(j.model), "cpu-clock");
+    release(&j);
+}
+
+static void overlay_refuses(void **state)
+{
+    struct td_model *sim = sim_profile(), *clock = clock_profile(1, 1);
+    struct td_err err = TD_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(td_overlay_add(clock, sim, TD_ROLE_TIME, &err), TD_EUSAGE);
+    assert_non_null(strstr(err.text, "has no time samples"));
+    assert_int_equal(td_overlay_add(sim, clock, TD_ROLE_TIME, &err), TD_OK);
+    assert_int_equal(td_overlay_add(sim, clock, TD_ROLE_TIME, &err), TD_EUSAGE);
+    td_model_free(sim);
+    td_model_free(clock);
+}
+
+static void time_is_measured(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+
+    (void)state;
+    assert_int_equal(j.rows.primary, TD_METRIC_TIME_NS);
+    assert_int_equal(j.measure->totals[TD_METRIC_TIME_NS], 4500000000);
+    assert_int_equal(row_of(&j, "f")->values[TD_METRIC_TIME_NS], 3000000000);
+    assert_int_equal(row_of(&j, "f")->values[TD_METRIC_SAMPLES], 3000);
+    assert_int_equal(row_of(&j, "g")->values[TD_METRIC_TIME_NS], 1000000000);
+    assert_int_equal(td_measure_categorized_ns(j.measure), 4000000000);
+    release(&j);
+}
+
+/* The block that waits took two thirds of f's samples: its mix weighs two thirds. */
+static void categories_are_modelled(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+    const struct td_row *f = row_of(&j, "f"), *g = row_of(&j, "g");
+
+    (void)state;
+    assert_true(fabs(td_row_node_share(f, TD_NODE_DRAM_BOUND) - 2.0 / 3 * 7 / 8) < 0.002);
+    assert_true(fabs(td_row_node_share(f, TD_NODE_RETIRING) - (1 - 2.0 / 3 * 7 / 8)) < 0.002);
+    assert_true(td_row_node_share(g, TD_NODE_RETIRING) == 1);
+    /* 4 slots a ns. */
+    assert_true(llabs((long long)g->values[TD_METRIC_SLOTS] - 4000000000) < 4);
+    release(&j);
+}
+
+/* Few samples say little about blocks: the model's parts hold. */
+static void few_samples_lean_on_the_model(void **state)
+{
+    struct join j = join_of(0, 1, NULL);
+    const struct td_row *f = row_of(&j, "f");
+
+    (void)state;
+    assert_int_equal(f->values[TD_METRIC_TIME_NS], 1000000);
+    const double waiting = (1 + 10 * 0.5) / 11;
+    assert_true(fabs(td_row_node_share(f, TD_NODE_DRAM_BOUND) - waiting * 7 / 8) < 0.002);
+    release(&j);
+}
+
+static void what_was_not_modelled_keeps_its_time(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+    const struct td_weights_coverage c = td_weights_coverage_of(j.measure);
+    size_t without = 0;
+
+    (void)state;
+    for (size_t i = 0; i < j.rows.len; i++) {
+        if (j.rows.at[i].values[TD_METRIC_SLOTS] == 0 && j.rows.at[i].values[TD_METRIC_TIME_NS] > 0)
+            without++;
+    }
+    assert_int_equal(without, 2); /* the library, the kernel */
+    assert_true(fabs(c.uncategorized - 500.0 / 4500) < 1e-9);
+    assert_true(fabs(c.modelled_only - 8000.0 / 40000) < 1e-9);
+    release(&j);
+}
+
+/* f is half of modelled time (of what ran in both) and three quarters of the samples. */
+static void disagreement(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+    struct td_weights_check c = td_weights_check_of(j.measure, row_of(&j, "g")->values);
+
+    (void)state;
+    assert_true(fabs(c.sampled_share - 0.25) < 1e-9);
+    assert_true(fabs(c.modelled_share - 0.5) < 1e-3);
+    assert_true(c.disagrees);
+    c = td_weights_check_of(j.measure, row_of(&j, "f")->values);
+    assert_true(fabs(c.sampled_share - 0.75) < 1e-9);
+    assert_false(c.disagrees); /* by half as much, not more */
+    release(&j);
+    j = join_of(500, 500, NULL);
+    c = td_weights_check_of(j.measure, row_of(&j, "g")->values);
+    assert_false(c.disagrees);
+    release(&j);
+}
+
+/* Rows, tree and totals are sums of each other, whatever was rounded. */
+static void sums_are_exact(void **state)
+{
+    struct join j = join_of(37, 1001, NULL);
+    const struct td_measure *m = j.measure;
+
+    (void)state;
+    for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+        uint64_t sum = 0;
+
+        for (size_t i = 0; m->values[k] && i < m->row_count; i++)
+            sum += m->values[k][i];
+        assert_int_equal(sum, m->totals[k]);
+    }
+    uint64_t tops = 0;
+    const struct td_tree tree = td_tree_of(m);
+    for (size_t i = 0; i < tree.len; i++) {
+        if (td_tma_info(tree.at[i].node)->level == 1)
+            tops += tree.at[i].slots;
+    }
+    assert_int_equal(tops, m->totals[TD_METRIC_SLOTS]);
+    release(&j);
+}
+
+/* A filter takes rows out of the join; it does not change how they fit. */
+static void filters_come_after(void **state)
+{
+    const char *const names[] = {"f"};
+    const struct td_filter filter = {.functions = {names, 1}};
+    struct join all = join_of(1000, 2000, NULL), one = join_of(1000, 2000, &filter);
+
+    (void)state;
+    assert_int_equal(one.rows.len, 1);
+    assert_memory_equal(row_of(&one, "f")->values, row_of(&all, "f")->values,
+                        sizeof(one.rows.at[0].values));
+    assert_int_equal(one.measure->totals[TD_METRIC_TIME_NS], 3000000000);
+    release(&all);
+    release(&one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlay_joins_by_build_id),
+        cmocka_unit_test(overlay_refuses),
+        cmocka_unit_test(time_is_measured),
+        cmocka_unit_test(categories_are_modelled),
+        cmocka_unit_test(few_samples_lean_on_the_model),
+        cmocka_unit_test(what_was_not_modelled_keeps_its_time),
+        cmocka_unit_test(disagreement),
+        cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(filters_come_after),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
