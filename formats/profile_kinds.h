@@ -50,7 +50,9 @@ enum td_unit {
     X(DATA_ADDRESS, 7, "data-address", "PERF_SAMPLE_ADDR")                                     \
     X(TIME_ENABLED, 8, "time-enabled", "ns since the previous sample of this group")           \
     X(TIME_RUNNING, 9, "time-running", "ns since the previous sample of this group")           \
-    X(FLAGS, 10, "flags", "enum td_sample_flag bits")                                          \
+    X(FLAGS, 10, "flags", "TD_SAMPLE_FLAGS bits")                                              \
+    X(TLB_LATENCY, 11, "tlb-latency", "cycles that the refill of a TLB took")                  \
+    X(RETIRE_WAIT, 12, "retire-wait", "cycles between completion and retirement")              \
     X(UNKNOWN, 255, "unknown", "of a newer version; to be left alone")
 
 enum td_column_kind {
@@ -59,9 +61,30 @@ enum td_column_kind {
 #undef X
 };
 
+/* Bits of a FLAGS column: X(symbol, bit, name, meaning). Of PEBS, IBS and branch records. */
+#define TD_SAMPLE_FLAGS(X)                                                                  \
+    X(EXACT_IP, 0, "exact-ip", "PERF_RECORD_MISC_EXACT_IP: the place is the instruction's") \
+    X(MISPREDICTED, 1, "mispredicted", "the branch, or the newest one before the sample")   \
+    X(BRANCH, 2, "branch", "a branch that retired")                                         \
+    X(LOAD, 3, "load", "a load")                                                            \
+    X(STORE, 4, "store", "a store")                                                         \
+    X(L1D_MISS, 5, "l1d-miss", "missed the first data cache")                               \
+    X(L2_MISS, 6, "l2-miss", "missed the second cache, data or code")                       \
+    X(L3_MISS, 7, "l3-miss", "came from memory")                                            \
+    X(REMOTE, 8, "remote", "came from another node")                                        \
+    X(DTLB_MISS, 9, "dtlb-miss", "missed the first data TLB")                               \
+    X(DTLB_WALK, 10, "dtlb-walk", "missed the last data TLB")                               \
+    X(MICROCODE, 11, "microcode", "an operation of microcode")                              \
+    X(FETCH, 12, "fetch", "the sample is of a fetch, not of an operation")                  \
+    X(L1I_MISS, 13, "l1i-miss", "missed the first instruction cache")                       \
+    X(ITLB_MISS, 14, "itlb-miss", "missed the first instruction TLB")                       \
+    X(ITLB_WALK, 15, "itlb-walk", "missed the last instruction TLB")                        \
+    X(OP_CACHE_MISS, 16, "op-cache-miss", "missed the cache of decoded operations")
+
 enum td_sample_flag {
-    TD_FLAG_EXACT_IP = 1 << 0,     /* PERF_RECORD_MISC_EXACT_IP */
-    TD_FLAG_MISPREDICTED = 1 << 1, /* the newest branch-stack entry was mispredicted */
+#define X(symbol, bit, name, meaning) TD_FLAG_##symbol = 1 << (bit),
+    TD_SAMPLE_FLAGS(X)
+#undef X
 };
 
 /* What a stream of samples is for: X(symbol, number, name) */

@@ -126,8 +126,10 @@ static void parse_sample(struct td_rec *rec, struct td_rd *rd)
         sample->chain_count = td_rd_u64(rd);
         sample->chain = counted(rd, sample->chain_count, 8);
     }
-    if (type & PERF_SAMPLE_RAW)
-        counted(rd, td_rd_u32(rd), 1);
+    if (type & PERF_SAMPLE_RAW) {
+        sample->raw_size = td_rd_u32(rd);
+        sample->raw = counted(rd, sample->raw_size, 1);
+    }
     if (type & PERF_SAMPLE_BRANCH_STACK)
         parse_branches(rd, sample);
     parse_user_state(rd, rec->layout, sample);

@@ -47,6 +47,8 @@ struct td_rec_sample {
     size_t read_size;
     const uint8_t *branches; /* perf_branch_entry, TD_BRANCH_BYTES each */
     uint64_t branch_count;
+    const uint8_t *raw; /* raw_size bytes, as the PMU has them */
+    size_t raw_size;
     uint64_t regs_abi;
     const uint8_t *regs;  /* one word for each bit of user_regs; NULL for a kernel thread */
     const uint8_t *stack; /* stack_size bytes that were really copied */

@@ -37,6 +37,13 @@ struct td_plan_event {
     uint64_t user_regs;   /* PERF_SAMPLE_REGS_USER */
 };
 
+/* What else a group's samples tell, so that each locates a node of its own. */
+enum td_plan_detail {
+    TD_DETAIL_NONE,
+    TD_DETAIL_IBS_OP,   /* AMD's registers of one operation, raw */
+    TD_DETAIL_IBS_FETCH /* of one fetch */
+};
+
 /* Events that count together; the first leads. */
 struct td_plan_group {
     char name[64];
@@ -44,6 +51,8 @@ struct td_plan_group {
     enum td_group_role role;
     enum td_attribution attribution;
     enum td_tma_node locates;
+    enum td_plan_detail detail;
+    bool branch_misses;     /* the samples' branch records say which branches were mispredicted */
     struct td_cpulist cpus; /* one instance each; empty: one for all CPUs */
     struct td_plan_event events[TD_PLAN_EVENTS_MAX];
     size_t event_count;

@@ -109,6 +109,25 @@ static bool has_weights(const struct maker *m)
            strncmp(m->caps->cpu_id, "GenuineIntel", 12) == 0;
 }
 
+/* The columns of a locator's samples, in their order. */
+static void add_columns(struct td_plan_group *group, const enum td_column_kind *kinds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        group->columns[group->column_count++] = (struct td_column){
+            .kind = kinds[i],
+            .event = kinds[i] == TD_COLUMN_PERIOD ? 0 : TD_NONE,
+            .node = TD_NODE_NONE,
+        };
+}
+
+/* Intel's precise loads and stores, events 0xd0 to 0xd3, say where their data came from. */
+static bool tells_data_source(const struct maker *m, const struct td_plan_event *event)
+{
+    const uint64_t code = event->config[0] & 0xff;
+
+    return strncmp(m->caps->cpu_id, "GenuineIntel", 12) == 0 && code >= 0xd0 && code <= 0xd3;
+}
+
 /* One precise event whose samples are where the node's slots are lost. */
 static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
 {
@@ -117,6 +136,8 @@ static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
     const bool precise = m->core->events[locator->event].precise && m->pmu->max_precise > 0;
     static const enum td_column_kind weights[] = {TD_COLUMN_LATENCY, TD_COLUMN_INSTR_LATENCY,
                                                   TD_COLUMN_RETIRE_LATENCY};
+    static const enum td_column_kind source = TD_COLUMN_DATA_SOURCE, flags = TD_COLUMN_FLAGS,
+                                     period = TD_COLUMN_PERIOD;
 
     set_group(group, m, td_tma_info(locator->node)->id);
     *event = make_event(m, locator->event);
@@ -129,16 +150,105 @@ static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
     if (event->period == 0)
         event->frequency_hz = m->plan->frequency_hz;
     set_sampling(m, event, 0);
-    group->columns[group->column_count++] =
-        (struct td_column){.kind = TD_COLUMN_PERIOD, .event = 0, .node = TD_NODE_NONE};
+    add_columns(group, &period, 1);
     if (precise && has_weights(m)) {
         event->sample_type |= PERF_SAMPLE_WEIGHT_STRUCT;
-        for (size_t i = 0; i < TD_ARRAY_SIZE(weights); i++)
-            group->columns[group->column_count++] =
-                (struct td_column){.kind = weights[i], .event = TD_NONE, .node = TD_NODE_NONE};
+        add_columns(group, weights, TD_ARRAY_SIZE(weights));
     }
-    group->columns[group->column_count++] =
-        (struct td_column){.kind = TD_COLUMN_FLAGS, .event = TD_NONE, .node = TD_NODE_NONE};
+    if (precise && tells_data_source(m, event)) {
+        event->sample_type |= PERF_SAMPLE_DATA_SRC;
+        add_columns(group, &source, 1);
+    }
+    add_columns(group, &flags, 1);
+}
+
+/* AMD's instruction-based sampling: its own PMUs, one event each on a CPU, in no group, and every
+ * sample says what happened to one operation or fetch. */
+static const struct ibs_source {
+    const char *pmu;
+    uint64_t config;
+    enum td_plan_detail detail;
+    size_t columns;
+} ibs_sources[] = {
+    /* Bit 19, cnt_ctl: a sample every so many operations, not cycles. */
+    {"ibs_op", 1 << 19, TD_DETAIL_IBS_OP, 6},
+    {"ibs_fetch", 0, TD_DETAIL_IBS_FETCH, 4},
+};
+static const enum td_column_kind ibs_columns[] = {TD_COLUMN_PERIOD,        TD_COLUMN_FLAGS,
+                                                  TD_COLUMN_LATENCY,       TD_COLUMN_TLB_LATENCY,
+                                                  TD_COLUMN_INSTR_LATENCY, TD_COLUMN_RETIRE_WAIT};
+
+/* Why the kernel would refuse IBS; NULL when it would not. */
+static const char *ibs_refusal(const struct maker *m)
+{
+    if (m->plan->method == TD_METHOD_TASK && !td_caps_kernel_at_least(m->caps, 6, 2))
+        return "Linux before 6.2 samples it on whole CPUs only: sudo tdrec --method cpu";
+    if (!td_caps_kernel(m->caps) && !td_caps_kernel_at_least(m->caps, 6, 14))
+        return "Linux before 6.14 cannot leave kernel code out of it: sudo sysctl "
+               "kernel.perf_event_paranoid=1";
+    return NULL;
+}
+
+static void add_ibs(struct maker *m, const struct td_pmu *pmu, const struct ibs_source *source)
+{
+    const char *why = ibs_refusal(m);
+
+    if (why) {
+        td_plan_leave_out(m->plan, pmu->name, why);
+        return;
+    }
+    struct td_plan_group *group = td_plan_add_group(m->plan);
+    struct td_plan_event *event = &group->events[0];
+
+    snprintf(group->name, sizeof(group->name), "%s", pmu->name);
+    group->cpus = group_cpus(m);
+    group->role = TD_ROLE_METRIC;
+    group->detail = source->detail;
+    group->event_count = 1;
+    *event = td_plan_event_init(m->plan, m->caps, m->request);
+    snprintf(event->name, sizeof(event->name), "%s", pmu->name);
+    event->type = pmu->type;
+    event->config[0] = source->config;
+    /* swfilt (Linux 6.14): the driver drops what is not ours. */
+    event->config[2] = event->exclude_kernel ? 1 : 0;
+    event->exclude_idle = false;
+    /* Its counter has no four lowest bits, so the kernel takes no period but multiples of 16. */
+    event->period = m->request->period & ~UINT64_C(15);
+    event->frequency_hz = m->plan->frequency_hz;
+    set_sampling(m, event, PERF_SAMPLE_RAW);
+    add_columns(group, ibs_columns, source->columns);
+}
+
+static void add_all_ibs(struct maker *m)
+{
+    for (size_t s = 0; s < TD_ARRAY_SIZE(ibs_sources); s++) {
+        for (size_t i = 0; i < m->caps->pmu_count; i++) {
+            if (strcmp(m->caps->pmus[i].name, ibs_sources[s].pmu) == 0)
+                add_ibs(m, &m->caps->pmus[i], &ibs_sources[s]);
+        }
+    }
+}
+
+/* Without a precise event for them, the branch records that come with each sample say which
+ * branches were mispredicted. */
+static void add_branch_misses(struct maker *m, size_t first)
+{
+    struct td_plan_group *group = &m->plan->groups[first];
+    struct td_plan_event *sampler = &group->events[group->sampler];
+
+    if (m->pmu->branches == 0 || m->request->call_graph == TD_CALL_GRAPH_LBR)
+        return;
+    for (size_t g = first + 1; g < m->plan->group_count; g++) {
+        const struct td_plan_group *other = &m->plan->groups[g];
+
+        if (other->detail == TD_DETAIL_IBS_OP ||
+            (other->locates == TD_NODE_BRANCH_MISPREDICTS && other->events[0].precise_ip > 0))
+            return;
+    }
+    group->branch_misses = true;
+    sampler->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    sampler->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY |
+                                  (sampler->exclude_kernel ? 0 : PERF_SAMPLE_BRANCH_KERNEL);
 }
 
 static void left_out_group(struct maker *m, const struct td_pmu_group *group)
@@ -276,8 +386,11 @@ static int plan_one(struct maker *m, struct td_err *err)
         add_group(m, group);
         /* Of each PMU, so that every CPU reports mappings. */
         m->plan->groups[first].events[0].sideband = true;
-        if (group->level > 0)
+        if (group->level > 0) {
             add_locators(m);
+            add_all_ibs(m);
+            add_branch_misses(m, first);
+        }
         const size_t used = strlen(m->plan->core);
         snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
                  choice.core->name);

@@ -2,13 +2,16 @@
 #include "record/recorder.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "record/deltas.h"
 #include "record/frames.h"
+#include "record/ibs.h"
 #include "record/jit.h"
 #include "record/kernel.h"
 #include "record/modules.h"
@@ -16,12 +19,16 @@
 #include "symbolize/vdso.h"
 
 #define NS_PER_S UINT64_C(1000000000)
+/* perf_branch_entry's flags (include/uapi/linux/perf_event.h). */
+#define BRANCH_MISPREDICTED 1
 
 /* A group of the plan as the profile knows it. */
 struct group {
     uint32_t profile_group; /* TD_NONE: takes no samples */
     uint64_t period;        /* what a sample stands for when it does not say */
     bool time;              /* its unit is ns */
+    uint32_t *located;      /* where each sample locates a node: profile groups, by node */
+    uint32_t misses;        /* the profile group of mispredicted branches; TD_NONE: none */
 };
 
 struct td_recorder {
@@ -62,10 +69,42 @@ static uint32_t describe_event(struct td_recorder *recorder, const struct td_pla
     return td_profile_event(recorder->writer, &described);
 }
 
+/* A profile group for each node that a sample may locate. */
+static uint32_t *describe_located(struct td_recorder *recorder, const struct td_plan_group *group,
+                                  struct td_group described)
+{
+    const enum td_tma_node *node =
+        group->detail == TD_DETAIL_IBS_OP ? td_ibs_op_nodes() : td_ibs_fetch_nodes();
+    uint32_t *located = td_xcalloc(TD_NODE_COUNT, sizeof(*located));
+    char name[128];
+
+    for (; *node != TD_NODE_NONE; node++) {
+        described.role = TD_ROLE_LOCATOR;
+        described.attribution = TD_ATTRIBUTION_LOCATED;
+        described.locates = *node;
+        snprintf(name, sizeof(name), "%s %s", group->name, td_tma_info(*node)->id);
+        located[*node] = td_profile_group(recorder->writer, &described, name, group->cpu_type);
+    }
+    return located;
+}
+
+/* One sample a mispredicted branch, at the branch. */
+static uint32_t describe_misses(struct td_recorder *recorder, const struct td_plan_group *group,
+                                struct td_group described)
+{
+    described.role = TD_ROLE_LOCATOR;
+    described.attribution = TD_ATTRIBUTION_LOCATED;
+    described.locates = TD_NODE_BRANCH_MISPREDICTS;
+    described.column_count = 1;
+    described.columns[0] =
+        (struct td_column){.kind = TD_COLUMN_FLAGS, .event = TD_NONE, .node = TD_NODE_NONE};
+    return td_profile_group(recorder->writer, &described, "branch records", group->cpu_type);
+}
+
 /* Events first, then the group whose columns name them. */
 static struct group describe_group(struct td_recorder *recorder, const struct td_plan_group *group)
 {
-    struct group ret = {.profile_group = TD_NONE};
+    struct group ret = {.profile_group = TD_NONE, .misses = TD_NONE};
     uint32_t ids[TD_PLAN_EVENTS_MAX];
     struct td_group described = {
         .role = group->role,
@@ -86,6 +125,10 @@ static struct group describe_group(struct td_recorder *recorder, const struct td
     described.sampler = ids[group->sampler];
     ret.profile_group =
         td_profile_group(recorder->writer, &described, group->name, group->cpu_type);
+    if (group->detail != TD_DETAIL_NONE)
+        ret.located = describe_located(recorder, group, described);
+    if (group->branch_misses)
+        ret.misses = describe_misses(recorder, group, described);
     const struct td_plan_event *sampler = &group->events[group->sampler];
     ret.time = sampler->unit == TD_UNIT_NS;
     ret.period = sampler->period;
@@ -137,6 +180,8 @@ void td_recorder_free(struct td_recorder *recorder)
     td_jit_free(recorder->jit);
     td_kernel_free(recorder->kernel);
     td_modules_free(recorder->modules);
+    for (size_t i = 0; i < recorder->plan->group_count; i++)
+        free(recorder->groups[i].located);
     free(recorder->groups);
     free(recorder->ring_cpus);
     free(recorder);
@@ -217,20 +262,63 @@ static bool read_group(struct td_recorder *recorder, const struct td_rec *rec,
                           rec->u.sample.read, rec->u.sample.read_size, deltas, group->event_count);
 }
 
+/* What one sample tells beside its counts. */
+struct detail {
+    uint64_t latency, instr_latency, retire_latency, tlb_latency, retire_wait;
+    uint32_t flags;
+    enum td_tma_node node; /* what it locates; TD_NODE_NONE: what its group does */
+};
+
+static void read_ibs(struct detail *detail, enum td_plan_detail kind,
+                     const struct td_rec_sample *sample)
+{
+    struct td_ibs ibs = {.flags = 0};
+    const bool good = kind == TD_DETAIL_IBS_OP
+                          ? td_ibs_read_op(&ibs, sample->raw, sample->raw_size)
+                          : td_ibs_read_fetch(&ibs, sample->raw, sample->raw_size);
+
+    if (!good)
+        return;
+    detail->flags |= ibs.flags;
+    detail->latency = ibs.latency;
+    detail->instr_latency = ibs.instr_latency;
+    detail->tlb_latency = ibs.tlb_latency;
+    detail->retire_wait = ibs.retire_wait;
+    detail->node = td_ibs_node(&ibs);
+}
+
+static struct detail read_detail(const struct td_plan_group *group,
+                                 const struct td_rec_sample *sample)
+{
+    struct detail detail = {
+        .flags = sample->exact_ip ? TD_FLAG_EXACT_IP : 0,
+        /* perf_sample_weight (include/uapi/linux/perf_event.h): 32, 16 and 16 bits. */
+        .latency = sample->weight & UINT32_MAX,
+        .instr_latency = sample->weight >> 32 & UINT16_MAX,
+        .retire_latency = sample->weight >> 48,
+        .node = TD_NODE_NONE,
+    };
+
+    if (group->detail != TD_DETAIL_NONE)
+        read_ibs(&detail, group->detail, sample);
+    return detail;
+}
+
 static uint64_t column_value(const struct td_column *column, const struct group *described,
-                             const struct td_rec_sample *sample,
+                             const struct td_rec_sample *sample, const struct detail *detail,
                              const uint64_t deltas[TD_PLAN_EVENTS_MAX])
 {
     switch (column->kind) {
     case TD_COLUMN_PERIOD: return sample->period ? sample->period : described->period;
     case TD_COLUMN_DELTA: return deltas[column->event];
-    case TD_COLUMN_FLAGS: return sample->exact_ip ? TD_FLAG_EXACT_IP : 0;
+    case TD_COLUMN_FLAGS: return detail->flags;
     case TD_COLUMN_DATA_SOURCE: return sample->data_source;
     case TD_COLUMN_DATA_ADDRESS: return sample->address;
-    /* perf_sample_weight (include/uapi/linux/perf_event.h): 32, 16 and 16 bits. */
-    case TD_COLUMN_LATENCY: return sample->weight & UINT32_MAX;
-    case TD_COLUMN_INSTR_LATENCY: return sample->weight >> 32 & UINT16_MAX;
-    case TD_COLUMN_RETIRE_LATENCY: return sample->weight >> 48;
+    case TD_COLUMN_LATENCY: return detail->latency;
+    case TD_COLUMN_INSTR_LATENCY: return detail->instr_latency;
+    case TD_COLUMN_RETIRE_LATENCY: return detail->retire_latency;
+    case TD_COLUMN_TLB_LATENCY: return detail->tlb_latency;
+    case TD_COLUMN_RETIRE_WAIT: return detail->retire_wait;
     case TD_COLUMN_TOTAL:
     case TD_COLUMN_TIME_ENABLED:
     case TD_COLUMN_TIME_RUNNING:
@@ -241,18 +329,40 @@ static uint64_t column_value(const struct td_column *column, const struct group 
 
 /* The values of a sample, in the order of the plan's columns. */
 static void fill_values(const struct td_plan_group *group, const struct group *described,
-                        const struct td_rec_sample *sample,
+                        const struct td_rec_sample *sample, const struct detail *detail,
                         const uint64_t deltas[TD_PLAN_EVENTS_MAX], uint64_t values[TD_COLUMNS_MAX])
 {
     values[0] = 0;
     for (size_t i = 0; i < group->column_count; i++)
-        values[i] = column_value(&group->columns[i], described, sample, deltas);
+        values[i] = column_value(&group->columns[i], described, sample, detail, deltas);
+}
+
+/* A mispredicted branch of the records is a place of its own, without its callers. */
+static void take_branch_misses(struct td_recorder *recorder, const struct td_task *task,
+                               const struct td_rec_sample *sample, struct td_sample stored)
+{
+    struct td_rd rd =
+        td_rd_init(sample->branches, (size_t)sample->branch_count * TD_BRANCH_BYTES, 0);
+
+    for (uint64_t i = 0; i < sample->branch_count; i++) {
+        const uint64_t from = td_rd_u64(&rd);
+        uint64_t values[1] = {TD_FLAG_MISPREDICTED | TD_FLAG_BRANCH | TD_FLAG_EXACT_IP};
+
+        td_rd_u64(&rd); /* where it went */
+        if (!(td_rd_u64(&rd) & BRANCH_MISPREDICTED))
+            continue;
+        td_stack_from_chain(&recorder->stack, NULL, 0, from, from >> 63);
+        stored.node = td_stacks_intern(recorder->stacks, task, &recorder->stack).node;
+        td_profile_sample(recorder->writer, &stored, values);
+        recorder->counters[TD_COUNTER_SAMPLES]++;
+    }
 }
 
 static void take_sample(struct td_recorder *recorder, size_t ring, const struct td_rec *rec)
 {
     const struct td_rec_sample *sample = &rec->u.sample;
     const struct group *group = &recorder->groups[rec->layout->group];
+    const struct td_plan_group *planned = &recorder->plan->groups[rec->layout->group];
     struct td_task *task = sampled_task(recorder, rec);
     uint64_t values[TD_COLUMNS_MAX];
     uint64_t deltas[TD_PLAN_EVENTS_MAX];
@@ -267,14 +377,17 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     }
     make_stack(recorder, task, rec);
     const struct td_stack_node node = td_stacks_intern(recorder->stacks, task, &recorder->stack);
-    const struct td_sample stored = {
+    const struct detail detail = read_detail(planned, sample);
+    struct td_sample stored = {
         .time_ns = rec->time_ns,
         .thread = profile_thread(recorder, task),
         .node = node.node,
         .group = group->profile_group,
         .cpu = recorder->ring_cpus[ring],
     };
-    fill_values(&recorder->plan->groups[rec->layout->group], group, sample, deltas, values);
+    if (group->located && detail.node != TD_NODE_NONE)
+        stored.group = group->located[detail.node];
+    fill_values(planned, group, sample, &detail, deltas, values);
     td_profile_sample(recorder->writer, &stored, values);
     recorder->counters[TD_COUNTER_SAMPLES]++;
     if (group->time)
@@ -282,6 +395,10 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     count_stack(recorder, &node);
     if (node.jit)
         td_jit_note(recorder->jit, task->process, &recorder->stack, rec->time_ns);
+    if (group->misses != TD_NONE) {
+        stored.group = group->misses;
+        take_branch_misses(recorder, task, sample, stored);
+    }
 }
 
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
