@@ -29,11 +29,24 @@ static const struct field fields[] = {
 #undef X
 };
 
-static const char *const op_names[TD_OP_COUNT] = {
-#define X(symbol, name, meaning) [TD_OP_##symbol] = #name,
+/* NULL: of every instruction set. */
+static const char *const ANY = NULL, *const X86 = "x86_64", *const A64 = "aarch64";
+
+struct op {
+    const char *name;
+    const char *const *isa;
+};
+
+static const struct op ops[TD_OP_COUNT] = {
+#define X(symbol, op_name, op_isa, meaning) [TD_OP_##symbol] = {.name = #op_name, .isa = &(op_isa)},
     TD_OP_CLASSES(X)
 #undef X
 };
+
+static bool belongs(const struct op *op, const char *isa)
+{
+    return !*op->isa || strcmp(*op->isa, isa) == 0;
+}
 
 enum { SCALE = 10000, DECIMALS = 4 };
 
@@ -240,11 +253,11 @@ static int read_ops(struct td_core_desc *desc, const struct td_uarch *uarch, str
     for (size_t i = 0; i < section->line_count; i++) {
         const struct td_uarch_line *line = &section->lines[i];
         size_t op = 0;
-        while (op < TD_OP_COUNT && strcmp(op_names[op], line->words[0]) != 0)
+        while (op < TD_OP_COUNT && strcmp(ops[op].name, line->words[0]) != 0)
             op++;
-        if (op == TD_OP_COUNT)
-            return td_fail(err, TD_EFORMAT, "line %u: there is no class '%s'", line->number,
-                           line->words[0]);
+        if (op == TD_OP_COUNT || !belongs(&ops[op], desc->isa))
+            return td_fail(err, TD_EFORMAT, "line %u: %s has no class '%s'", line->number,
+                           desc->isa, line->words[0]);
         if (desc->ops[op].slots)
             return td_fail(err, TD_EFORMAT, "line %u: '%s' stands twice", line->number,
                            line->words[0]);
@@ -253,8 +266,8 @@ static int read_ops(struct td_core_desc *desc, const struct td_uarch *uarch, str
             return rc;
     }
     for (size_t op = 0; op < TD_OP_COUNT; op++) {
-        if (!desc->ops[op].slots)
-            return td_fail(err, TD_EFORMAT, "class '%s' is missing in [ops]", op_names[op]);
+        if (!desc->ops[op].slots && belongs(&ops[op], desc->isa))
+            return td_fail(err, TD_EFORMAT, "class '%s' is missing in [ops]", ops[op].name);
     }
     return TD_OK;
 }

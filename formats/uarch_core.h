@@ -92,91 +92,104 @@
     X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                      \
     X(prefetch, l2_pair, COUNT, 0, 1, "the other line of a pair, into L2")
 
-/* What an instruction is, as far as its cost goes: X(symbol, name, meaning). Decoders map forms to
- * these, [ops] gives each its cost. */
-#define TD_OP_CLASSES(X)                                               \
-    X(NOP, nop, "takes a slot, executes nothing")                      \
-    X(ALU, alu, "add, sub, and, or, xor, cmp, test, mov of constants") \
-    X(MOVE, move, "register move that is not eliminated")              \
-    X(ADC, adc, "add and subtract with carry")                         \
-    X(LEA, lea, "address of at most two parts")                        \
-    X(LEA3, lea3, "address of three parts")                            \
-    X(SHIFT, shift, "shift and rotate by a constant, BMI2 shifts")     \
-    X(SHIFT_CL, shift_cl, "shift by cl")                               \
-    X(SHIFT_DOUBLE, shift_double, "shld, shrd")                        \
-    X(MUL, mul, "two-operand multiply")                                \
-    X(MUL_WIDE, mul_wide, "multiply with two results")                 \
-    X(DIV32, div32, "divide, 32 bits and less")                        \
-    X(DIV64, div64, "divide, 64 bits")                                 \
-    X(BITS, bits, "popcnt, lzcnt, tzcnt, bsf, bsr")                    \
-    X(BIT_TEST, bit_test, "bt, bts, btr, btc")                         \
-    X(BMI, bmi, "andn, bextr, blsr, bzhi")                             \
-    X(PDEP, pdep, "pdep, pext")                                        \
-    X(CRC, crc, "crc32")                                               \
-    X(CMOV, cmov, "conditional move")                                  \
-    X(SETCC, setcc, "set byte on condition")                           \
-    X(BSWAP, bswap, "byte swap")                                       \
-    X(XCHG, xchg, "exchange of registers")                             \
-    X(FLAGS, flags, "lahf, sahf, cmc, clc, stc, cld")                  \
-    X(BRANCH, branch, "conditional jump")                              \
-    X(JUMP, jump, "jump, direct or not")                               \
-    X(CALL, call, "call")                                              \
-    X(RET, ret, "return")                                              \
-    X(LOCKED, locked, "atomic read-modify-write")                      \
-    X(VMOVE, vmove, "vector register move that is not eliminated")     \
-    X(VLOGIC, vlogic, "vector and, or, xor")                           \
-    X(VINT, vint, "vector integer add, compare, min, max")             \
-    X(VSHIFT, vshift, "vector shift")                                  \
-    X(VMUL, vmul, "vector integer multiply")                           \
-    X(VMUL32, vmul32, "vector multiply of 32-bit elements, low half")  \
-    X(VSAD, vsad, "psadbw")                                            \
-    X(VSHUF, vshuf, "shuffle within 128 bits")                         \
-    X(VSHUF_LANE, vshuf_lane, "shuffle over 128 bits")                 \
-    X(VBLEND, vblend, "blend")                                         \
-    X(VBLENDV, vblendv, "blend by a register")                         \
-    X(FADD, fadd, "floating add, subtract, min, max")                  \
-    X(FMUL, fmul, "floating multiply")                                 \
-    X(FMA, fma, "fused multiply-add")                                  \
-    X(FHADD, fhadd, "horizontal add")                                  \
-    X(FDIV32, fdiv32, "floating divide, single")                       \
-    X(FDIV64, fdiv64, "floating divide, double")                       \
-    X(FSQRT32, fsqrt32, "square root, single")                         \
-    X(FSQRT64, fsqrt64, "square root, double")                         \
-    X(FRCP, frcp, "approximate reciprocal")                            \
-    X(FCMP, fcmp, "compare into a mask or min/max")                    \
-    X(FCOMI, fcomi, "compare into flags")                              \
-    X(FROUND, fround, "round to integral")                             \
-    X(CVT, cvt, "conversion between vector types")                     \
-    X(CVT_FROM_GPR, cvt_from_gpr, "integer register to floating")      \
-    X(CVT_TO_GPR, cvt_to_gpr, "floating to integer register")          \
-    X(MOV_FROM_GPR, mov_from_gpr, "integer register to vector")        \
-    X(MOV_TO_GPR, mov_to_gpr, "vector to integer register")            \
-    X(MOVMSK, movmsk, "sign bits to integer register")                 \
-    X(PTEST, ptest, "vector test into flags")                          \
-    X(PINSR, pinsr, "insert from integer register")                    \
-    X(PEXTR, pextr, "extract to integer register")                     \
-    X(AES, aes, "AES round")                                           \
-    X(CLMUL, clmul, "carry-less multiply")                             \
-    X(SHA, sha, "SHA rounds")                                          \
-    X(PCMPSTR, pcmpstr, "SSE4.2 string compare")                       \
-    X(GATHER, gather, "gather")                                        \
-    X(MASKMOV, maskmov, "masked vector load or store")                 \
-    X(X87, x87, "x87 move, compare")                                   \
-    X(X87_ADD, x87_add, "x87 add, subtract")                           \
-    X(X87_MUL, x87_mul, "x87 multiply")                                \
-    X(X87_DIV, x87_div, "x87 divide, square root")                     \
-    X(X87_LONG, x87_long, "x87 transcendental and other microcode")    \
-    X(STRING, string, "start of a repeated string instruction")        \
-    X(STRING_ONE, string_one, "string instruction, not repeated")      \
-    X(FENCE, fence, "fence")                                           \
-    X(SERIAL, serial, "serializing instruction")                       \
-    X(PAUSE, pause, "spin hint")                                       \
-    X(CLOCK, clock, "rdtsc")                                           \
-    X(SYSCALL, syscall, "system call")                                 \
-    X(MICROCODE, microcode, "anything else from the microcode ROM")
+/* What an instruction is, as far as its cost goes: X(symbol, name, isa, meaning). Decoders map
+ * forms to these, [ops] gives each its cost. A class of one instruction set (X86, A64) stands only
+ * in descriptions of that set. */
+#define TD_OP_CLASSES(X)                                                                       \
+    X(NOP, nop, ANY, "takes a slot, executes nothing")                                         \
+    X(ALU, alu, ANY, "add, sub, and, or, xor, cmp, test, mov of constants")                    \
+    X(MOVE, move, ANY, "register move that is not eliminated")                                 \
+    X(ADC, adc, ANY, "add and subtract with carry")                                            \
+    X(LEA, lea, X86, "address of at most two parts")                                           \
+    X(LEA3, lea3, X86, "address of three parts")                                               \
+    X(SHIFT, shift, ANY, "shift and rotate; by a constant on x86, BMI2 shifts")                \
+    X(SHIFT_CL, shift_cl, X86, "shift by cl")                                                  \
+    X(SHIFT_DOUBLE, shift_double, ANY, "shld, shrd, extr")                                     \
+    X(MUL, mul, ANY, "two-operand multiply")                                                   \
+    X(MUL_WIDE, mul_wide, ANY, "multiply with two results, high half of a product")            \
+    X(DIV32, div32, ANY, "divide, 32 bits and less")                                           \
+    X(DIV64, div64, ANY, "divide, 64 bits")                                                    \
+    X(BITS, bits, ANY, "popcnt, lzcnt, tzcnt, bsf, bsr, clz, rbit, rev")                       \
+    X(BIT_TEST, bit_test, X86, "bt, bts, btr, btc")                                            \
+    X(BMI, bmi, X86, "andn, bextr, blsr, bzhi")                                                \
+    X(PDEP, pdep, X86, "pdep, pext")                                                           \
+    X(CRC, crc, ANY, "crc32")                                                                  \
+    X(CMOV, cmov, ANY, "conditional move, select")                                             \
+    X(SETCC, setcc, X86, "set byte on condition")                                              \
+    X(BSWAP, bswap, X86, "byte swap")                                                          \
+    X(XCHG, xchg, X86, "exchange of registers")                                                \
+    X(FLAGS, flags, ANY, "moves to and from the flags")                                        \
+    X(BRANCH, branch, ANY, "conditional jump")                                                 \
+    X(JUMP, jump, ANY, "jump, direct or not")                                                  \
+    X(CALL, call, ANY, "call")                                                                 \
+    X(RET, ret, ANY, "return")                                                                 \
+    X(LOCKED, locked, ANY, "atomic read-modify-write")                                         \
+    X(VMOVE, vmove, ANY, "vector register move that is not eliminated")                        \
+    X(VLOGIC, vlogic, ANY, "vector and, or, xor")                                              \
+    X(VINT, vint, ANY, "vector integer add, compare, min, max")                                \
+    X(VSHIFT, vshift, ANY, "vector shift")                                                     \
+    X(VMUL, vmul, ANY, "vector integer multiply")                                              \
+    X(VMUL32, vmul32, X86, "vector multiply of 32-bit elements, low half")                     \
+    X(VSAD, vsad, X86, "psadbw")                                                               \
+    X(VSHUF, vshuf, ANY, "shuffle within 128 bits")                                            \
+    X(VSHUF_LANE, vshuf_lane, X86, "shuffle over 128 bits")                                    \
+    X(VBLEND, vblend, X86, "blend")                                                            \
+    X(VBLENDV, vblendv, X86, "blend by a register")                                            \
+    X(FADD, fadd, ANY, "floating add, subtract, min, max")                                     \
+    X(FMUL, fmul, ANY, "floating multiply")                                                    \
+    X(FMA, fma, ANY, "fused multiply-add")                                                     \
+    X(FHADD, fhadd, X86, "horizontal add")                                                     \
+    X(FDIV32, fdiv32, ANY, "floating divide, single")                                          \
+    X(FDIV64, fdiv64, ANY, "floating divide, double")                                          \
+    X(FSQRT32, fsqrt32, ANY, "square root, single")                                            \
+    X(FSQRT64, fsqrt64, ANY, "square root, double")                                            \
+    X(FRCP, frcp, ANY, "approximate reciprocal")                                               \
+    X(FCMP, fcmp, ANY, "compare into a mask or min/max")                                       \
+    X(FCOMI, fcomi, ANY, "compare into flags")                                                 \
+    X(FROUND, fround, ANY, "round to integral")                                                \
+    X(CVT, cvt, ANY, "conversion between vector types")                                        \
+    X(CVT_FROM_GPR, cvt_from_gpr, ANY, "integer register to floating")                         \
+    X(CVT_TO_GPR, cvt_to_gpr, ANY, "floating to integer register")                             \
+    X(MOV_FROM_GPR, mov_from_gpr, ANY, "integer register to vector")                           \
+    X(MOV_TO_GPR, mov_to_gpr, ANY, "vector to integer register")                               \
+    X(MOVMSK, movmsk, X86, "sign bits to integer register")                                    \
+    X(PTEST, ptest, X86, "vector test into flags")                                             \
+    X(PINSR, pinsr, ANY, "insert from integer register")                                       \
+    X(PEXTR, pextr, X86, "extract to integer register")                                        \
+    X(AES, aes, ANY, "AES round")                                                              \
+    X(CLMUL, clmul, ANY, "carry-less multiply")                                                \
+    X(SHA, sha, ANY, "SHA rounds")                                                             \
+    X(PCMPSTR, pcmpstr, X86, "SSE4.2 string compare")                                          \
+    X(GATHER, gather, ANY, "gather")                                                           \
+    X(MASKMOV, maskmov, X86, "masked vector load or store")                                    \
+    X(X87, x87, X86, "x87 move, compare")                                                      \
+    X(X87_ADD, x87_add, X86, "x87 add, subtract")                                              \
+    X(X87_MUL, x87_mul, X86, "x87 multiply")                                                   \
+    X(X87_DIV, x87_div, X86, "x87 divide, square root")                                        \
+    X(X87_LONG, x87_long, X86, "x87 transcendental and other microcode")                       \
+    X(STRING, string, X86, "start of a repeated string instruction")                           \
+    X(STRING_ONE, string_one, X86, "string instruction, not repeated")                         \
+    X(FENCE, fence, ANY, "fence")                                                              \
+    X(SERIAL, serial, ANY, "serializing instruction")                                          \
+    X(PAUSE, pause, X86, "spin hint")                                                          \
+    X(CLOCK, clock, ANY, "rdtsc, reads of the counter")                                        \
+    X(SYSCALL, syscall, ANY, "system call")                                                    \
+    X(MICROCODE, microcode, ANY, "anything else from the microcode ROM; what is unknown")      \
+    X(ALU_FLAGS, alu_flags, A64, "add, subtract, and that set the flags; conditional compare") \
+    X(ALU_SHIFT, alu_shift, A64, "the same with an extended or far shifted operand")           \
+    X(BITFIELD, bitfield, A64, "insert of a bit field")                                        \
+    X(MADD, madd, A64, "multiply and add, integer")                                            \
+    X(PAC, pac, A64, "sign or authenticate a pointer")                                         \
+    X(SYSTEM, system, A64, "moves to and from system registers")                               \
+    X(VSHIFT_LONG, vshift_long, A64, "vector shift that rounds, saturates or accumulates")     \
+    X(VMULL, vmull, A64, "vector multiply to wider elements")                                  \
+    X(VDOT, vdot, A64, "vector dot product")                                                   \
+    X(VREDUCE, vreduce, A64, "reduction over the elements of a vector")                        \
+    X(VTABLE, vtable, A64, "table lookup in three or four registers")                          \
+    X(PREDICATE, predicate, A64, "operation on predicates")
 
 enum td_op_class {
-#define X(symbol, name, meaning) TD_OP_##symbol,
+#define X(symbol, name, op_isa, meaning) TD_OP_##symbol,
     TD_OP_CLASSES(X)
 #undef X
         TD_OP_COUNT

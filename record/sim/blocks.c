@@ -60,6 +60,11 @@ const struct td_ports *td_blocks_ports(const struct td_blocks *blocks)
     return &blocks->ports;
 }
 
+bool td_blocks_link(const struct td_blocks *blocks)
+{
+    return strcmp(blocks->desc.isa, "x86_64") != 0;
+}
+
 uint32_t td_blocks_count(const struct td_blocks *blocks)
 {
     return blocks->count;
@@ -76,54 +81,91 @@ const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id
     return &blocks->chunks[id >> CHUNK_BITS][id & (CHUNK - 1)];
 }
 
+enum { UOPS_MAX = 2 * TD_TRACE_INSNS_MAX };
+
 /* A block while it is decoded: room for the largest. */
 struct draft {
-    struct td_uop uops[TD_TRACE_INSNS_MAX];
-    uint64_t uop_lines[TD_TRACE_INSNS_MAX]; /* line of code of each uop */
-    uint16_t uop_bytes[TD_TRACE_INSNS_MAX];
+    struct td_uop uops[UOPS_MAX];
+    uint64_t uop_lines[UOPS_MAX]; /* line of code of each uop */
+    uint16_t uop_bytes[UOPS_MAX];
     uint16_t offsets[TD_TRACE_INSNS_MAX];
     uint8_t slots[TD_TRACE_INSNS_MAX];
     uint8_t heavy[TD_TRACE_INSNS_MAX];
     uint16_t uop_count;
 };
 
-/* A conditional jump joins the compare before it: one uop, one slot, the compare's. */
-static void fuse(struct draft *draft, const struct td_blocks *blocks, uint32_t insn,
-                 uint16_t length)
+static void follow_stack_pointer(struct td_block *block, const struct td_insn *insn, uint32_t i)
+{
+    switch ((enum td_sp_effect)insn->sp_effect) {
+    case TD_SP_KEPT: return;
+    case TD_SP_MOVED:
+        block->sp_offset += insn->sp_offset;
+        if (block->sp_effect == TD_SP_KEPT)
+            block->sp_effect = TD_SP_MOVED;
+        return;
+    case TD_SP_SHOWN:
+        block->sp_key = (uint16_t)td_trace_key(i, (insn->uop.flags & TD_UOP_STORE) != 0);
+        block->sp_offset = insn->sp_offset;
+        break;
+    case TD_SP_LOST: break;
+    }
+    block->sp_effect = insn->sp_effect;
+}
+
+/* The second of a pair joins the first: one uop, one slot, the first's. */
+static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fusion fusion,
+                 uint32_t insn, uint16_t length)
 {
     struct td_uop *first = &draft->uops[draft->uop_count - 1];
     const struct td_op_cost *branch = &blocks->desc.ops[TD_OP_BRANCH];
 
     first->flags &= (uint8_t)~TD_UOP_FOLD;
-    first->issue = td_ports_mask(&blocks->ports, branch->ports, 0);
+    if (fusion == TD_FUSION_JUMP)
+        first->issue = td_ports_mask(&blocks->ports, branch->ports, 0);
     draft->uop_bytes[draft->uop_count - 1] =
         (uint16_t)(draft->uop_bytes[draft->uop_count - 1] + length);
     draft->slots[insn] = 0;
+}
+
+static void add_uop(struct draft *draft, const struct td_uop *uop, uint32_t insn, uint64_t line,
+                    uint16_t bytes)
+{
+    draft->uops[draft->uop_count] = *uop;
+    draft->uops[draft->uop_count].insn = (uint16_t)insn;
+    draft->uop_lines[draft->uop_count] = line;
+    draft->uop_bytes[draft->uop_count++] = bytes;
+}
+
+static void add_insn(struct draft *draft, const struct td_insn *insn, uint32_t i, uint64_t line,
+                     uint16_t bytes)
+{
+    draft->slots[i] = insn->uop.slots;
+    add_uop(draft, &insn->uop, i, line, bytes);
+    /* There is room for a uop of every instruction, in practice for all. */
+    for (int k = 0; k < insn->more_count && draft->uop_count + 1 < UOPS_MAX - TD_TRACE_INSNS_MAX;
+         k++)
+        add_uop(draft, &insn->more[k], i, line, 0);
 }
 
 static void decode_block(struct td_blocks *blocks, struct td_block *block, const uint8_t *bytes,
                          const uint8_t *lengths, struct draft *draft)
 {
     struct td_insn insn = {0};
-    bool fuses = false;
+    enum td_fusion fuses = TD_FUSION_NONE;
     size_t at = 0;
 
     for (uint32_t i = 0; i < block->insn_count; i++) {
         const uint64_t pc = block->pc + at;
         td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
-        insn.uop.insn = (uint16_t)i;
         blocks->unknown += insn.unknown;
         draft->offsets[i] = (uint16_t)at;
         draft->heavy[i] = (insn.uop.flags & TD_UOP_HEAVY) != 0;
-        if (fuses && insn.fuses_second) {
-            fuse(draft, blocks, i, lengths[i]);
-        } else {
-            draft->slots[i] = insn.uop.slots;
-            draft->uop_lines[draft->uop_count] = (pc + lengths[i] - 1) >> LINE_BITS;
-            draft->uop_bytes[draft->uop_count] = lengths[i];
-            draft->uops[draft->uop_count++] = insn.uop;
-        }
-        fuses = insn.fuses_first;
+        if (fuses && fuses == insn.fuses_second)
+            fuse(draft, blocks, fuses, i, lengths[i]);
+        else
+            add_insn(draft, &insn, i, (pc + lengths[i] - 1) >> LINE_BITS, lengths[i]);
+        follow_stack_pointer(block, &insn, i);
+        fuses = (enum td_fusion)insn.fuses_first;
         at += lengths[i];
         block->branch_pc = pc;
     }

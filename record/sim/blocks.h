@@ -36,9 +36,15 @@ struct td_block {
     uint16_t branch_insn; /* index of the last instruction */
     uint8_t branch;       /* enum td_branch_kind */
     bool repeats;         /* the last instruction is a repeated string instruction */
+    uint8_t sp_effect;    /* enum td_sp_effect of the whole block */
+    uint16_t sp_key;      /* shown: td_trace_key of the access, which sp_offset is added to */
+    int32_t sp_offset;
 };
 
 struct td_blocks;
+
+/* Calls leave the return address in a register, not on the stack. */
+bool td_blocks_link(const struct td_blocks *blocks);
 
 /* `desc` is copied. NULL when its instruction set is not known. */
 struct td_blocks *td_blocks_new(const struct td_core_desc *desc);

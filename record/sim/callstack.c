@@ -90,17 +90,23 @@ static void drop_to(struct td_callstack *stack, uint32_t depth)
 /* The stack grows down: what lies below `place`, and near, has been left. */
 static void drop_left(struct td_callstack *stack, uint64_t place)
 {
-    uint32_t depth = stack->depth;
+    uint32_t keep = stack->depth;
 
-    while (depth > 0 && stack->frames[depth - 1].place <= place &&
-           place - stack->frames[depth - 1].place < STACK_REACH)
-        depth--;
-    drop_to(stack, depth);
+    for (uint32_t depth = stack->depth; depth > 0; depth--) {
+        const uint64_t at = stack->frames[depth - 1].place;
+
+        if (at > place || (at && place - at >= STACK_REACH))
+            break;
+        if (at)
+            keep = depth - 1;
+    }
+    drop_to(stack, keep);
 }
 
 void td_callstack_call(struct td_callstack *stack, uint64_t place, uint64_t return_address)
 {
-    drop_left(stack, place);
+    if (place)
+        drop_left(stack, place);
     if (stack->depth == TD_CALL_FRAMES_MAX) {
         stack->truncated++;
         return;
@@ -108,7 +114,8 @@ void td_callstack_call(struct td_callstack *stack, uint64_t place, uint64_t retu
     if (stack->depth == stack->frame_cap)
         stack->frames =
             td_grow(stack->frames, &stack->frame_cap, stack->depth + 1, sizeof(*stack->frames));
-    stack->frames[stack->depth++] = (struct td_call_frame){.place = place, .node = stack->node};
+    stack->frames[stack->depth++] =
+        (struct td_call_frame){.place = place, .returns = return_address, .node = stack->node};
     stack->node = callee_of(stack, return_address - 1);
 }
 
@@ -124,4 +131,38 @@ void td_callstack_return(struct td_callstack *stack, uint64_t place)
     }
     stack->unmatched++;
     drop_left(stack, place);
+}
+
+bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_t *place)
+{
+    if (*place)
+        td_callstack_seen(stack, *place);
+    const uint32_t least = stack->depth > RETURN_REACH ? stack->depth - RETURN_REACH : 0;
+
+    for (uint32_t depth = stack->depth; depth > least; depth--) {
+        if (stack->frames[depth - 1].returns == target) {
+            *place = stack->frames[depth - 1].place;
+            drop_to(stack, depth - 1);
+            return true;
+        }
+    }
+    stack->unmatched++;
+    return false;
+}
+
+void td_callstack_unwind(struct td_callstack *stack, uint64_t target)
+{
+    if (td_map_find(&stack->ids, stack->node, target - 1))
+        return;
+    for (uint32_t depth = stack->depth; depth > 0; depth--) {
+        if (td_map_find(&stack->ids, stack->frames[depth - 1].node, target - 1)) {
+            drop_to(stack, depth - 1);
+            return;
+        }
+    }
+}
+
+void td_callstack_seen(struct td_callstack *stack, uint64_t place)
+{
+    drop_left(stack, place - 1);
 }

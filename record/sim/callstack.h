@@ -7,10 +7,14 @@
  * Paths are interned: a node is a caller's path and a call. A recursive program has as many paths
  * as it has calls, so recursion has a budget of nodes of its own. When it is spent, a call that is
  * already on the path leads back to where it is on it: the levels between are folded.
+ *
+ * Where a call leaves its return address in a register, the place is the stack pointer at the call,
+ * as far as it is known, and a return is matched by the address it goes to.
  */
 #ifndef TD_RECORD_SIM_CALLSTACK_H
 #define TD_RECORD_SIM_CALLSTACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/map.h"
@@ -27,8 +31,9 @@ struct td_call_node {
 };
 
 struct td_call_frame {
-    uint64_t place; /* address of the return address on the stack */
-    uint32_t node;  /* the caller's path, to return to */
+    uint64_t place;   /* of the return address on the stack, or the stack pointer; 0: not known */
+    uint64_t returns; /* the return address */
+    uint32_t node;    /* the caller's path, to return to */
 };
 
 /* The last answers, by hash of the question: most calls were made before. */
@@ -60,5 +65,13 @@ void td_callstack_release(struct td_callstack *stack);
 void td_callstack_call(struct td_callstack *stack, uint64_t place, uint64_t return_address);
 /* A return that took its address from `place`. */
 void td_callstack_return(struct td_callstack *stack, uint64_t place);
+/* A return to `target` with the stack pointer at `*place` (0: not known). True when a call was
+ * found for it; *place is then the stack pointer at that call. */
+bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_t *place);
+/* A jump that may have unwound the stack: when calls have been made from just before `target` on
+ * one of the paths to here, goes back to that. */
+void td_callstack_unwind(struct td_callstack *stack, uint64_t target);
+/* The stack pointer has been seen again: what lies below it has been left. */
+void td_callstack_seen(struct td_callstack *stack, uint64_t place);
 
 #endif

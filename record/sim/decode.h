@@ -17,11 +17,12 @@
  * without a reader go to SINK. */
 enum td_reg {
     TD_REG_NONE = 0,
-    TD_REG_GPR = 1, /* 16 on x86, 31 on aarch64 */
+    TD_REG_GPR = 1, /* 16 on x86, 31 and the stack pointer on aarch64 */
     TD_REG_FLAGS = 33,
     TD_REG_VECTOR = 34,
-    TD_REG_MASK = 66,
+    TD_REG_MASK = 66, /* 8 on x86 */
     TD_REG_X87 = 74,
+    TD_REG_PREDICATE = 66, /* 16 on aarch64 */
     TD_REG_SINK = 95,
     TD_REG_COUNT = 96,
 };
@@ -65,20 +66,38 @@ enum td_branch_kind {
     TD_BRANCH_INDIRECT_CALL,
 };
 
+/* What an instruction does to the stack pointer, where calls leave nothing on the stack. */
+enum td_sp_effect {
+    TD_SP_KEPT,
+    TD_SP_MOVED, /* by td_insn.sp_offset */
+    TD_SP_SHOWN, /* after it, it is td_insn.sp_offset from the address of its access */
+    TD_SP_LOST,  /* set to what is not known here */
+};
+
+/* Pairs of instructions that are renamed as one; the first of a pair and the second carry it. */
+enum td_fusion { TD_FUSION_NONE, TD_FUSION_JUMP, TD_FUSION_AES };
+
+#define TD_INSN_MORE_MAX 2
+
 /* One instruction, decoded. */
 struct td_insn {
     struct td_uop uop;
+    /* What it does besides, after `uop`: uops without slots of their own. */
+    struct td_uop more[TD_INSN_MORE_MAX];
+    uint8_t more_count;
+    uint8_t fuses_first;  /* enum td_fusion */
+    uint8_t fuses_second; /* enum td_fusion */
+    uint8_t sp_effect;    /* enum td_sp_effect */
+    int32_t sp_offset;
     enum td_branch_kind branch;
-    uint64_t target;   /* of a direct branch */
-    bool fuses_first;  /* a following conditional jump may fuse with it */
-    bool fuses_second; /* it is a conditional jump that may fuse */
-    bool repeats;      /* one execution of many of a repeated string instruction */
-    bool unknown;      /* the bytes are no instruction known here */
+    uint64_t target; /* of a direct branch */
+    bool repeats;    /* one execution of many of a repeated string instruction */
+    bool unknown;    /* the bytes are no instruction known here */
 };
 
 struct td_decoder;
-/* `desc` and `ports` are borrowed for the decoder's life. NULL when the instruction set is not
- * known. */
+/* Chosen by desc->isa. `desc` and `ports` are borrowed for the decoder's life. NULL when the
+ * instruction set is not known. */
 struct td_decoder *td_decoder_new(const struct td_core_desc *desc, const struct td_ports *ports);
 void td_decoder_free(struct td_decoder *decoder); /* NULL is allowed */
 /* Decodes the instruction of `size` bytes at `pc`. Never fails: what is not known becomes a uop of

@@ -6,16 +6,9 @@
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
-#include "record/sim/decode.h"
+#include "record/sim/decode_isa.h"
 
 enum { STACK_POINTER = TD_REG_GPR + 4, FRAME_POINTER = TD_REG_GPR + 5, OPERANDS_MAX = 8 };
-
-struct td_decoder {
-    ZydisDecoder zydis;
-    const struct td_core_desc *desc;
-    const struct td_ports *ports;
-    struct td_port_mask masks[TD_OP_COUNT];
-};
 
 /* Zero (TD_OP_NOP) stands for "not named in the list". */
 static const uint8_t classes[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
@@ -335,23 +328,10 @@ static bool is_small_add(const struct work *w)
 static void set_execution(struct work *w, enum td_op_class class)
 {
     struct td_uop *uop = &w->insn->uop;
-    const struct td_op_cost *cost = &w->decoder->desc->ops[class];
 
-    uop->slots = cost->slots;
-    uop->latency = cost->latency;
-    uop->busy = cost->busy;
-    uop->issue = w->decoder->masks[class];
-    if (cost->busy)
-        uop->flags |= TD_UOP_BUSY;
-    uop->unit = TD_UNIT_OTHER;
-    if (class == TD_OP_DIV32 || class == TD_OP_DIV64)
-        uop->unit = TD_UNIT_DIVIDE;
-    if ((class >= TD_OP_FDIV32 && class <= TD_OP_FSQRT64) || class == TD_OP_X87_DIV)
-        uop->unit = TD_UNIT_FLOAT_DIVIDE;
+    td_decode_cost(w->decoder, class, uop);
     if (w->width > 128 && uop->unit == TD_UNIT_FLOAT_DIVIDE)
         uop->busy = (uint8_t)(uop->busy * 2);
-    if (class == TD_OP_SERIAL || class == TD_OP_SYSCALL || class == TD_OP_FENCE)
-        uop->flags |= TD_UOP_SERIAL;
     if (class == TD_OP_STRING)
         uop->flags |= TD_UOP_STRING;
 }
@@ -433,10 +413,11 @@ static void set_fusion(struct work *w)
     case ZYDIS_MNEMONIC_XOR: first = !w->load && w->decoder->desc->fuse_logic; break;
     default: break;
     }
-    w->insn->fuses_first = first && !w->store;
-    w->insn->fuses_second =
-        w->insn->branch == TD_BRANCH_CONDITIONAL && w->in.mnemonic != ZYDIS_MNEMONIC_JRCXZ &&
-        w->in.mnemonic != ZYDIS_MNEMONIC_JECXZ && w->in.mnemonic != ZYDIS_MNEMONIC_LOOP;
+    if (first && !w->store)
+        w->insn->fuses_first = TD_FUSION_JUMP;
+    if (w->insn->branch == TD_BRANCH_CONDITIONAL && w->in.mnemonic != ZYDIS_MNEMONIC_JRCXZ &&
+        w->in.mnemonic != ZYDIS_MNEMONIC_JECXZ && w->in.mnemonic != ZYDIS_MNEMONIC_LOOP)
+        w->insn->fuses_second = TD_FUSION_JUMP;
 }
 
 /* push, pop, call and ret: the stack engine keeps rsp out of their dependences. */
@@ -488,13 +469,13 @@ static void fill_unknown(const struct td_decoder *decoder, struct td_insn *insn)
     uop->flags = TD_UOP_HEAVY;
 }
 
-void td_decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
-               struct td_insn *insn)
+static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
+                   struct td_insn *insn)
 {
     struct work w = {.decoder = decoder, .insn = insn};
 
     *insn = (struct td_insn){.branch = TD_BRANCH_NONE};
-    if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder->zydis, bytes, size, &w.in, w.operands))) {
+    if (ZYAN_FAILED(ZydisDecoderDecodeFull(decoder->state, bytes, size, &w.in, w.operands))) {
         fill_unknown(decoder, insn);
         return;
     }
@@ -522,23 +503,12 @@ void td_decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t si
         insn->uop.flags |= TD_UOP_HEAVY;
 }
 
-struct td_decoder *td_decoder_new(const struct td_core_desc *desc, const struct td_ports *ports)
+static void *open_zydis(void)
 {
-    if (strcmp(desc->isa, "x86_64") != 0)
-        return NULL;
-    struct td_decoder *decoder = td_xcalloc(1, sizeof(*decoder));
-    decoder->desc = desc;
-    decoder->ports = ports;
-    ZydisDecoderInit(&decoder->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    for (int i = 0; i < TD_OP_COUNT; i++) {
-        const struct td_op_cost *cost = &desc->ops[i];
-        if (cost->ports)
-            decoder->masks[i] = td_ports_mask(ports, cost->ports, cost->extra);
-    }
-    return decoder;
+    ZydisDecoder *zydis = td_xcalloc(1, sizeof(*zydis));
+
+    ZydisDecoderInit(zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return zydis;
 }
 
-void td_decoder_free(struct td_decoder *decoder)
-{
-    free(decoder);
-}
+const struct td_isa td_isa_x86 = {.name = "x86_64", .open = open_zydis, .decode = decode};

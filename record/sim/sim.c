@@ -27,6 +27,7 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
 
     sim->blocks = blocks;
     sim->desc = td_blocks_desc(blocks);
+    sim->link = td_blocks_link(blocks);
     td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
     td_fetch_init(&sim->fetch, sim->desc);
     td_bpred_init(&sim->bpred, sim->desc);
@@ -106,9 +107,30 @@ static bool is_call(const struct td_block *block)
     return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
 }
 
-static void follow_calls(struct td_sim *sim, const struct td_block *block)
+/* Calls that leave the return address in a register: the stack pointer stands for its place. */
+static void follow_links(struct td_sim *sim, const struct td_block *block, uint64_t next)
 {
+    const bool lost = block->sp_effect == TD_SP_LOST;
+
     if (is_call(block)) {
+        td_bpred_call(&sim->bpred, block->end);
+        td_callstack_call(&sim->calls, sim->stack_pointer, block->end);
+    } else if (block->branch == TD_BRANCH_RETURN) {
+        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer))
+            return;
+        sim->stack_pointer = 0;
+        if (lost)
+            td_callstack_unwind(&sim->calls, next);
+    } else if (block->branch == TD_BRANCH_INDIRECT_JUMP && lost) {
+        td_callstack_unwind(&sim->calls, next);
+    }
+}
+
+static void follow_calls(struct td_sim *sim, const struct td_block *block, uint64_t next)
+{
+    if (sim->link) {
+        follow_links(sim, block, next);
+    } else if (is_call(block)) {
         td_bpred_call(&sim->bpred, block->end);
         td_callstack_call(&sim->calls, sim->stack_place, block->end);
     } else if (block->branch == TD_BRANCH_RETURN) {
@@ -164,7 +186,7 @@ static void resolve(struct td_sim *sim, uint64_t next)
     if (taken)
         td_fetch_taken(&sim->fetch, block->branch_pc, next,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
-    follow_calls(sim, block);
+    follow_calls(sim, block, next);
 }
 
 /* The same, functional only. */
@@ -178,7 +200,30 @@ static void resolve_warm(struct td_sim *sim, uint64_t next)
     predict(sim, block, next, taken);
     if (taken && block->branch != TD_BRANCH_RETURN)
         td_bpred_target(&sim->bpred, block->branch_pc);
-    follow_calls(sim, block);
+    follow_calls(sim, block, next);
+}
+
+/* The stack pointer after the block whose accesses are `words`. */
+static void follow_stack_pointer(struct td_sim *sim, const struct td_block *block,
+                                 const uint64_t *words, const uint64_t *end)
+{
+    const bool known = sim->stack_pointer != 0;
+
+    if (block->sp_effect == TD_SP_MOVED) {
+        if (known)
+            sim->stack_pointer += (uint64_t)(int64_t)block->sp_offset;
+        return;
+    }
+    sim->stack_pointer = 0;
+    if (block->sp_effect == TD_SP_LOST)
+        return;
+    while (words < end && TD_TRACE_KEY(*words) != block->sp_key)
+        words++;
+    if (words == end)
+        return;
+    sim->stack_pointer = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
+    if (!known)
+        td_callstack_seen(&sim->calls, sim->stack_pointer);
 }
 
 static bool is_next_round(const struct td_sim *sim, const struct td_block *block)
@@ -213,7 +258,10 @@ static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *stat
     sim->last = block;
     sim->last_state = state;
     sim->last_row = account->row;
-    return td_execute_block(sim, block, state, account->row, words, end);
+    const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
+    if (block->sp_effect)
+        follow_stack_pointer(sim, block, words, after);
+    return after;
 }
 
 static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state,
@@ -230,17 +278,22 @@ static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state
             td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
         state->epoch = sim->fetch.epoch;
     }
+    const uint64_t *first = words;
     for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
         td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
         sim->stack_place = TD_TRACE_ADDRESS(*words);
     }
+    if (block->sp_effect)
+        follow_stack_pointer(sim, block, first, words);
     return words;
 }
 
 static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
 {
-    if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL)
+    if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL) {
         sim->last = NULL;
+        sim->stack_pointer = 0;
+    }
 }
 
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)

@@ -38,8 +38,10 @@ struct td_sim {
     const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
     struct td_block_state *last_state;
     uint32_t last_row;
-    int64_t branch_done;  /* cycle in which its branch was executed */
-    uint64_t stack_place; /* where its call put, or its return found, the return address */
+    int64_t branch_done;    /* cycle in which its branch was executed */
+    uint64_t stack_place;   /* where its call put, or its return found, the return address */
+    bool link;              /* td_blocks_link: instead of it, stack_pointer counts */
+    uint64_t stack_pointer; /* 0: not known */
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
