@@ -344,8 +344,10 @@ static void merge_events(struct td_merge *merge, const struct td_model *model, s
         while (id < td_model_event_count(merge->sum) &&
                !same_event(td_model_event(merge->sum, id), &event))
             id++;
-        ids->events[e] =
-            id < td_model_event_count(merge->sum) ? id : td_model_add_event(merge->sum, &event);
+        const bool known = id < td_model_event_count(merge->sum);
+        ids->events[e] = known ? id : td_model_add_event(merge->sum, &event);
+        if (known)
+            td_model_add_counts(merge->sum, id, &event.counts);
     }
 }
 

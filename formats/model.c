@@ -319,6 +319,13 @@ uint32_t td_model_add_event(struct td_model *model, const struct td_event *event
     return (uint32_t)model->events.len - 1;
 }
 
+void td_model_add_counts(struct td_model *model, uint32_t event,
+                         const struct td_event_counts *counts)
+{
+    assert(event < model->events.len);
+    td_event_counts_add(&model->events.at[event].counts, counts);
+}
+
 uint32_t td_model_add_group(struct td_model *model, const struct td_group *group)
 {
     assert(group->column_count <= TD_COLUMNS_MAX);

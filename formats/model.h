@@ -93,6 +93,27 @@ struct td_thread {
     uint64_t start_ns;
 };
 
+/* What the kernel's counters of an event held at the end, all of them together, and where it went:
+ * counted = sampled + elsewhere + rest. */
+struct td_event_counts {
+    uint64_t counted;
+    uint64_t sampled;                /* what the stored samples stand for */
+    uint64_t elsewhere;              /* what samples of tasks that were not wanted stood for */
+    uint64_t rest;                   /* after each counter's last sample */
+    uint64_t enabled_ns, running_ns; /* less running than enabled: multiplexed; 0 when not known */
+};
+
+static inline void td_event_counts_add(struct td_event_counts *sum,
+                                       const struct td_event_counts *counts)
+{
+    sum->counted += counts->counted;
+    sum->sampled += counts->sampled;
+    sum->elsewhere += counts->elsewhere;
+    sum->rest += counts->rest;
+    sum->enabled_ns += counts->enabled_ns;
+    sum->running_ns += counts->running_ns;
+}
+
 struct td_event {
     uint32_t name; /* string */
     enum td_unit unit;
@@ -100,7 +121,8 @@ struct td_event {
     uint64_t config[3]; /* config, config1, config2 */
     uint64_t period;    /* 0 when a frequency was asked for */
     uint64_t frequency_hz;
-    uint32_t flags; /* TD_EVENT_*: see below */
+    uint32_t flags;                /* TD_EVENT_*: see below */
+    struct td_event_counts counts; /* zeros when not known */
 };
 
 enum td_event_flag {
@@ -183,6 +205,9 @@ uint32_t td_model_add_event(struct td_model *model, const struct td_event *event
 uint32_t td_model_add_group(struct td_model *model, const struct td_group *group);
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
 void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin);
+/* Adds to what is known of the event. */
+void td_model_add_counts(struct td_model *model, uint32_t event,
+                         const struct td_event_counts *counts);
 void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol);
 
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,

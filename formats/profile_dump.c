@@ -128,6 +128,14 @@ static void on_origin(void *ctx, uint32_t thread, uint32_t string)
     fprintf(begin(ctx, "origin"), " thread=%" PRIu32 " origin=%" PRIu32 "\n", thread, string);
 }
 
+static void on_counts(void *ctx, uint32_t event, const struct td_event_counts *c)
+{
+    fprintf(begin(ctx, "counts"),
+            " event=%" PRIu32 " counted=%" PRIu64 " sampled=%" PRIu64 " elsewhere=%" PRIu64
+            " rest=%" PRIu64 " enabled=%" PRIu64 " running=%" PRIu64 "\n",
+            event, c->counted, c->sampled, c->elsewhere, c->rest, c->enabled_ns, c->running_ns);
+}
+
 static void on_event(void *ctx, uint32_t id, const struct td_event *e)
 {
     fprintf(begin(ctx, "event"),
@@ -246,6 +254,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .module = on_module,
         .thread = on_thread,
         .origin = on_origin,
+        .counts = on_counts,
         .event = on_event,
         .group = on_group,
         .symbol = on_symbol,

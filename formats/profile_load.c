@@ -103,6 +103,15 @@ static void on_event(void *ctx, uint32_t id, const struct td_event *event)
     id_map_set(&loader->tables[TD_TABLE_EVENTS], id, td_model_add_event(loader->model, &ours));
 }
 
+static void on_counts(void *ctx, uint32_t event, const struct td_event_counts *counts)
+{
+    struct loader *loader = ctx;
+
+    event = id_map_get(&loader->tables[TD_TABLE_EVENTS], event);
+    if (event != TD_NONE)
+        td_model_add_counts(loader->model, event, counts);
+}
+
 static void on_group(void *ctx, uint32_t id, const struct td_group *group)
 {
     struct loader *loader = ctx;
@@ -308,6 +317,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .module = on_module,
         .thread = on_thread,
         .origin = on_origin,
+        .counts = on_counts,
         .event = on_event,
         .group = on_group,
         .symbol = on_symbol,

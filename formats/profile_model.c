@@ -189,6 +189,22 @@ static void write_events(const struct writer *w)
     }
 }
 
+/* Events that are alike are written as one. */
+static void write_counts(const struct writer *w)
+{
+    const uint32_t count = td_model_event_count(w->model);
+    struct td_event_counts sum = {0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        td_event_counts_add(&sum, &td_model_event(w->model, w->events.order[i])->counts);
+        if (i + 1 < count && !is_first(&w->events, i + 1))
+            continue;
+        if (sum.counted)
+            td_profile_counts(w->out, w->events.rank[w->events.order[i]], &sum);
+        sum = (struct td_event_counts){0};
+    }
+}
+
 static void write_groups(const struct writer *w)
 {
     for (uint32_t i = 0; i < w->groups.count; i++) {
@@ -548,6 +564,7 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     rank_everything(w);
     write_env_and_counters(w);
     write_events(w);
+    write_counts(w);
     write_groups(w);
     write_threads(w);
     write_modules(w);

@@ -291,6 +291,24 @@ static void read_origins(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_counts(struct reader *reader, struct td_rd *rd)
+{
+    while (td_rd_left(rd) > 0) {
+        begin_record(reader, rd, TD_CHUNK_COUNTS);
+        struct td_event_counts counts = {0};
+        const uint32_t event = get_id(reader, rd, TD_TABLE_EVENTS);
+
+        counts.counted = td_rd_uleb(rd);
+        counts.sampled = td_rd_uleb(rd);
+        counts.elsewhere = td_rd_uleb(rd);
+        counts.rest = td_rd_uleb(rd);
+        counts.enabled_ns = td_rd_uleb(rd);
+        counts.running_ns = td_rd_uleb(rd);
+        if (td_rd_ok(rd))
+            VISIT(reader, counts, event, &counts);
+    }
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -432,6 +450,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_SAMPLES] = read_samples,         [TD_CHUNK_TALLIES] = read_tallies,
     [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
     [TD_CHUNK_ORIGINS] = read_origins,         [TD_CHUNK_PLACED] = read_placed,
+    [TD_CHUNK_COUNTS] = read_counts,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

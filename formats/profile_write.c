@@ -109,7 +109,7 @@ static void flush_texts(struct td_profile_writer *w)
 {
     static const enum td_chunk_kind order[] = {
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS, TD_CHUNK_EVENTS,
-        TD_CHUNK_GROUPS,      TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS, TD_CHUNK_PLACED,
+        TD_CHUNK_GROUPS,      TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS, TD_CHUNK_PLACED,  TD_CHUNK_COUNTS,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -324,6 +324,22 @@ void td_profile_origin(struct td_profile_writer *writer, uint32_t thread, const 
     td_buf_uleb(buf, thread);
     td_buf_uleb(buf, origin_id);
     end_text(writer, TD_CHUNK_ORIGINS);
+}
+
+void td_profile_counts(struct td_profile_writer *writer, uint32_t event,
+                       const struct td_event_counts *counts)
+{
+    struct td_buf *buf = &writer->texts[TD_CHUNK_COUNTS].buf;
+
+    assert(event < writer->texts[TD_CHUNK_EVENTS].first + writer->texts[TD_CHUNK_EVENTS].count);
+    td_buf_uleb(buf, event);
+    td_buf_uleb(buf, counts->counted);
+    td_buf_uleb(buf, counts->sampled);
+    td_buf_uleb(buf, counts->elsewhere);
+    td_buf_uleb(buf, counts->rest);
+    td_buf_uleb(buf, counts->enabled_ns);
+    td_buf_uleb(buf, counts->running_ns);
+    end_text(writer, TD_CHUNK_COUNTS);
 }
 
 uint32_t td_profile_event(struct td_profile_writer *writer, const struct td_profile_event *e)

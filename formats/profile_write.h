@@ -51,6 +51,10 @@ uint32_t td_profile_thread(struct td_profile_writer *writer, uint32_t pid, uint3
 /* Which input of a merge the thread is from; not called for a recording. */
 void td_profile_origin(struct td_profile_writer *writer, uint32_t thread, const char *origin);
 
+/* The event's counters at the end; once an event. */
+void td_profile_counts(struct td_profile_writer *writer, uint32_t event,
+                       const struct td_event_counts *counts);
+
 struct td_profile_event {
     const char *name;
     enum td_unit unit;

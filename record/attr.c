@@ -89,7 +89,7 @@ struct perf_event_attr td_attr_make(const struct td_plan_event *event, uint32_t 
         .branch_sample_type = event->branch_sample_type,
         .sample_regs_user = event->user_regs,
         .sample_stack_user = event->stack_bytes,
-        .disabled = !event->at_once,
+        .disabled = !event->at_once && !event->member,
         .enable_on_exec = event->on_exec,
         .inherit = event->inherit,
         .exclude_user = event->exclude_user,

@@ -8,6 +8,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 
+/* No thread's id: the sum over all of them. */
+#define ALL_THREADS UINT32_MAX
+
 struct last {
     uint64_t value, lost;
 };
@@ -66,6 +69,7 @@ bool td_deltas_take(struct td_deltas *deltas, uint32_t tid, uint64_t read_format
 
         if (!td_rd_ok(&rd))
             break;
+        find_last(deltas, id, ALL_THREADS)->value += value - find_last(deltas, id, tid)->value;
         struct last *last = find_last(deltas, id, tid);
         good = good && value >= last->value;
         if (i < count)
@@ -75,6 +79,13 @@ bool td_deltas_take(struct td_deltas *deltas, uint32_t tid, uint64_t read_format
         *last = (struct last){.value = value, .lost = lost};
     }
     return good && td_rd_ok(&rd);
+}
+
+uint64_t td_deltas_seen(const struct td_deltas *deltas, uint64_t id)
+{
+    const uint32_t *i = td_map_find(&deltas->ids, id, ALL_THREADS);
+
+    return i ? deltas->lasts[*i].value : 0;
 }
 
 uint64_t td_deltas_lost(const struct td_deltas *deltas)

@@ -24,6 +24,9 @@ void td_deltas_free(struct td_deltas *deltas); /* NULL is allowed */
 bool td_deltas_take(struct td_deltas *deltas, uint32_t tid, uint64_t read_format,
                     const uint8_t *read, size_t read_size, uint64_t *ret, size_t count);
 
+/* What the counter `id` has been seen to count, over all threads: the sum of its deltas. */
+uint64_t td_deltas_seen(const struct td_deltas *deltas, uint64_t id);
+
 /* Samples that the kernel says it lost, summed over all counters (PERF_FORMAT_LOST). */
 uint64_t td_deltas_lost(const struct td_deltas *deltas);
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "record/attr.h"
 
@@ -404,6 +405,8 @@ static void control(const struct td_events *events, unsigned long request)
         const struct td_plan_event *event =
             &events->plan->groups[opened->group].events[opened->event];
 
+        if (event->member)
+            continue;
         if (request == PERF_EVENT_IOC_DISABLE || !(event->at_once || event->on_exec))
             ioctl(opened->fd, request, 0);
     }
@@ -424,23 +427,71 @@ struct td_layouts td_events_layouts(const struct td_events *events)
     return (struct td_layouts){.items = events->layouts, .count = events->layout_count};
 }
 
-struct td_events_counts td_events_read(const struct td_events *events)
+/* One read of a descriptor: its own value, or those of the group that it leads. */
+static void each_value_of(const struct td_opened *opened, uint64_t format, const uint8_t *bytes,
+                          size_t size, td_counter_value_fn *fn, void *ctx)
 {
-    struct td_events_counts counts = {0};
+    struct td_rd rd = td_rd_init(bytes, size, 0);
+    const bool grouped = format & PERF_FORMAT_GROUP;
+    const uint64_t members = grouped ? td_rd_u64(&rd) : 1;
+    struct td_counter_value value = {.group = opened->group, .event = opened->event};
+
+    if (!grouped)
+        value.value = td_rd_u64(&rd);
+    if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+        value.enabled_ns = td_rd_u64(&rd);
+    if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+        value.running_ns = td_rd_u64(&rd);
+    for (uint64_t i = 0; i < members; i++) {
+        if (grouped)
+            value.value = td_rd_u64(&rd);
+        value.id = format & PERF_FORMAT_ID ? td_rd_u64(&rd) : 0;
+        value.lost = format & PERF_FORMAT_LOST ? td_rd_u64(&rd) : 0;
+        if (!td_rd_ok(&rd))
+            return;
+        fn(ctx, &value);
+        value.event++;
+    }
+}
+
+void td_events_each_value(const struct td_events *events, td_counter_value_fn *fn, void *ctx)
+{
+    const uint64_t known = ~(events->no_lost ? (uint64_t)PERF_FORMAT_LOST : 0);
 
     for (size_t i = 0; i < events->opened_count; i++) {
         const struct td_opened *opened = &events->opened[i];
         const struct td_plan_group *group = &events->plan->groups[opened->group];
-        const uint64_t format = group->events[opened->event].read_format;
-        uint64_t words[5] = {0}; /* value, and lost last, of a format without groups */
+        const uint64_t format = group->events[opened->event].read_format & known;
+        uint8_t bytes[8 * (3 + 3 * TD_PLAN_EVENTS_MAX)];
 
-        if (format & PERF_FORMAT_GROUP || opened->event != group->sampler)
+        /* A group is read at its leader. */
+        if (format & PERF_FORMAT_GROUP && opened->event != 0)
             continue;
-        if (read(opened->fd, words, sizeof(words)) < 8)
-            continue;
-        counts.count += words[0];
-        if (format & PERF_FORMAT_LOST && !events->no_lost)
-            counts.lost += words[__builtin_popcountll(format & (PERF_FORMAT_LOST - 1)) + 1];
+        const ssize_t size = read(opened->fd, bytes, sizeof(bytes));
+        if (size > 0)
+            each_value_of(opened, format, bytes, (size_t)size, fn, ctx);
     }
-    return counts;
+}
+
+struct totals {
+    const struct td_plan *plan;
+    struct td_events_counts counts;
+};
+
+static void add_counts(void *ctx, const struct td_counter_value *value)
+{
+    struct totals *totals = ctx;
+
+    if (value->event != totals->plan->groups[value->group].sampler)
+        return;
+    totals->counts.count += value->value;
+    totals->counts.lost += value->lost;
+}
+
+struct td_events_counts td_events_read(const struct td_events *events)
+{
+    struct totals totals = {.plan = events->plan};
+
+    td_events_each_value(events, add_counts, &totals);
+    return totals.counts;
 }

@@ -64,6 +64,16 @@ struct td_events_counts {
 };
 struct td_events_counts td_events_read(const struct td_events *events);
 
+/* What one counter holds now. `id` is 0 for an event that is not read with its group. */
+struct td_counter_value {
+    uint16_t group, event; /* of the plan */
+    uint64_t id, value, lost;
+    uint64_t enabled_ns, running_ns; /* 0 unless the read format has them */
+};
+typedef void td_counter_value_fn(void *ctx, const struct td_counter_value *value);
+/* Reads every counter. */
+void td_events_each_value(const struct td_events *events, td_counter_value_fn *fn, void *ctx);
+
 /* One sentence for a failed perf_event_open: what forbids it and what would help. For doctor too.
  */
 int td_events_explain(const struct td_caps *caps, const char *event, int sys_errno,

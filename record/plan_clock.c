@@ -84,9 +84,10 @@ static int add_event(struct td_plan *plan, struct td_plan_group *group, const st
     event->type = known.type;
     event->config[0] = known.config;
     event->unit = known.unit;
-    /* Counters stop in the idle loop by themselves, and Arm's driver refuses the bit. */
-    event->exclude_idle = event->exclude_idle && !known.hardware;
+    /* Only clocks run in the idle loop, and Arm's driver refuses the bit. */
+    event->exclude_idle = event->exclude_idle && known.unit == TD_UNIT_NS;
     event->on_exec = event->on_exec && index == 0;
+    event->member = index > 0;
     if (index == 0) {
         set_rate(event, plan, request);
         group->role = known.unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC;

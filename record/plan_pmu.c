@@ -93,6 +93,7 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
         *event = make_event(m, described->events[i]);
         event->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
         event->on_exec = event->on_exec && i == 0;
+        event->member = i > 0;
         group->columns[i] =
             (struct td_column){.kind = TD_COLUMN_DELTA, .event = i, .node = TD_NODE_NONE};
         group->column_count++;

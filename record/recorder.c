@@ -29,6 +29,8 @@ struct group {
     bool time;              /* its unit is ns */
     uint32_t *located;      /* where each sample locates a node: profile groups, by node */
     uint32_t misses;        /* the profile group of mispredicted branches; TD_NONE: none */
+    uint32_t events[TD_PLAN_EVENTS_MAX]; /* the profile's */
+    struct td_event_counts counts[TD_PLAN_EVENTS_MAX];
 };
 
 struct td_recorder {
@@ -105,7 +107,7 @@ static uint32_t describe_misses(struct td_recorder *recorder, const struct td_pl
 static struct group describe_group(struct td_recorder *recorder, const struct td_plan_group *group)
 {
     struct group ret = {.profile_group = TD_NONE, .misses = TD_NONE};
-    uint32_t ids[TD_PLAN_EVENTS_MAX];
+    uint32_t *const ids = ret.events;
     struct td_group described = {
         .role = group->role,
         .attribution = group->attribution,
@@ -327,6 +329,26 @@ static uint64_t column_value(const struct td_column *column, const struct group 
     return 0;
 }
 
+/* Keeps account of what was counted up to a sample. */
+static void account(struct group *group, const struct td_plan_group *planned,
+                    const struct td_rec *rec, const uint64_t deltas[TD_PLAN_EVENTS_MAX],
+                    bool stored)
+{
+    const struct td_rec_sample *sample = &rec->u.sample;
+    const bool read = rec->layout->sample_type & PERF_SAMPLE_READ;
+
+    for (size_t i = 0; i < planned->event_count; i++) {
+        struct td_event_counts *counts = &group->counts[i];
+        uint64_t delta = 0;
+
+        if (read)
+            delta = deltas[i];
+        else if (i == planned->sampler)
+            delta = sample->period ? sample->period : group->period;
+        *(stored ? &counts->sampled : &counts->elsewhere) += delta;
+    }
+}
+
 /* The values of a sample, in the order of the plan's columns. */
 static void fill_values(const struct td_plan_group *group, const struct group *described,
                         const struct td_rec_sample *sample, const struct detail *detail,
@@ -361,7 +383,7 @@ static void take_branch_misses(struct td_recorder *recorder, const struct td_tas
 static void take_sample(struct td_recorder *recorder, size_t ring, const struct td_rec *rec)
 {
     const struct td_rec_sample *sample = &rec->u.sample;
-    const struct group *group = &recorder->groups[rec->layout->group];
+    struct group *group = &recorder->groups[rec->layout->group];
     const struct td_plan_group *planned = &recorder->plan->groups[rec->layout->group];
     struct td_task *task = sampled_task(recorder, rec);
     uint64_t values[TD_COLUMNS_MAX];
@@ -371,7 +393,9 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
         recorder->counters[TD_COUNTER_INVALID_GROUPS]++;
         return;
     }
-    if (!task || group->profile_group == TD_NONE) {
+    const bool wanted = task && group->profile_group != TD_NONE;
+    account(group, planned, rec, deltas, wanted);
+    if (!wanted) {
         recorder->counters[TD_COUNTER_FILTERED]++;
         return;
     }
@@ -415,6 +439,42 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_FORK:
     case TD_REC_EXIT: td_tasks_apply(recorder->tasks, rec); break;
     case TD_REC_OTHER: break;
+    }
+}
+
+void td_recorder_count(void *ctx, const struct td_counter_value *value)
+{
+    struct td_recorder *recorder = ctx;
+    struct td_event_counts *counts = &recorder->groups[value->group].counts[value->event];
+
+    counts->counted += value->value;
+    counts->enabled_ns += value->enabled_ns;
+    counts->running_ns += value->running_ns;
+    if (value->id)
+        counts->rest += value->value - td_deltas_seen(recorder->deltas, value->id);
+}
+
+/* Of an event that is not read with its samples, their periods are what is known. */
+static void find_rest(struct td_event_counts *counts)
+{
+    const uint64_t used = counts->sampled + counts->elsewhere;
+
+    if (counts->rest == 0 && counts->counted > used)
+        counts->rest = counts->counted - used;
+}
+
+static void write_counts(struct td_recorder *recorder)
+{
+    for (size_t g = 0; g < recorder->plan->group_count; g++) {
+        struct group *group = &recorder->groups[g];
+
+        for (size_t e = 0; e < recorder->plan->groups[g].event_count; e++) {
+            if (group->profile_group == TD_NONE || group->counts[e].counted == 0)
+                continue;
+            if (!(recorder->plan->groups[g].events[0].read_format & PERF_FORMAT_GROUP))
+                find_rest(&group->counts[e]);
+            td_profile_counts(recorder->writer, group->events[e], &group->counts[e]);
+        }
     }
 }
 
@@ -471,5 +531,6 @@ int td_recorder_finish(struct td_recorder *recorder, struct td_err *err)
     td_tasks_end_all(recorder->tasks);
     write_names(recorder);
     write_counters(recorder);
+    write_counts(recorder);
     return td_profile_finish(recorder->writer, err);
 }

@@ -26,6 +26,9 @@ struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 /* A td_drain_fn; `ctx` is the recorder. */
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec);
 
+/* A td_counter_value_fn; `ctx` is the recorder: what a counter holds at the end, once each. */
+void td_recorder_count(void *ctx, const struct td_counter_value *value);
+
 void td_recorder_set_counter(struct td_recorder *recorder, enum td_counter counter, uint64_t value);
 uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter counter);
 

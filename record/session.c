@@ -395,6 +395,7 @@ static void finish(struct session *s)
     const uint64_t now = td_clock_ns();
     td_events_disable(&s->events);
     drain(s, UINT64_MAX);
+    td_events_each_value(&s->events, td_recorder_count, s->recorder);
     update_lost(s);
     count_command(s);
     if (launches(s) && s->target.ended)

@@ -419,6 +419,9 @@ static struct td_model *build_model(bool backwards)
     td_model_add_event(model, &event);
     td_model_add_event(model, &event);
     td_model_add_group(model, &group);
+    /* Of events that are alike. */
+    td_model_add_counts(model, 0, &(const struct td_event_counts){.counted = 9, .sampled = 4});
+    td_model_add_counts(model, 1, &(const struct td_event_counts){.counted = 2, .running_ns = 5});
     for (int n = 0; n < 6; n++) {
         const int i = backwards ? 5 - n : n;
         const char names[2] = {(char)('a' + i % 3), '\0'};
@@ -448,6 +451,9 @@ static void order_does_not_matter(void **state)
     struct td_model *read = load(&a, false);
     assert_int_equal(td_model_thread_count(read), 3);
     assert_int_equal(td_model_event_count(read), 1);
+    assert_int_equal(td_model_event(read, 0)->counts.counted, 11);
+    assert_int_equal(td_model_event(read, 0)->counts.sampled, 4);
+    assert_int_equal(td_model_event(read, 0)->counts.running_ns, 5);
     assert_int_equal(td_model_tally_count(read), 3);
     assert_int_equal(td_model_tally_values(read, td_model_tally(read, 0))[0], 0 + 3);
     td_model_free(read);

@@ -45,6 +45,8 @@ static void differences_add_up_to_the_last_values(void **state)
     assert_int_equal(sum[0], 10000);
     assert_int_equal(sum[1], 300);
     assert_int_equal(td_deltas_lost(deltas), 10);
+    assert_int_equal(td_deltas_seen(deltas, 7), 10000);
+    assert_int_equal(td_deltas_seen(deltas, 9), 0);
     td_deltas_free(deltas);
 }
 
@@ -58,6 +60,7 @@ static void threads_have_their_own_last_values(void **state)
     assert_true(take(deltas, 2, 30, 3, 0, d));
     assert_int_equal(d[0], 30);
     assert_true(take(deltas, 1, 150, 15, 0, d));
+    assert_int_equal(td_deltas_seen(deltas, 7), 180); /* of both threads */
     assert_int_equal(d[0], 50);
     td_deltas_free(deltas);
 }
