@@ -188,6 +188,9 @@ static int add_braces(struct td_plan *plan, const struct td_caps *caps,
         rc = td_fail(err, TD_EUSAGE, "-e {}: the group is empty");
     for (size_t i = 0; i < group->event_count && group->event_count > 1; i++)
         group->events[i].read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    /* A counter runs on after its overflow: what was read is exact, the period is not. */
+    if (group->event_count > 1 && needs_pmu(group))
+        group->columns[0].kind = TD_COLUMN_DELTA;
     return rc < 0 ? rc : (int)(inner + 1 + tail);
 }
 

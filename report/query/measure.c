@@ -107,7 +107,6 @@ static uint32_t event_of(const struct td_model *model, const struct td_group *gr
 static struct scale sampled_scale(const struct td_model *model, const struct td_group *group,
                                   uint32_t event)
 {
-    const enum td_column_kind kind = event == group->sampler ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA;
     struct scale scale = {.used = true, .from_samples = TD_METRIC_COUNT};
     bool has_period = false;
 
@@ -115,8 +114,8 @@ static struct scale sampled_scale(const struct td_model *model, const struct td_
         const struct td_column *column = &group->columns[c];
 
         scale.metric[c] = TD_METRIC_COUNT;
-        if (column->kind == kind && !has_period &&
-            (kind == TD_COLUMN_PERIOD || column->event == event)) {
+        if (!has_period && ((column->kind == TD_COLUMN_PERIOD && event == group->sampler) ||
+                            (column->kind == TD_COLUMN_DELTA && column->event == event))) {
             scale.metric[c] = unit_metric(model, event);
             has_period = true;
         }

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks what the emulated machine recorded: check.py KERNEL CONSOLE TDREPORT"""
+import base64
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+KERNEL, CONSOLE, TDREPORT = sys.argv[1:4]
+failures = []
+
+
+def check(good, name, figure=""):
+    print(f"  {'ok' if good else 'FAILED'}  {KERNEL}  {name}  {figure}")
+    if not good:
+        failures.append(name)
+
+
+def read_console():
+    """The texts, their exit codes and the files that the machine printed."""
+    texts, codes, files = {}, {}, {}
+    kind = name = None
+    lines = []
+    with open(CONSOLE, encoding="utf-8", errors="replace") as console:
+        for line in console.read().replace("\r", "").split("\n"):
+            mark = re.match(r"=== (text|file) (\S+)$", line)
+            if mark:
+                (kind, name), lines = mark.groups(), []
+            elif line.startswith("=== end") and kind == "text":
+                texts[name], codes[name], kind = "\n".join(lines), int(line.split()[2]), None
+            elif line.startswith("=== end") and kind == "file":
+                files[name], kind = base64.b64decode("".join(lines)), None
+            elif kind:
+                lines.append(line)
+    return texts, codes, files
+
+
+def dump(data):
+    with tempfile.NamedTemporaryFile(suffix=".td") as file:
+        file.write(data)
+        file.flush()
+        return subprocess.run([TDREPORT, "dump", "-i", file.name], capture_output=True, text=True, check=True).stdout
+
+
+def number(text, key):
+    found = re.search(rf"\b{key}=(\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
+class Profile:
+    """What a dump says: the deltas of each group's samples, and the counters at the end."""
+
+    def __init__(self, text):
+        self.counts, self.sums, self.columns, self.samples, self.threads = {}, {}, {}, 0, set()
+        self.lost = number(text, "lost") + number(text, "lost_records")
+        self.last_time, self.backwards = {}, 0
+        group = None
+        for line in text.split("\n"):
+            words = line.split()
+            if re.match(r"\s*\w+\s+counts event=", line):
+                self.counts[number(line, "event")] = {
+                    key: number(line, key) for key in ("counted", "sampled", "elsewhere", "rest")}
+            elif re.match(r"\s*\w+\s+group \d+ ", line):
+                self.columns[int(words[2])] = [
+                    (kind, int(event)) for kind, event in re.findall(r"\[(\S+) event=(\d+)", line)]
+            elif "run group=" in line:
+                group = number(line, "group")
+                cpu = number(line, "cpu")
+            elif line.strip().startswith("time=") and group is not None:
+                self.take(words, group, cpu)
+
+    def take(self, words, group, cpu):
+        self.samples += 1
+        self.threads.add(words[1])
+        time = int(words[0][5:])
+        self.backwards += time < self.last_time.get((group, cpu), 0)
+        self.last_time[group, cpu] = time
+        for (_, event), value in zip(self.columns[group], words[3:]):
+            self.sums[event] = self.sums.get(event, 0) + int(value)
+
+    def check_sums(self, name, whole):
+        """The deltas' sum, with what is known to lie elsewhere, is what the counters held."""
+        for event, counts in self.counts.items():
+            sampled = self.sums.get(event, 0)
+            check(sampled == counts["sampled"] and
+                  sampled + counts["elsewhere"] + counts["rest"] == counts["counted"] > 0,
+                  f"{name}: event {event}: deltas add up to the counter",
+                  f"{sampled} + {counts['elsewhere']} + {counts['rest']} = {counts['counted']}")
+            if whole:
+                check(counts["rest"] <= 0.1 * counts["counted"], f"{name}: event {event}: little after the last sample",
+                      f"{counts['rest'] / max(1, counts['counted']):.2%}")
+        check(len(self.counts) >= 1, f"{name}: has counts")
+        check(self.lost == 0, f"{name}: nothing lost")
+        check(self.backwards == 0, f"{name}: samples in the order of time")
+
+
+def main():
+    texts, codes, files = read_console()
+    work = int(texts.get("alone", "0") or 0)
+    check(texts.get("kernel", "").startswith(KERNEL + "."), "the kernel is the one asked for", texts.get("kernel", ""))
+    check("armv8_pmuv3" in texts.get("doctor", ""), "--doctor names the PMU")
+    check(all(name in texts for name in ("plan", "report")), "everything ran")
+    for name in ("cpu", "system", "period", "task", "pmu", "stacks"):
+        check(codes.get(name) == 0, f"{name}: tdrec ended well", texts.get(name, "")[-200:] if codes.get(name) else "")
+        if codes.get(name) != 0 or f"{name}.td" not in files:
+            continue
+        profile = Profile(dump(files[f"{name}.td"]))
+        check(profile.samples >= 10, f"{name}: samples", str(profile.samples))
+        profile.check_sums(name, whole=name in ("cpu", "system", "pmu"))
+        if name in ("cpu", "system"):
+            check(len(profile.threads) >= 7, f"{name}: threads and forked children", str(len(profile.threads)))
+            instructions = profile.counts[1]["sampled"]
+            # QEMU counts the instructions of all its CPUs on each of them.
+            check(0.95 * work < instructions < 2.6 * work, f"{name}: instructions are those of the program",
+                  f"{instructions} for {work}")
+    # Group reads are inherited from Linux 6.12 on; before, only the first thread has them, and tdrec says so.
+    if KERNEL == "6.1":
+        check("6.12" in texts.get("task", ""), "task: says that threads are left out")
+    elif "task.td" in files:
+        profile = Profile(dump(files["task.td"]))
+        check(len(profile.threads) >= 7, "task: threads and forked children", str(len(profile.threads)))
+        check(0.95 * work < profile.counts[1]["counted"] < 2.6 * work, "task: counts what the program executed",
+              f"{profile.counts[1]['counted']} for {work}")
+    print(f"{KERNEL}: {len(failures)} failed")
+    return 1 if failures else 0
+
+
+sys.exit(main())
