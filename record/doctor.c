@@ -122,21 +122,53 @@ static void tell_kernel_names(const struct td_caps *caps, FILE *out)
     td_modules_free(modules);
 }
 
-static void tell_hardware(const struct td_caps *caps, FILE *out)
+/* The groups and locators of a recording that asks for nothing special, and all that it lacks. */
+static void tell_hardware_plan(const struct td_caps *caps, const struct td_plan *plan, FILE *out)
 {
-    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+    char locators[400] = "";
+    size_t used = 0;
+    const char *events = "";
 
-    if (!pmu)
-        line(out, false, "hardware top-down",
-             "no core PMU%s%s%s: use another machine, or a "
-             "virtual machine with a vPMU",
-             caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
-             caps->hypervisor[0] ? ")" : "");
-    else
-        line(out, false, "hardware top-down", "PMU %s is there; not in this build", pmu->name);
-    if (pmu && caps->nmi_watchdog)
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct td_plan_group *group = &plan->groups[i];
+
+        if (group->role == TD_ROLE_SLOTS && !events[0])
+            events = group->name;
+        if ((group->role == TD_ROLE_LOCATOR || group->detail != TD_DETAIL_NONE) &&
+            used < sizeof(locators))
+            used += (size_t)snprintf(locators + used, sizeof(locators) - used, "%s%s%s%s",
+                                     used ? ", " : "", group->name, group->cpu_type[0] ? "@" : "",
+                                     group->cpu_type);
+    }
+    line(out, plan->topdown, "hardware top-down", "%s: %s", plan->core,
+         events[0]       ? events
+         : plan->topdown ? "no slots, but its stall counters"
+                         : "time in cycles only");
+    if (used)
+        line(out, true, "locators", "%s", locators);
+    for (size_t i = 0; i < plan->left_out_count; i++)
+        line(out, false, "left out", "%s: %s", plan->left_out[i].what, plan->left_out[i].why);
+    if (caps->nmi_watchdog)
         line(out, false, "all counters",
              "the NMI watchdog takes one: sudo sysctl kernel.nmi_watchdog=0");
+}
+
+static void tell_hardware(const struct td_caps *caps, FILE *out)
+{
+    char *words[] = {(char[]){"tdrec"}, (char[]){"--source"}, (char[]){"pmu"}, (char[]){"true"}};
+    struct td_request request;
+    struct td_plan plan = {0};
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_request_parse(&request, 4, words, &err) >= 0 &&
+        td_plan_make(&plan, caps, &request, &err) < 0)
+        line(out, false, "hardware top-down", "%s", err.text);
+    else if (plan.forbidden)
+        line(out, false, "hardware top-down", "%s", plan.privilege);
+    else
+        tell_hardware_plan(caps, &plan, out);
+    td_plan_release(&plan);
+    td_request_release(&request);
 }
 
 static void tell_model(const struct td_caps *caps, FILE *out)

@@ -12,6 +12,7 @@
 #include "record/modelled.h"
 #include "record/plan.h"
 #include "record/plan_print.h"
+#include "record/probe.h"
 #include "record/request.h"
 #include "record/session.h"
 
@@ -51,8 +52,26 @@ static void announce(const struct td_plan *plan)
                 plan->source_reason);
     if (plan->privilege[0])
         fprintf(stderr, "tdrec: %s\n", plan->privilege);
-    for (size_t i = 0; i < plan->left_out_count; i++)
-        fprintf(stderr, "tdrec: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
+    size_t minor = 0;
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        minor += plan->left_out[i].minor;
+        if (!plan->left_out[i].minor)
+            fprintf(stderr, "tdrec: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
+    }
+    if (minor)
+        fprintf(stderr, "tdrec: %zu locators do not fit the counters (tdrec --plan lists them)\n",
+                minor);
+}
+
+/* Printing a plan opens no event. */
+static void look_at_pmu(struct td_caps *caps, const struct td_request *request)
+{
+    const bool wanted = strcmp(request->source, "auto") == 0 || strcmp(request->source, "pmu") == 0;
+
+    if (request->root)
+        td_probe(caps, td_probe_recorded, caps);
+    else if (!request->plan && (wanted || request->doctor))
+        td_probe(caps, td_probe_count, NULL);
 }
 
 static int run(const struct td_request *request)
@@ -63,6 +82,8 @@ static int run(const struct td_request *request)
     int status = 0;
 
     int rc = td_caps_read(&caps, request->root, &err);
+    if (rc == TD_OK)
+        look_at_pmu(&caps, request);
     if (rc == TD_OK && request->doctor) {
         status = td_doctor(&caps, stdout) ? 0 : 1;
         status = checked_stdout() ? TD_EXIT_FAILED : status;

@@ -101,12 +101,22 @@ struct td_plan_group *td_plan_add_group(struct td_plan *plan)
     return group;
 }
 
-void td_plan_leave_out(struct td_plan *plan, const char *what, const char *why)
+static void leave_out(struct td_plan *plan, const char *what, const char *why, bool minor)
 {
     plan->left_out = td_grow(plan->left_out, &plan->left_out_cap, plan->left_out_count + 1,
                              sizeof(*plan->left_out));
     plan->left_out[plan->left_out_count++] =
-        (struct td_plan_left_out){.what = td_xstrdup(what), .why = td_xstrdup(why)};
+        (struct td_plan_left_out){.what = td_xstrdup(what), .why = td_xstrdup(why), .minor = minor};
+}
+
+void td_plan_leave_out(struct td_plan *plan, const char *what, const char *why)
+{
+    leave_out(plan, what, why, false);
+}
+
+void td_plan_leave_out_minor(struct td_plan *plan, const char *what, const char *why)
+{
+    leave_out(plan, what, why, true);
 }
 
 static int refuse_whole_cpus(const struct td_caps *caps, const char *what, struct td_err *err)

@@ -66,6 +66,7 @@ struct td_plan_group {
 /* Something that was asked for and is not done, with the reason; texts are owned. */
 struct td_plan_left_out {
     char *what, *why;
+    bool minor; /* one of several ways to say the same: listed, not announced */
 };
 
 struct td_plan {
@@ -73,6 +74,7 @@ struct td_plan {
     char source_reason[256]; /* why not pmu; "" when the source was asked for */
     char privilege[256];     /* what is missing for lack of privilege; "" when nothing */
     char core[64];           /* the core description used; "" for none */
+    bool topdown;            /* the slots are counted, or all that this very core can say */
     bool forbidden;          /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;
     enum td_method method; /* CPU or TASK */
@@ -95,6 +97,11 @@ void td_plan_release(struct td_plan *plan);
 /* For the makers of groups, one a source (plan_clock.c). */
 struct td_plan_group *td_plan_add_group(struct td_plan *plan) __attribute__((returns_nonnull));
 void td_plan_leave_out(struct td_plan *plan, const char *what, const char *why);
+void td_plan_leave_out_minor(struct td_plan *plan, const char *what, const char *why);
+/* An event that counts nothing and reports mappings and forks everywhere, from the start on. */
+void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
+                         const struct td_request *request);
+bool td_plan_needs_tracker(const struct td_request *request);
 /* Sets scope, method and follow; TD_EPERM when the user may not. */
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
                           const struct td_request *request, struct td_err *err);

@@ -219,10 +219,14 @@ static int add_events(struct td_plan *plan, const struct td_caps *caps,
     return TD_OK;
 }
 
-/* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C): an event
- * that counts nothing carries them. */
-static void add_tracker(struct td_plan *plan, const struct td_caps *caps,
-                        const struct td_request *request)
+/* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C). */
+bool td_plan_needs_tracker(const struct td_request *request)
+{
+    return request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
+}
+
+void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
+                         const struct td_request *request)
 {
     struct td_plan_group *group = td_plan_add_group(plan);
     struct td_plan_event *event = &group->events[0];
@@ -297,13 +301,13 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
 int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err)
 {
-    const bool tracker = request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
+    const bool tracker = td_plan_needs_tracker(request);
     int rc = TD_OK;
 
     td_plan_decide_rate(plan, caps, request);
     td_plan_note_privilege(plan, caps);
     if (tracker)
-        add_tracker(plan, caps, request);
+        td_plan_add_tracker(plan, caps, request);
     if (request->events.len == 0)
         rc = add_events(plan, caps, request, "cpu-clock", err);
     for (size_t i = 0; i < request->events.len && rc == TD_OK; i++)

@@ -27,6 +27,7 @@ struct maker {
     const struct td_pmu_core *core;
     struct td_pmu_counters counters;
     bool hybrid;
+    bool tracked; /* mappings are reported by an event of their own */
 };
 
 static struct td_plan_event make_event(const struct maker *m, uint32_t index)
@@ -338,10 +339,10 @@ static void add_locators(struct maker *m)
         snprintf(what, sizeof(what), "locator of %s%s%s", td_tma_info(locator->node)->id,
                  m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
         if (event->alone && alone_taken) {
-            td_plan_leave_out(m->plan, what,
-                              "one front-end event at a time: they share a register");
+            td_plan_leave_out_minor(m->plan, what,
+                                    "one front-end event at a time: they share a register");
         } else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1)) {
-            td_plan_leave_out(m->plan, what, "no counter is left for it");
+            td_plan_leave_out_minor(m->plan, what, "no counter is left for it");
         } else {
             alone_taken = alone_taken || event->alone;
             add_locator(m, locator);
@@ -386,7 +387,9 @@ static int plan_one(struct maker *m, struct td_err *err)
 
         add_group(m, group);
         /* Of each PMU, so that every CPU reports mappings. */
-        m->plan->groups[first].events[0].sideband = true;
+        m->plan->groups[first].events[0].sideband = !m->tracked;
+        m->plan->topdown |=
+            group->level > 0 || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
         if (group->level > 0) {
             add_locators(m);
             add_all_ibs(m);
@@ -413,7 +416,18 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
                        "this machine has no core PMU%s%s%s: use --source sim or clock",
                        caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
                        caps->hypervisor[0] ? ")" : "");
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].dead)
+            return td_fail(err, TD_EUNSUPPORTED, "PMU %s: %s: use --source sim or clock",
+                           caps->pmus[i].name, caps->pmus[i].fault);
+    }
+    if (request->events.len)
+        return td_plan_clock(plan, caps, request, err);
     decide_method(plan, caps, request);
+    if (td_plan_needs_tracker(request)) {
+        td_plan_add_tracker(plan, caps, request);
+        plan->groups[0].events[0].sample_type |= PERF_SAMPLE_IDENTIFIER;
+    }
     td_plan_decide_rate(plan, caps, request);
     td_plan_note_privilege(plan, caps);
     for (size_t i = 0; i < caps->pmu_count; i++) {
@@ -421,13 +435,14 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
                           .caps = caps,
                           .request = request,
                           .pmu = &caps->pmus[i],
+                          .tracked = td_plan_needs_tracker(request),
                           .hybrid = core_pmus > 1};
 
         const int rc = m.pmu->core ? plan_one(&m, err) : TD_OK;
         if (rc < 0)
             return rc;
     }
-    if (plan->group_count == 0)
+    if (plan->group_count == (size_t)td_plan_needs_tracker(request))
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
     td_plan_check_inherit(plan, caps);
     return TD_OK;

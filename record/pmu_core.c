@@ -64,7 +64,7 @@ static struct td_pmu_cpu identify(const struct td_caps *caps)
     return cpu;
 }
 
-static bool has_slots(const struct td_pmu_core *core)
+bool td_pmu_counts_slots(const struct td_pmu_core *core)
 {
     for (size_t i = 0; i < core->group_count; i++) {
         if (core->groups[i].level > 0)
@@ -77,7 +77,7 @@ static bool countable(const struct td_pmu_core *core, const struct td_pmu *pmu)
 {
     if (core->needs_slots_event && !pmu->slots)
         return false;
-    if (pmu->no_slots && has_slots(core))
+    if (pmu->no_slots && td_pmu_counts_slots(core))
         return false;
     /* A generic Arm core is described by its slot width only. */
     return !core->width_from_caps || core->matches[0].any_model == false || pmu->slot_width > 0;

@@ -24,6 +24,9 @@ int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const s
                   struct td_err *err);
 void td_pmu_choice_release(struct td_pmu_choice *choice);
 
+/* Whether any of its groups gives a level of the tree. */
+bool td_pmu_counts_slots(const struct td_pmu_core *core);
+
 /* The counters that are there for us: fixed ones and general ones, as bits. */
 struct td_pmu_counters {
     uint32_t fixed, general;

@@ -90,12 +90,45 @@ static const struct td_source *choose_without_pmu(const struct td_caps *caps,
     return find("clock");
 }
 
+/* Whether the plan of the hardware source counts what it is for; else why not. */
+static bool can_count(const struct td_caps *caps, const struct td_request *request, char *reason,
+                      size_t reason_size)
+{
+    struct td_request hardware = *request;
+    struct td_plan plan = {0};
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_caps_core_pmu_count(caps) == 0) {
+        snprintf(reason, reason_size, "no core PMU%s%s%s", caps->hypervisor[0] ? " (" : "",
+                 caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
+        return false;
+    }
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].dead) {
+            snprintf(reason, reason_size, "PMU %s: %s", caps->pmus[i].name, caps->pmus[i].fault);
+            return false;
+        }
+    }
+    hardware.source = "pmu";
+    const int rc = td_plan_make(&plan, caps, &hardware, &err);
+    const bool counts = rc == TD_OK && plan.topdown;
+    if (rc < 0)
+        snprintf(reason, reason_size, "%s", err.text);
+    else if (plan.forbidden)
+        snprintf(reason, reason_size,
+                 "perf_event_paranoid is %lld and forbids hardware events to users",
+                 (long long)caps->paranoid);
+    else if (!counts)
+        snprintf(reason, reason_size, "%s",
+                 plan.left_out_count ? plan.left_out[0].why : "the PMU counts no slots");
+    td_plan_release(&plan);
+    return counts;
+}
+
 int td_source_choose(const struct td_source **ret, const struct td_caps *caps,
                      const struct td_request *request, char *reason, size_t reason_size,
                      struct td_err *err)
 {
-    const struct td_pmu *pmu = td_caps_core_pmu(caps);
-
     reason[0] = '\0';
     if (strcmp(request->source, "auto") != 0)
         return choose_named(ret, request->source, err);
@@ -103,12 +136,10 @@ int td_source_choose(const struct td_source **ret, const struct td_caps *caps,
     /* An event asked for by name is its own reason. */
     if (request->events.len)
         return TD_OK;
-    if (pmu) {
-        snprintf(reason, reason_size, "hardware top-down is not in this build");
+    if (can_count(caps, request, reason, reason_size)) {
+        *ret = find("pmu");
         return TD_OK;
     }
-    snprintf(reason, reason_size, "no core PMU%s%s%s", caps->hypervisor[0] ? " (" : "",
-             caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
     *ret = choose_without_pmu(caps, request, reason, reason_size);
     return TD_OK;
 }

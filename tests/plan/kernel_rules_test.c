@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "record/attr.h"
 #include "record/plan.h"
+#include "record/probe.h"
 #include "tests/plan/double.h"
 
 #define MAX_WORDS    16
@@ -221,6 +222,7 @@ static void test_accepts_golden_plans(void **state)
             continue;
         char *name = td_xstrndup(entry->d_name, len - 5);
         read_machine(&caps, name);
+        td_probe(&caps, td_probe_recorded, &caps);
         const bool has_pmu = td_caps_core_pmu(&caps) != NULL;
         faults += expect_accepted(&caps, name,
                                   has_pmu ? "tdrec --source pmu -- app" : "tdrec -- app", true);
