@@ -174,6 +174,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     block->branch = (uint8_t)insn.branch;
     block->target = insn.target;
     block->repeats = insn.repeats;
+    block->insn_counted = insn.repeats && block->insn_count == 1 ? 0 : block->insn_count;
 }
 
 static void cost_part(const struct td_core_desc *desc, const struct draft *draft, uint32_t first,

@@ -11,6 +11,7 @@
 #include "record/sim/memory.h"
 #include "record/sim/sim.h"
 #include "record/sim/stores.h"
+#include "record/sim/windows.h"
 
 /* What one thread knows of a block. */
 struct td_block_state {
@@ -45,7 +46,10 @@ struct td_sim {
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
-    uint64_t instructions, warmed, counted, clears;
+    enum td_sim_mode mode;
+    uint64_t instructions; /* modelled exactly */
+    uint64_t warmed, primed, skipped, clears;
+    struct td_windows windows;
     struct td_ledger ledger;
     struct td_core core;
     struct td_fetch fetch;
@@ -54,6 +58,9 @@ struct td_sim {
     struct td_stores stores;
     struct td_callstack calls;
 };
+
+/* What the windows stand for. */
+struct td_scale td_sim_scale(const struct td_sim *sim);
 
 /* Runs the body of a block in its account's rows. `words` are what follows its block word; returns
  * the first that is not an access of it. */

@@ -53,6 +53,8 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     td_json_double(json, "duration_s", coverage->duration_s, 9);
     add_total(json, "cycles", td_model_counter(model, TD_COUNTER_CYCLES));
     add_total(json, "instructions", td_model_counter(model, TD_COUNTER_INSTRUCTIONS));
+    add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
+    add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
         td_json_string(json, "event",
