@@ -58,7 +58,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->events),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
               &request->source),
-        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models (golden-cove)",
+        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models: golden-cove ...",
               &request->sim_core),
         FLAG(0, "sim-sample", "sim: model windows, warm between them; several times faster",
              &request->sim_sample),

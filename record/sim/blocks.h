@@ -39,8 +39,10 @@ struct td_block {
     uint8_t branch;        /* enum td_branch_kind */
     bool repeats;          /* the last instruction is a repeated string instruction */
     uint8_t sp_effect;     /* enum td_sp_effect of the whole block */
+    bool sp_lost;          /* somewhere in it: sp_moved says nothing */
     uint16_t sp_key;       /* shown: td_trace_key of the access, which sp_offset is added to */
     int32_t sp_offset;
+    int32_t sp_moved; /* from its beginning to its end */
 };
 
 struct td_blocks;

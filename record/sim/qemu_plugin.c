@@ -51,6 +51,7 @@ struct thread {
     int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     struct td_sampling sampling;
     struct td_sim *sim;
+    uint64_t zeroed; /* address after the last block zeroed */
     uint64_t recent[RECENT_LINES];
     uint64_t words[BATCH_WORDS + BATCH_SLACK];
 };
@@ -272,6 +273,32 @@ static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
     add_access(thread, info, vaddr, insn);
 }
 
+/* QEMU does not tell what `dc zva` stores. Those who use it fill memory upwards: it is the block
+ * after the last store. */
+static void on_zero(unsigned int vcpu, void *userdata)
+{
+    struct thread *thread = self->threads[vcpu];
+    const uint64_t bytes = self->exec.guest->zero_bytes;
+    uint32_t i = thread->used;
+
+    while (i > 0 &&
+           (thread->words[i - 1] & (TD_TRACE_BLOCK_BIT | TD_TRACE_STORE_BIT)) != TD_TRACE_STORE_BIT)
+        i--;
+    if (i > 0)
+        thread->zeroed = TD_TRACE_ADDRESS(thread->words[i - 1]) / bytes * bytes + bytes;
+    for (uint64_t line = 0; line < bytes && thread->used < BATCH_WORDS + BATCH_SLACK; line += 64)
+        thread->words[thread->used++] =
+            td_trace_access((uint32_t)(uintptr_t)userdata, true, 6, thread->zeroed + line);
+    thread->zeroed += bytes;
+}
+
+/* dc zva, Xt */
+static bool is_zero(const uint8_t *insn, size_t size)
+{
+    return self->exec.guest->zero_bytes && size == 4 && (insn[0] & 0xe0) == 0x20 &&
+           insn[1] == 0x74 && insn[2] == 0x0b && insn[3] == 0xd5;
+}
+
 static struct thread *new_thread(void)
 {
     struct thread *thread = td_xcalloc(1, sizeof(*thread));
@@ -315,13 +342,14 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
 {
     const uint64_t arguments[5] = {a1, a2, a3, a4, a5};
 
+    number = td_guest_call(self->exec.guest, number);
     (void)id;
     (void)a6;
     (void)a7;
     (void)a8;
     if (number == GUEST_EXIT || number == GUEST_EXIT_GROUP)
         learn_thread(self->threads[vcpu]);
-    if (!td_exec_can_follow(number, arguments))
+    if (!td_exec_can_follow(&self->exec, number, arguments))
         return;
     learn_thread(self->threads[vcpu]);
     finish_image();
@@ -368,10 +396,13 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     (void)id;
     assert(count < TD_TRACE_INSNS_MAX);
     for (size_t i = 0; i < count; i++) {
-        const struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         const size_t size = qemu_plugin_insn_size(insn);
         memcpy(bytes + at, qemu_plugin_insn_data(insn), size);
         lengths[i] = (uint8_t)size;
+        if (is_zero(bytes + at, size))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_zero, QEMU_PLUGIN_CB_NO_REGS,
+                                                   (void *)(uintptr_t)i);
         at += size;
     }
     pthread_mutex_lock(&self->lock);
@@ -467,9 +498,7 @@ static void learn_command_line(void)
         words[count++] = (const char *)text.data + at;
     self->exec.qemu = realpath("/proc/self/exe", NULL);
     for (size_t i = 1; i + 2 < count && !self->process; i++) {
-        if (strcmp(words[i], "-cpu") == 0)
-            self->exec.cpu = td_xstrdup(words[++i]);
-        else if (strcmp(words[i], "-plugin") == 0)
+        if (strcmp(words[i], "-plugin") == 0)
             self->exec.plugin = td_xstrdup(words[++i]);
         else if (strcmp(words[i], "-0") == 0) {
             const char *slash = strrchr(words[i + 2], '/');
@@ -482,7 +511,7 @@ static void learn_command_line(void)
 
 static int parse_arguments(struct plugin *plugin, int argc, char **argv)
 {
-    const char *core = "golden-cove";
+    const char *core = plugin->exec.guest->core;
     struct td_err err = TD_ERR_INIT;
 
     for (int i = 0; i < argc; i++) {
@@ -503,17 +532,24 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
         fprintf(stderr, "tdprof: %s\n", err.text);
         return -1;
     }
+    if (strcmp(plugin->desc.isa, plugin->exec.guest->name) != 0) {
+        fprintf(stderr, "tdprof: core %s runs no %s programs\n", core, plugin->exec.guest->title);
+        return -1;
+    }
     return 0;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-    if (info->version.min > TD_QEMU_VERSION || strcmp(info->target_name, "x86_64") != 0) {
+    const struct td_guest *guest = td_guest_by_name(info->target_name);
+
+    if (info->version.min > TD_QEMU_VERSION || !guest) {
         fprintf(stderr, "tdprof: this QEMU (%s, plugin version %d and up) is not supported\n",
                 info->target_name, info->version.min);
         return -1;
     }
     self = td_xcalloc(1, sizeof(*self));
+    self->exec.guest = guest;
     pthread_mutex_init(&self->lock, NULL);
     if (parse_arguments(self, argc, argv) < 0)
         return -1;

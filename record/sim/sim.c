@@ -109,6 +109,20 @@ static bool is_call(const struct td_block *block)
     return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
 }
 
+static void lose_stack_pointer(struct td_sim *sim)
+{
+    sim->stack_pointer = 0;
+    sim->stack_moved = 0;
+    sim->stack_since = TD_STACK_LOST;
+}
+
+/* A jump after the stack pointer was set to something: perhaps longjmp or an exception. */
+static void follow_unwinding(struct td_sim *sim, uint64_t next)
+{
+    td_callstack_unwind(&sim->calls, next);
+    sim->stack_since = TD_STACK_UNWOUND;
+}
+
 /* Calls that leave the return address in a register: the stack pointer stands for its place. */
 static void follow_links(struct td_sim *sim, const struct td_block *block, uint64_t next)
 {
@@ -117,14 +131,18 @@ static void follow_links(struct td_sim *sim, const struct td_block *block, uint6
     if (is_call(block)) {
         td_bpred_call(&sim->bpred, block->end);
         td_callstack_call(&sim->calls, sim->stack_pointer, block->end);
+        sim->stack_moved = 0;
+        sim->stack_since = TD_STACK_CALLED;
     } else if (block->branch == TD_BRANCH_RETURN) {
-        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer))
+        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer)) {
+            sim->stack_since = TD_STACK_LOST;
             return;
-        sim->stack_pointer = 0;
+        }
+        lose_stack_pointer(sim);
         if (lost)
-            td_callstack_unwind(&sim->calls, next);
+            follow_unwinding(sim, next);
     } else if (block->branch == TD_BRANCH_INDIRECT_JUMP && lost) {
-        td_callstack_unwind(&sim->calls, next);
+        follow_unwinding(sim, next);
     }
 }
 
@@ -205,27 +223,42 @@ static void resolve_warm(struct td_sim *sim, uint64_t next)
     follow_calls(sim, block, next);
 }
 
+/* The stack pointer is known again, at the end of the block. */
+static void find_stack_pointer(struct td_sim *sim, const struct td_block *block, uint64_t place)
+{
+    const uint64_t entered = place - (uint64_t)(sim->stack_moved + block->sp_moved);
+
+    sim->stack_pointer = place;
+    if (block->sp_lost || sim->stack_since == TD_STACK_LOST)
+        td_callstack_seen(&sim->calls, place - 1);
+    else if (sim->stack_since == TD_STACK_CALLED)
+        td_callstack_found(&sim->calls, entered);
+    else
+        td_callstack_seen(&sim->calls, place);
+}
+
 /* The stack pointer after the block whose accesses are `words`. */
 static void follow_stack_pointer(struct td_sim *sim, const struct td_block *block,
                                  const uint64_t *words, const uint64_t *end)
 {
-    const bool known = sim->stack_pointer != 0;
-
     if (block->sp_effect == TD_SP_MOVED) {
-        if (known)
-            sim->stack_pointer += (uint64_t)(int64_t)block->sp_offset;
+        if (sim->stack_pointer)
+            sim->stack_pointer += (uint64_t)(int64_t)block->sp_moved;
+        else
+            sim->stack_moved += block->sp_moved;
         return;
     }
-    sim->stack_pointer = 0;
-    if (block->sp_effect == TD_SP_LOST)
-        return;
     while (words < end && TD_TRACE_KEY(*words) != block->sp_key)
         words++;
-    if (words == end)
+    if (block->sp_effect == TD_SP_LOST || words == end) {
+        lose_stack_pointer(sim);
         return;
-    sim->stack_pointer = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
-    if (!known)
-        td_callstack_seen(&sim->calls, sim->stack_pointer);
+    }
+    const uint64_t place = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
+    if (sim->stack_pointer)
+        sim->stack_pointer = place;
+    else
+        find_stack_pointer(sim, block, place);
 }
 
 static bool is_next_round(const struct td_sim *sim, const struct td_block *block)
@@ -318,7 +351,7 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
         const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
         settle(sim, block->pc);
         sim->last = block;
-        sim->stack_pointer = 0;
+        lose_stack_pointer(sim);
         if (!sim->link && words + 1 < end) {
             sim->stack_place = TD_TRACE_ADDRESS(words[1]);
             settle(sim, 0);
@@ -348,7 +381,7 @@ static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
 {
     if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL) {
         sim->last = NULL;
-        sim->stack_pointer = 0;
+        lose_stack_pointer(sim);
     }
 }
 

@@ -42,7 +42,9 @@ struct td_sim {
     int64_t branch_done;    /* cycle in which its branch was executed */
     uint64_t stack_place;   /* where its call put, or its return found, the return address */
     bool link;              /* td_blocks_link: instead of it, stack_pointer counts */
-    uint64_t stack_pointer; /* 0: not known */
+    uint64_t stack_pointer; /* 0: not known; then what is known of it follows */
+    int64_t stack_moved;    /* since it was lost, or since the call in which it is not known */
+    enum { TD_STACK_LOST, TD_STACK_CALLED, TD_STACK_UNWOUND } stack_since;
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
