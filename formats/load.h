@@ -41,6 +41,7 @@ struct td_load_unwinder {
 
 struct td_load_opts {
     bool keep_samples; /* samples in the order of their times, beside the tallies */
+    bool keep_slots;   /* the same, of top-down groups alone */
     uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
     uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
     const struct td_load_unwinder *unwinder; /* NULL: copied stacks of imports are left out */

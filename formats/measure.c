@@ -41,6 +41,9 @@ void td_measure_free(struct td_measure *measure)
 {
     if (!measure)
         return;
+    if (measure->free_slots)
+        measure->free_slots(measure->slots);
+    free(measure->no_slots);
     free(measure->rows);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         free(measure->values[m]);

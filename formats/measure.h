@@ -38,8 +38,14 @@ struct td_measure_row {
     uint64_t time_ns; /* of the sample when rows are samples (by_sample), else 0 */
 };
 
+struct td_slots; /* report/query/slots.h */
+
 struct td_measure {
     const struct td_model *model; /* borrowed */
+    struct td_slots *slots;       /* measured slots: how they were attributed; NULL else */
+    void (*free_slots)(struct td_slots *slots);
+    char *no_slots; /* why the profile's top-down groups say nothing; NULL when they do, or there
+                       are none */
     enum td_attribution attribution;
     bool weighted; /* a join of measured time with modelled categories (report/query/weights.h) */
     uint64_t modelled_only_ns; /* of a join: modelled time of code that took no native sample */

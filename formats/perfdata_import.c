@@ -216,7 +216,9 @@ static void keep(struct td_perf_session *session, const struct td_perf_event *ev
     if (td_model_event(session->model, event->event)->unit == TD_UNIT_NS)
         session->counters[TD_COUNTER_SAMPLED_NS] += sample->period;
     td_model_add_values(session->model, thread, node, event->group, 1, values);
-    if (session->opts->keep_samples) {
+    if (session->opts->keep_samples ||
+        (session->opts->keep_slots &&
+         td_model_group(session->model, event->group)->role == TD_ROLE_SLOTS)) {
         const struct td_sample made = {
             .time_ns = sample->time,
             .thread = thread,

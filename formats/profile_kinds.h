@@ -137,9 +137,7 @@ enum td_attribution {
     X(STARTED_NS, 16, "started_ns", "CLOCK_MONOTONIC when recording began")                    \
     X(ENDED_NS, 17, "ended_ns", "CLOCK_MONOTONIC at the last flush")                           \
     X(CYCLES, 18, "cycles", "cycles of the whole program (modelled or counted)")               \
-    X(INSTRUCTIONS, 19, "instructions", "instructions of the whole program")                   \
-    X(DETAILED, 20, "detailed", "of them, modelled exactly; the rest was sampled")             \
-    X(CYCLES_ERROR, 21, "cycles_error", "two standard errors of the cycles, from sampling")
+    X(INSTRUCTIONS, 19, "instructions", "instructions of the whole program")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),
@@ -155,6 +153,7 @@ enum td_counter {
     X(SOURCE, "source", "pmu, sim, clock, hybrid, or import")                               \
     X(SOURCE_REASON, "source_reason", "why this source and not pmu; absent when asked for") \
     X(CORE, "core", "core description used for slots; absent for clock")                    \
+    X(CORE_TEXT, "core_text", "its text, once for each core")                               \
     X(HOST, "host", "host name")                                                            \
     X(KERNEL, "kernel", "release of the kernel")                                            \
     X(MACHINE, "machine", "uname -m")                                                       \

@@ -206,7 +206,9 @@ static void on_samples(void *ctx, const struct td_profile_values *values)
                 !in_time_range(loader, sample.time_ns))
                 continue;
             td_model_add_values(loader->model, sample.thread, sample.node, sample.group, 1, value);
-            if (loader->opts->keep_samples)
+            if (loader->opts->keep_samples ||
+                (loader->opts->keep_slots &&
+                 td_model_group(loader->model, sample.group)->role == TD_ROLE_SLOTS))
                 td_model_add_sample(loader->model, &sample, value);
         }
     }

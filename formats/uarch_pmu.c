@@ -361,6 +361,53 @@ int td_pmu_core_event(const struct td_pmu_core *core, const char *name)
     return -1;
 }
 
+/* "VENDOR-6-143-8", with any of "-," between. */
+static bool identify_x86(struct td_pmu_cpu *cpu, const char *id)
+{
+    const bool intel = strncmp(id, "GenuineIntel", 12) == 0;
+    uint32_t *const numbers[] = {&cpu->family, &cpu->model, &cpu->stepping};
+    const char *p = id + 12;
+
+    if (!intel && strncmp(id, "AuthenticAMD", 12) != 0)
+        return false;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(numbers) && *p; i++) {
+        char word[16];
+        const size_t len = strcspn(p + 1, "-,");
+
+        if (len >= sizeof(word))
+            return false;
+        memcpy(word, p + 1, len);
+        word[len] = '\0';
+        if (!parse_u32(word, numbers[i]))
+            return false;
+        p += 1 + len;
+    }
+    cpu->vendor = intel ? TD_VENDOR_INTEL : TD_VENDOR_AMD;
+    return true;
+}
+
+/* MIDR_EL1 (Arm ARM D19.2.102): implementer 31:24, variant 23:20, part 15:4, revision 3:0. */
+static void identify_arm(struct td_pmu_cpu *cpu, const char *id)
+{
+    uint64_t midr = 0;
+
+    if (strncmp(id, "0x", 2) != 0 || !td_parse_u64_base(id, 16, &midr))
+        return;
+    cpu->vendor = TD_VENDOR_ARM;
+    cpu->family = (uint32_t)(midr >> 24 & 0xff);
+    cpu->model = (uint32_t)(midr >> 4 & 0xfff);
+    cpu->stepping = (uint32_t)((midr >> 20 & 0xf) << 4 | (midr & 0xf));
+}
+
+struct td_pmu_cpu td_pmu_cpu_of(const char *id)
+{
+    struct td_pmu_cpu cpu = {.vendor = TD_VENDOR_ANY};
+
+    if (!identify_x86(&cpu, id))
+        identify_arm(&cpu, id);
+    return cpu;
+}
+
 int td_pmu_core_fits(const struct td_pmu_core *core, const struct td_pmu_cpu *cpu,
                      const char *pmu_name)
 {

@@ -101,6 +101,10 @@ struct td_pmu_core {
 int td_pmu_core_read(struct td_pmu_core **ret, const struct td_uarch *uarch, struct td_err *err);
 void td_pmu_core_free(struct td_pmu_core *core); /* NULL is allowed */
 
+/* The CPU of an id as profiles hold it: "GenuineIntel-6-143-8", perf's "GenuineIntel,6,143,8", or
+ * an Arm's MIDR in hex. Its vendor is ANY when the id says nothing; smt is not in it. */
+struct td_pmu_cpu td_pmu_cpu_of(const char *id);
+
 /* How well the description fits: 0 not at all; a match by model beats a vendor's, that beats any.
  */
 int td_pmu_core_fits(const struct td_pmu_core *core, const struct td_pmu_cpu *cpu,

@@ -8,14 +8,17 @@
 #include "base/text.h"
 #include "report/cmd.h"
 #include "report/query/by.h"
+#include "report/query/slots.h"
 #include "report/query/weights.h"
 #include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
+#include "report/view/slots.h"
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
 #include "report/view/weights.h"
 
+#define LEVELS          3
 #define ROWS_DEFAULT    12
 #define CATEGORY_ROWS   3
 #define CATEGORY_SHARE  0.05 /* of all slots: smaller categories have no table of their own */
@@ -26,6 +29,7 @@
 struct report_opts {
     uint64_t rows;
     double percent_limit; /* negative: not given */
+    uint64_t levels;      /* of the tree, all nodes; 0: as many as stand out */
     const char *by;       /* NULL: not spread over hosts, ranks or processes */
 };
 
@@ -78,6 +82,18 @@ static void drop_lineless(struct td_rows *rows)
     rows->len = kept;
 }
 
+/* Of a category, rows of which too little is known say nothing. */
+static void drop_thin(struct td_rows *rows, enum td_tma_node node)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        if (!td_row_cell(rows, &rows->at[i], node).thin)
+            rows->at[kept++] = rows->at[i];
+    }
+    rows->len = kept;
+}
+
 static void print_functions(const struct td_session *session, struct td_rows *rows,
                             const struct report_opts *o, double limit)
 {
@@ -125,6 +141,7 @@ static void print_category(const struct td_session *session, const struct td_tre
 
     td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     td_rows_sort(&rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = metric});
+    drop_thin(&rows, node->node);
     td_rows_cut(&rows, metric, 1, CATEGORY_ROWS);
     char *title =
         td_xasprintf("Most %s (%.1f %% of %sslots)", td_tma_info(node->node)->id, 100 * node->share,
@@ -162,17 +179,50 @@ static void print_verdict(const struct td_session *session, const struct td_tree
     free(next);
 }
 
-static void print_tree(const struct td_session *session)
+static void print_one_tree(const struct td_session *session, const struct report_opts *o,
+                           struct td_tree tree, const char *title, uint64_t time_ns)
+{
+    const size_t all = tree.len;
+
+    td_tree_cut(&tree, o->levels ? (int)o->levels : LEVELS, o->levels > 0);
+    heading(&session->style, title);
+    td_tree_print(&tree, td_measure_is_modelled(session->measure) ? "modelled slots" : "slots",
+                  time_ns, &session->style);
+    if (tree.len < all && o->levels == 0) {
+        td_style_begin(&session->style, TD_TONE_DIM);
+        fputs("  (nodes below one that is not high are left out: --topdown-level 3)\n",
+              session->style.out);
+        td_style_end(&session->style, TD_TONE_DIM);
+    }
+}
+
+/* Of each kind of core where there are several: their slots are not the same. */
+static void print_trees(const struct td_session *session, const struct report_opts *o,
+                        const struct td_tree *tree)
+{
+    const struct td_measure *measure = session->measure;
+    const uint64_t time_ns = td_measure_categorized_ns(measure);
+    const size_t parts = measure->slots ? measure->slots->len : 1;
+
+    if (parts == 1)
+        print_one_tree(session, o, *tree, "Top-down", time_ns);
+    for (size_t p = 0; parts > 1 && p < parts; p++) {
+        const struct td_slots_part *part = &measure->slots->parts[p];
+        char *title = td_xasprintf("Top-down, %s (%s)", part->cpu_type, part->counted.core->name);
+
+        print_one_tree(session, o, td_tree_of_part(measure, p), title, 0);
+        free(title);
+    }
+}
+
+static void print_tree(const struct td_session *session, const struct report_opts *o)
 {
     const struct td_tree tree = td_tree_of(session->measure);
-    const bool modelled = td_measure_is_modelled(session->measure);
 
     if (tree.len == 0)
         return;
     print_verdict(session, &tree);
-    heading(&session->style, "Top-down");
-    td_tree_print(&tree, modelled ? "modelled slots" : "slots",
-                  td_measure_categorized_ns(session->measure), &session->style);
+    print_trees(session, o, &tree);
     td_weights_print(session->measure, &session->style);
     for (size_t i = 0; i < tree.len; i++) {
         const struct td_tree_node *node = &tree.at[i];
@@ -243,7 +293,7 @@ static void print_text(const struct td_session *session, const struct report_opt
     struct td_rows functions;
 
     td_head_print(&head, &session->style);
-    print_tree(session);
+    print_tree(session, o);
     print_programs(session);
     td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     print_functions(session, &functions, o, limit);
@@ -273,6 +323,7 @@ static void print_json(const struct td_session *session, const struct report_opt
 
     td_report_json_begin(&json, session->measure, &session->coverage);
     td_report_json_tree(&json, &tree);
+    td_slots_json(&json, session->measure);
     add_verdict(session, &tree, &json);
     for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++) {
         struct td_rows rows;
@@ -315,6 +366,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows in each table (12; all in JSON)", &o.rows},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent (0.5)",
          &o.percent_limit},
+        {TD_OPT_U64, 0, "topdown-level", "N",
+         "the whole tree down to level N (else what stands out)", &o.levels},
         {TD_OPT_STRING, 0, "by", "KEY", "how evenly it is spread: host, rank or process (merge)",
          &o.by},
         TD_OPT_COMMON_JSON(common),

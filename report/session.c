@@ -181,7 +181,8 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
     struct td_replay *replay = td_replay_new();
     const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
-    struct td_load_opts opts = {.keep_samples = needs.samples, .unwinder = &unwinder};
+    struct td_load_opts opts = {
+        .keep_samples = needs.samples, .keep_slots = true, .unwinder = &unwinder};
     int rc = TD_EUSAGE;
 
     if (!session->opts->time || parse_time_range(session->opts->time, &opts, err) == TD_OK)

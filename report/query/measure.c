@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
+#include "report/query/slots.h"
 #include "report/query/weights.h"
 
 /* Where the values of one group go. */
@@ -442,6 +443,35 @@ static void model_time(struct builder *b)
     }
 }
 
+/* Measured slots. TD_ENODATA, with the reason kept, when the counts cannot be explained: then the
+ * groups are samples like any others. */
+static int measure_slots(struct builder *b, const struct td_filter *filter)
+{
+    struct td_measure *m = b->measure;
+    struct td_err why = TD_ERR_INIT;
+    const int rc = td_slots_measure(m, filter->no_inline, filter->by_sample, &why);
+
+    m->free_slots = td_slots_free;
+    if (rc < 0) {
+        td_slots_free(m->slots);
+        m->slots = NULL;
+        m->no_slots = td_xstrdup(why.text);
+        return rc;
+    }
+    bool *keep = td_xcalloc(m->row_count + 1, sizeof(*keep));
+    bool all = true;
+
+    apply_filter(b, filter);
+    for (size_t r = 0; r < m->row_count; r++) {
+        keep[r] = passes(b, m->rows[r].thread, m->rows[r].node);
+        all = all && keep[r];
+    }
+    if (!all)
+        td_slots_filter(m, keep);
+    free(keep);
+    return TD_OK;
+}
+
 /* The measure of one kind of groups. */
 static int measure_groups(struct td_measure **ret, const struct td_model *model,
                           const struct td_filter *filter, struct td_err *err)
@@ -450,6 +480,11 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
     int rc = TD_OK;
 
     b.measure->model = model;
+    if (!filter->event && td_slots_are_in(model) && measure_slots(&b, filter) == TD_OK) {
+        *ret = b.measure;
+        b.measure = NULL;
+        goto out;
+    }
     b.scales = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(*b.scales));
     rc = choose_groups(&b, filter->event, err);
     if (rc < 0)

@@ -8,9 +8,11 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "formats/frames.h"
+#include "report/query/slots.h"
 #include "report/query/stats.h"
 
-#define KEY_UNKNOWN (UINT64_C(1) << 63) /* rows of places without a name or line */
+#define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
+#define KEY_UNKNOWN    (UINT64_C(1) << 63) /* rows of places without a name or line */
 
 struct key {
     uint64_t a, b;
@@ -81,6 +83,7 @@ struct summing {
     struct td_rows *rows;
     size_t cap;
     struct td_map ids;        /* key -> row */
+    uint32_t *row_index;      /* by row of the measure; measured slots only */
     uint32_t *row_of;         /* by location (the last: no location), or by thread; TD_NONE: none */
     struct td_map line_parts; /* LINES: (row, function) -> index in parts */
     struct line_part {
@@ -193,10 +196,24 @@ static void sum_row(struct summing *s, size_t i, bool no_inline)
         if (rows->kind == TD_ROWS_LINES)
             add_part(s, *cached, &frame, measure->values[rows->primary][i]);
     }
+    if (s->row_index)
+        s->row_index[i] = *cached;
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (measure->values[m])
             rows->at[*cached].values[m] += measure->values[m][i];
     }
+}
+
+static void find_evidence(struct summing *s)
+{
+    struct td_rows *rows = s->rows;
+
+    if (!s->row_index)
+        return;
+    rows->evidence = td_xcalloc(rows->len + 1, sizeof(*rows->evidence));
+    td_slots_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
+    for (size_t i = 0; i < rows->len; i++)
+        rows->at[i].evidence = (uint32_t)i;
 }
 
 void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum td_row_kind kind,
@@ -211,23 +228,28 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
         (struct td_rows){.measure = measure, .kind = kind, .primary = td_measure_primary(measure)};
     s.row_of = td_xcalloc(count, sizeof(*s.row_of));
     memset(s.row_of, 0xff, count * sizeof(*s.row_of));
+    if (measure->slots)
+        s.row_index = td_xcalloc(measure->row_count + 1, sizeof(*s.row_index));
     for (size_t i = 0; i < measure->row_count; i++)
         sum_row(&s, i, no_inline);
     if (kind == TD_ROWS_LINES)
         choose_line_functions(&s);
     if (kind == TD_ROWS_PROGRAMS)
         count_processes(&s);
+    find_evidence(&s);
     drop_empty_rows(rows);
     td_rows_sort(rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = rows->primary});
     td_map_release(&s.ids);
     td_map_release(&s.line_parts);
     free(s.parts);
+    free(s.row_index);
     free(s.row_of);
 }
 
 void td_rows_release(struct td_rows *rows)
 {
     free(rows->at);
+    free(rows->evidence);
     *rows = (struct td_rows){0};
 }
 
@@ -363,8 +385,29 @@ double td_row_node_share(const struct td_row *row, enum td_tma_node node)
     return td_ratio(row->values[TD_METRIC_FIRST_NODE + (int)node], row->values[TD_METRIC_SLOTS]);
 }
 
+const struct td_mix *td_row_evidence(const struct td_rows *rows, const struct td_row *row)
+{
+    return rows->evidence ? &rows->evidence[row->evidence] : NULL;
+}
+
+struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
+                           enum td_tma_node node)
+{
+    const struct td_mix *mix = td_row_evidence(rows, row);
+    struct td_cell cell = {.share = td_row_node_share(row, node)};
+
+    if (mix) {
+        cell.error = mix->error[node];
+        cell.kind = mix->kind;
+        cell.thin = mix->intervals < THIN_INTERVALS || !(cell.error < cell.share);
+    }
+    return cell;
+}
+
 double td_row_error(const struct td_rows *rows, const struct td_row *row)
 {
+    if (rows->evidence)
+        return rows->evidence[row->evidence].slots_error;
     if (rows->measure->attribution == TD_ATTRIBUTION_EXACT && !rows->measure->weighted)
         return 0;
     return td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "formats/measure.h"
+#include "report/query/mix.h"
 
 enum td_row_kind {
     TD_ROWS_FUNCTIONS,
@@ -30,7 +31,8 @@ struct td_row {
     uint32_t module;
     uint32_t file; /* string */
     uint32_t line;
-    uint32_t thread; /* PROGRAMS: one of them */
+    uint32_t thread;   /* PROGRAMS: one of them */
+    uint32_t evidence; /* index in the rows' evidence, where there is any */
     uint64_t values[TD_METRIC_COUNT];
 };
 
@@ -47,6 +49,15 @@ struct td_rows {
     enum td_metric primary; /* shares are of its total */
     struct td_row *at;
     size_t len;
+    struct td_mix *evidence; /* measured slots: how sure each row is; NULL else */
+};
+
+/* A category of a row. */
+struct td_cell {
+    double share;          /* of the row's slots */
+    double error;          /* ±, 95 %; 0 when exact */
+    bool thin;             /* too little is known to print it */
+    enum td_mix_kind kind; /* measured slots: how it was found */
 };
 
 /* Rows in the order of the primary metric; those without any value are left out. */
@@ -66,6 +77,10 @@ void td_rows_sort(struct td_rows *rows, struct td_sort sort);
 double td_row_share(const struct td_rows *rows, const struct td_row *row);
 double td_row_share_of(const struct td_rows *rows, const struct td_row *row, enum td_metric metric);
 double td_row_node_share(const struct td_row *row, enum td_tma_node node);
+struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
+                           enum td_tma_node node);
+/* The evidence of the row; NULL where values are exact, or no slots. */
+const struct td_mix *td_row_evidence(const struct td_rows *rows, const struct td_row *row);
 /* Of td_row_share: ±, 95 %; 0 when the attribution is exact. */
 double td_row_error(const struct td_rows *rows, const struct td_row *row);
 

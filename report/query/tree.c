@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/tree.h"
 
+#include <math.h>
+
+#include "report/query/slots.h"
 #include "report/query/stats.h"
 
 /* TMA's own thresholds, as in Intel's perfmon metrics (TMA_Metrics-full.csv) for shares of slots.
@@ -30,47 +33,116 @@ static const double thresholds[TD_NODE_COUNT] = {
     [TD_NODE_PORTS_UTILIZATION] = 0.15,
 };
 
-static bool over_threshold(const struct td_measure *measure, enum td_tma_node node)
-{
-    const enum td_metric metric = (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
+/* What a tree is of: a measure's rows, or all that one kind of core counted. */
+struct whole {
+    const struct td_measure *measure;
+    const struct td_slots_part *part; /* NULL: the rows */
+    const struct td_pmu_core *core;   /* NULL: not measured slots */
+};
 
-    return td_ratio(measure->totals[metric], measure->totals[TD_METRIC_SLOTS]) > thresholds[node];
+/* The core's own where its description has one. */
+static double threshold_of(const struct whole *whole, enum td_tma_node node)
+{
+    if (whole->core && !isnan(whole->core->thresholds[node]))
+        return whole->core->thresholds[node];
+    return thresholds[node];
 }
 
-static void add_node(struct td_tree *tree, const struct td_measure *measure, enum td_tma_node node,
+static bool has_node(const struct whole *whole, enum td_tma_node node)
+{
+    return whole->part ? !isnan(whole->part->intervals.tree.share[node])
+                       : whole->measure->values[TD_METRIC_FIRST_NODE + (int)node] != NULL;
+}
+
+static double share_of(const struct whole *whole, enum td_tma_node node)
+{
+    return whole->part ? whole->part->intervals.tree.share[node]
+                       : td_ratio(whole->measure->totals[TD_METRIC_FIRST_NODE + (int)node],
+                                  whole->measure->totals[TD_METRIC_SLOTS]);
+}
+
+static double error_of(const struct whole *whole, enum td_tma_node node, double share)
+{
+    if (whole->measure->attribution == TD_ATTRIBUTION_EXACT && !whole->measure->weighted)
+        return 0;
+    if (whole->part)
+        return whole->part->error[node];
+    if (whole->measure->slots)
+        return td_slots_error(whole->measure, node);
+    return td_share_error(share, whole->measure->totals[TD_METRIC_SAMPLES]);
+}
+
+static void add_node(struct td_tree *tree, const struct whole *whole, enum td_tma_node node,
                      bool parent_flagged)
 {
-    const uint64_t slots = measure->totals[TD_METRIC_FIRST_NODE + (int)node];
-    const double share = td_ratio(slots, measure->totals[TD_METRIC_SLOTS]);
-    const bool exact = measure->attribution == TD_ATTRIBUTION_EXACT && !measure->weighted;
-    const bool flagged = parent_flagged && over_threshold(measure, node);
+    const double share = share_of(whole, node);
+    const double threshold = threshold_of(whole, node);
+    const bool flagged = parent_flagged && share > threshold;
 
     tree->at[tree->len++] = (struct td_tree_node){
         .node = node,
-        .slots = slots,
+        .slots = whole->part ? (uint64_t)(share * (double)whole->part->slots + 0.5)
+                             : whole->measure->totals[TD_METRIC_FIRST_NODE + (int)node],
         .share = share,
-        .error = exact ? 0 : td_share_error(share, measure->totals[TD_METRIC_SAMPLES]),
-        .threshold = thresholds[node],
+        .error = error_of(whole, node, share),
+        .threshold = threshold,
         .flagged = flagged,
     };
     for (int child = 0; child < TD_NODE_COUNT; child++) {
         const enum td_tma_node c = (enum td_tma_node)child;
 
-        if (td_tma_info(c)->parent == node && measure->values[TD_METRIC_FIRST_NODE + child])
-            add_node(tree, measure, c, flagged);
+        if (td_tma_info(c)->parent == node && has_node(whole, c))
+            add_node(tree, whole, c, flagged);
     }
 }
 
-struct td_tree td_tree_of(const struct td_measure *measure)
+static struct td_tree tree_of(const struct whole *whole)
 {
     struct td_tree tree = {.len = 0};
 
     for (int node = 0; node < TD_NODE_COUNT; node++) {
         if (td_tma_info((enum td_tma_node)node)->level == 1 &&
-            measure->values[TD_METRIC_FIRST_NODE + node])
-            add_node(&tree, measure, (enum td_tma_node)node, true);
+            has_node(whole, (enum td_tma_node)node))
+            add_node(&tree, whole, (enum td_tma_node)node, true);
     }
     return tree;
+}
+
+struct td_tree td_tree_of(const struct td_measure *measure)
+{
+    struct whole whole = {.measure = measure};
+    uint64_t most = 0;
+
+    for (size_t p = 0; measure->slots && p < measure->slots->len; p++) {
+        if (measure->slots->parts[p].slots < most)
+            continue;
+        most = measure->slots->parts[p].slots;
+        whole.core = measure->slots->parts[p].counted.core;
+    }
+    return tree_of(&whole);
+}
+
+struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part)
+{
+    const struct td_slots_part *of = &measure->slots->parts[part];
+    const struct whole whole = {.measure = measure, .part = of, .core = of->counted.core};
+
+    return tree_of(&whole);
+}
+
+void td_tree_cut(struct td_tree *tree, int levels, bool all)
+{
+    struct td_tree whole = *tree;
+
+    tree->len = 0;
+    for (size_t i = 0; i < whole.len; i++) {
+        const struct td_tma_info *info = td_tma_info(whole.at[i].node);
+        const struct td_tree_node *parent =
+            info->parent == TD_NODE_NONE ? NULL : td_tree_find(&whole, info->parent);
+
+        if (info->level <= levels && (all || !parent || parent->flagged))
+            tree->at[tree->len++] = whole.at[i];
+    }
 }
 
 const struct td_tree_node *td_tree_find(const struct td_tree *tree, enum td_tma_node node)

@@ -24,6 +24,11 @@ struct td_tree {
 };
 
 struct td_tree td_tree_of(const struct td_measure *measure);
+/* Of all that one kind of core counted, `part` of measure->slots, before any filter. */
+struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part);
+/* Leaves out nodes below `levels`; and unless `all`, those whose parent does not stand out: they
+ * explain a loss that is none. */
+void td_tree_cut(struct td_tree *tree, int levels, bool all);
 /* NULL when the tree has no such node. */
 const struct td_tree_node *td_tree_find(const struct td_tree *tree, enum td_tma_node node);
 

@@ -163,7 +163,10 @@ static void add_places(struct td_verdict *verdict, const struct td_measure *meas
         const uint64_t lost = lost_in(&rows, row, &losses, &place.node);
 
         place.share = td_ratio(lost, measure->totals[whole]);
-        if (lost > 0 && (kind != TD_ROWS_LINES || row->line != 0))
+        /* What a line lost is rarely known by itself, what its function lost is. */
+        const bool thin = kind == TD_ROWS_FUNCTIONS && place.node != TD_NODE_NONE &&
+                          td_row_cell(&rows, row, place.node).thin;
+        if (lost > 0 && !thin && (kind != TD_ROWS_LINES || row->line != 0))
             put_place(verdict, &place);
     }
     td_rows_release(&rows);

@@ -40,6 +40,10 @@ static enum td_tone share_cell(const struct td_table *table, const struct td_tab
 {
     const double share = td_row_share_of(table->rows, row, column->metric);
 
+    if (column->metric >= TD_METRIC_FIRST_NODE &&
+        td_row_cell(table->rows, row, (enum td_tma_node)(column->metric - TD_METRIC_FIRST_NODE))
+            .thin)
+        return TD_TONE_PLAIN;
     snprintf(dst, size, "%.1f", share * 100);
     return td_style_heat(share);
 }
@@ -140,9 +144,11 @@ static enum td_tone node_cell(const struct td_table *table, const struct td_tabl
                               const struct td_row *row, char *dst, size_t size)
 {
     const enum td_tma_node node = (enum td_tma_node)(column->metric - TD_METRIC_FIRST_NODE);
-    const double share = td_row_node_share(row, node);
+    const struct td_cell known = td_row_cell(table->rows, row, node);
+    const double share = known.share;
 
-    (void)table;
+    if (known.thin)
+        return TD_TONE_PLAIN;
     if (row->values[column->metric] > 0)
         snprintf(dst, size, share < 0.00995 ? "<1" : "%.0f", share * 100);
     if (node == TD_NODE_RETIRING || td_tma_info(node)->parent == TD_NODE_RETIRING)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/measure.h"
+#include "report/view/slots.h"
 
 #define LABEL_WIDTH 10
 #define GAPS_MAX    6
@@ -167,20 +168,6 @@ static bool is_sampled(const struct td_measure *measure)
     return measure->weighted || !td_measure_is_modelled(measure);
 }
 
-/* Of a modelled profile that was sampled. */
-static void print_detailed(FILE *out, const struct td_model *model)
-{
-    const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
-    const uint64_t detailed = td_model_counter(model, TD_COUNTER_DETAILED);
-    const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
-
-    if (detailed == 0 || detailed >= instructions || cycles == 0)
-        return;
-    fprintf(out, " (sampled: %.1f %% in detail, cycles ± %.1f %%)",
-            100 * (double)detailed / (double)instructions,
-            100 * (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR) / (double)cycles);
-}
-
 static void print_recorded(const struct td_head *head, const struct td_style *style)
 {
     const struct td_model *model = head->measure->model;
@@ -209,7 +196,6 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
                 td_measure_is_modelled(head->measure) ? "modelled " : "");
         if (cycles > 0)
             fprintf(text.out, ", %.2f cycles each", (double)cycles / (double)instructions);
-        print_detailed(text.out, model);
     }
     if (call_graph)
         fprintf(text.out, "%s%s", comma(&text), call_graph);
@@ -243,6 +229,15 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
     if (c->unsampled_share >= 0.005)
         fprintf(text.out, ", %.1f %% of CPU time not sampled", 100 * c->unsampled_share);
     subject_end(style, "coverage", &text);
+}
+
+static void print_slots(const struct td_head *head, const struct td_style *style)
+{
+    struct text text;
+
+    text_begin(&text);
+    td_slots_words(text.out, head->measure);
+    subject_end(style, "slots", &text);
 }
 
 static void print_filter(const struct td_head *head, const struct td_style *style)
@@ -284,6 +279,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     print_machine(head->measure->model, style);
     print_recorded(head, style);
     print_coverage(head, style);
+    print_slots(head, style);
     print_filter(head, style);
     print_warnings(head, style);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "formats/frames.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
+#include "report/view/slots.h"
 
 #define DIGITS 6
 
@@ -22,6 +24,15 @@ static void add_total(struct td_json *json, const char *key, uint64_t value)
         td_json_u64(json, key, value);
     else
         td_json_null(json, key);
+}
+
+/* Of the whole program: counted as such, or with the slots. */
+static void add_count(struct td_json *json, const char *key, const struct td_measure *measure,
+                      enum td_counter counter, enum td_metric metric)
+{
+    const uint64_t counted = td_model_counter(measure->model, counter);
+
+    add_total(json, key, counted || !measure->slots ? counted : measure->totals[metric]);
 }
 
 static void add_list(struct td_json *json, const char *key, const struct td_model *model,
@@ -51,10 +62,8 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_env(json, "kernel", model, TD_ENV_KERNEL);
     add_env(json, "cpu", model, TD_ENV_CPU);
     td_json_double(json, "duration_s", coverage->duration_s, 9);
-    add_total(json, "cycles", td_model_counter(model, TD_COUNTER_CYCLES));
-    add_total(json, "instructions", td_model_counter(model, TD_COUNTER_INSTRUCTIONS));
-    add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
-    add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
+    add_count(json, "cycles", measure, TD_COUNTER_CYCLES, TD_METRIC_CYCLES);
+    add_count(json, "instructions", measure, TD_COUNTER_INSTRUCTIONS, TD_METRIC_INSTRUCTIONS);
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
         td_json_string(json, "event",
@@ -233,6 +242,20 @@ static void add_check(struct td_json *json, const struct td_measure *measure,
     td_json_bool(json, "disagrees", check.disagrees);
 }
 
+/* null where too little is known. */
+static void add_cells(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
+{
+    td_json_object(json, "categories");
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_cell cell = td_row_cell(rows, row, (enum td_tma_node)n);
+
+        if (rows->measure->values[TD_METRIC_FIRST_NODE + n])
+            td_json_double(json, td_tma_info((enum td_tma_node)n)->id, cell.thin ? NAN : cell.share,
+                           DIGITS);
+    }
+    td_json_end(json);
+}
+
 static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_measure *measure = rows->measure;
@@ -260,16 +283,21 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
         td_json_u64(json, "processes", (uint64_t)row->others + 1);
         break;
     }
-    /* Of a join, what was not modelled has time and nothing to attribute. */
-    td_json_string(json, "attribution",
-                   td_attribution_name(measure->weighted && row->values[TD_METRIC_SLOTS] == 0
-                                           ? TD_ATTRIBUTION_NONE
-                                           : measure->attribution));
+    if (rows->evidence)
+        td_slots_row_json(json, rows, row);
+    else /* Of a join, what was not modelled has time and nothing to attribute. */
+        td_json_string(json, "attribution",
+                       td_attribution_name(measure->weighted && row->values[TD_METRIC_SLOTS] == 0
+                                               ? TD_ATTRIBUTION_NONE
+                                               : measure->attribution));
     add_costs(json, measure, row->values);
     td_json_double(json, "error", td_row_error(rows, row), DIGITS);
     if (measure->weighted && rows->kind == TD_ROWS_FUNCTIONS)
         add_check(json, measure, row->values);
-    add_categories(json, measure, row->values);
+    if (rows->evidence)
+        add_cells(json, rows, row);
+    else
+        add_categories(json, measure, row->values);
     td_json_end(json);
 }
 

@@ -13,7 +13,8 @@ static void print_bar(const struct td_style *style, double share, bool to_end)
         fputc(' ', style->out);
 }
 
-static void print_node(const struct td_tree_node *n, uint64_t time_ns, const struct td_style *style)
+static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_ns,
+                       const struct td_style *style)
 {
     const struct td_tma_info *info = td_tma_info(n->node);
     const enum td_tone tone = n->flagged ? TD_TONE_HOT : TD_TONE_PLAIN;
@@ -22,8 +23,8 @@ static void print_node(const struct td_tree_node *n, uint64_t time_ns, const str
     td_style_begin(style, tone);
     fprintf(style->out, "%*s%-*s %5.1f", indent, "", 26 - indent, info->id, 100 * n->share);
     td_style_end(style, tone);
-    if (n->error > 0)
-        fprintf(style->out, "  %5.1f", 100 * n->error);
+    if (errors)
+        fprintf(style->out, 100 * n->error < 0.095 ? "  %5.2f" : "  %5.1f", 100 * n->error);
     if (time_ns > 0)
         fprintf(style->out, "  %8.3f", (double)time_ns * n->share * 1e-9);
     if (n->flagged || n->share * BAR_WIDTH >= 0.5)
@@ -37,12 +38,16 @@ static void print_node(const struct td_tree_node *n, uint64_t time_ns, const str
 void td_tree_print(const struct td_tree *tree, const char *unit, uint64_t time_ns,
                    const struct td_style *style)
 {
+    bool errors = false;
+
+    for (size_t i = 0; i < tree->len; i++)
+        errors = errors || tree->at[i].error > 0;
     td_style_begin(style, TD_TONE_HEADING);
     fprintf(style->out, "  %-24s %5s", unit, "%");
-    if (tree->len > 0 && tree->at[0].error > 0)
+    if (errors)
         fprintf(style->out, "  %*s", style->utf8 ? 6 : 5, td_style_plus_minus(style));
     fputs(time_ns > 0 ? "   seconds\n" : "\n", style->out);
     td_style_end(style, TD_TONE_HEADING);
     for (size_t i = 0; i < tree->len; i++)
-        print_node(&tree->at[i], time_ns, style);
+        print_node(&tree->at[i], errors, time_ns, style);
 }

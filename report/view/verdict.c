@@ -70,7 +70,7 @@ static void print_paragraph(const struct td_style *style, const char *label, enu
 /* "31.0 % ± 0.4" */
 static char *share_words(const struct td_verdict_node *n, const struct td_style *style)
 {
-    if (n->error > 0)
+    if (100 * n->error >= 0.05)
         return td_xasprintf("%.1f %s %.1f %%", 100 * n->share, td_style_plus_minus(style),
                             100 * n->error);
     return td_xasprintf("%.1f %%", 100 * n->share);

@@ -6,6 +6,9 @@
  *   symbol MODULE OFFSET SIZE NAME                            counter NUMBER VALUE
  *   clock FREQUENCY             a group of cpu-clock samples  sim NODE...   a modelled group, with
  *                                                             a last column of cycles
+ *   slots CPU_TYPE|- EVENT... a top-down group, sampled by its second event
+ *   locate NODE CPU_TYPE|- EVENT PERIOD   a precise event
+ *   sample THREAD GROUP CPU NS VALUE[,VALUE...] MODULE:OFFSET...
  *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
  *   cut                         no end, as after a kill
  */
@@ -103,10 +106,55 @@ static void add_sim(struct composing *c, char *line)
     c->groups[c->group_count++] = td_profile_group(c->writer, &g, "sim", "");
 }
 
-static void add_tally(struct composing *c, char *line)
+static enum td_unit unit_of(const char *event)
 {
-    const uint64_t thread = number(&line), group = number(&line), samples = number(&line);
-    uint64_t values[TD_COLUMNS_MAX] = {0};
+    return strcmp(event, "cycles") == 0         ? TD_UNIT_CYCLES
+           : strcmp(event, "inst_retired") == 0 ? TD_UNIT_INSTRUCTIONS
+                                                : TD_UNIT_COUNT;
+}
+
+static const char *cpu_type_of(const char *text)
+{
+    return strcmp(text, "-") == 0 ? "" : text;
+}
+
+static void add_slots(struct composing *c, char *line)
+{
+    const char *cpu_type = cpu_type_of(word(&line));
+    struct td_group g = {
+        .role = TD_ROLE_SLOTS, .attribution = TD_ATTRIBUTION_INTERVAL, .locates = TD_NODE_NONE};
+
+    while (*line) {
+        const char *name = word(&line);
+        const struct td_profile_event event = {.name = name, .unit = unit_of(name), .pmu_type = 4};
+        const uint32_t id = td_profile_event(c->writer, &event);
+
+        if (g.column_count == 1)
+            g.sampler = id;
+        g.columns[g.column_count++] = (struct td_column){TD_COLUMN_DELTA, id, TD_NODE_NONE};
+    }
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, "topdown", cpu_type);
+}
+
+static void add_locate(struct composing *c, char *line)
+{
+    struct td_group g = {.role = TD_ROLE_LOCATOR,
+                         .attribution = TD_ATTRIBUTION_LOCATED,
+                         .locates = td_tma_by_id(word(&line)),
+                         .column_count = 1};
+    const char *cpu_type = cpu_type_of(word(&line)), *name = word(&line);
+    const struct td_profile_event event = {
+        .name = name, .pmu_type = 4, .period = number(&line), .flags = TD_EVENT_PRECISE};
+
+    g.sampler = td_profile_event(c->writer, &event);
+    g.columns[0] = (struct td_column){TD_COLUMN_PERIOD, g.sampler, TD_NODE_NONE};
+    c->groups[c->group_count++] =
+        td_profile_group(c->writer, &g, td_tma_info(g.locates)->id, cpu_type);
+}
+
+/* "VALUE[,VALUE...] MODULE:OFFSET...": the values, and the node of the stack. */
+static uint32_t read_place(const struct composing *c, char *line, uint64_t values[TD_COLUMNS_MAX])
+{
     uint32_t node = 0;
     size_t count = 0;
 
@@ -118,7 +166,29 @@ static void add_tally(struct composing *c, char *line)
 
         node = td_profile_node(c->writer, node, c->modules[module], strtoull(offset + 1, NULL, 0));
     }
+    return node;
+}
+
+static void add_tally(struct composing *c, char *line)
+{
+    const uint64_t thread = number(&line), group = number(&line), samples = number(&line);
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+    const uint32_t node = read_place(c, line, values);
+
     td_profile_tally(c->writer, c->threads[thread], node, c->groups[group], samples, values);
+}
+
+static void add_sample(struct composing *c, char *line)
+{
+    const uint64_t thread = number(&line), group = number(&line), cpu = number(&line);
+    struct td_sample sample = {.time_ns = number(&line),
+                               .thread = c->threads[thread],
+                               .group = c->groups[group],
+                               .cpu = (uint32_t)cpu};
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+
+    sample.node = read_place(c, line, values);
+    td_profile_sample(c->writer, &sample, values);
 }
 
 static void add_env(struct composing *c, char *line)
@@ -145,9 +215,9 @@ static const struct {
     const char *name;
     void (*add)(struct composing *c, char *line);
 } verbs[] = {
-    {"env", add_env},         {"module", add_module}, {"symbol", add_symbol},
-    {"thread", add_thread},   {"clock", add_clock},   {"sim", add_sim},
-    {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
+    {"env", add_env},     {"module", add_module}, {"symbol", add_symbol},   {"thread", add_thread},
+    {"clock", add_clock}, {"sim", add_sim},       {"counter", add_counter}, {"tally", add_tally},
+    {"cut", set_cut},     {"slots", add_slots},   {"locate", add_locate},   {"sample", add_sample},
 };
 
 static bool compose_line(struct composing *c, char *line)

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/mix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define Z_95        1.959964
+#define LAG_NEAR    5 /* intervals that far apart say what is usual around a place, */
+#define LAG_FAR     12
+#define LAG_MIX     8
+#define BATCHES     32
+#define KAPPA_MAX   0.999999
+#define HALF_MARGIN 1.3 /* neither model is quite right */
+/* Perf metrics are fractions of 255 (Linux, icl_get_metrics_event_value): half a step is not known,
+ * however many intervals there are. */
+#define STEP_ERROR (0.5 / 255)
+
+const char *td_mix_kind_name(enum td_mix_kind kind)
+{
+    static const char *const names[TD_MIX_KINDS] = {"interval", "same-function", "paired",
+                                                    "located", "timed"};
+
+    return names[kind];
+}
+
+/* Sums over a set of intervals. x is an interval's slots of a node, s all its slots. */
+struct sums {
+    double n, s, ss;
+    double x[TD_NODE_COUNT], xx[TD_NODE_COUNT], xs[TD_NODE_COUNT];
+    double columns[TD_COLUMNS_MAX];
+};
+
+struct key_sums {
+    struct sums all, same;
+    double known, same_n;       /* intervals whose begin is known (of a pair, the short ones) */
+    double lagged, lagged_same; /* pairs LAG_NEAR to LAG_FAR apart */
+    double near_s, near_x[TD_NODE_COUNT];
+    double batch[BATCHES];
+};
+
+struct work {
+    const struct td_intervals *in;
+    const uint32_t *key;
+    struct key_sums *sums;
+    double batch[BATCHES];
+    double total_s, short_below;
+};
+
+static double interval_node(const struct td_intervals *in, size_t i, int node)
+{
+    return in->node_at[node] < 0
+               ? NAN
+               : (double)in->x[i * (size_t)in->node_count + (size_t)in->node_at[node]];
+}
+
+static void add_sums(const struct work *w, struct sums *sums, size_t i)
+{
+    const struct td_interval *at = &w->in->at[i];
+    const uint32_t columns =
+        td_model_group(w->in->counted->model, w->in->counted->group)->column_count;
+
+    sums->n++;
+    sums->s += at->slots;
+    sums->ss += at->slots * at->slots;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const double x = interval_node(w->in, i, n);
+
+        sums->x[n] += x;
+        sums->xx[n] += x * x;
+        sums->xs[n] += x * at->slots;
+    }
+    for (uint32_t c = 0; c < columns; c++)
+        sums->columns[c] += (double)at->values[c];
+}
+
+static bool is_window(const struct work *w, size_t i)
+{
+    return !w->in->paired || w->in->at[i].slots < w->short_below;
+}
+
+void td_intervals_ready(struct td_intervals *in)
+{
+    const uint32_t columns = td_model_group(in->counted->model, in->counted->group)->column_count;
+
+    in->node_count = 0;
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        in->node_at[n] = isnan(in->tree.share[n]) ? -1 : in->node_count++;
+    in->x = td_xcalloc(in->len * (size_t)in->node_count + 1, sizeof(*in->x));
+    for (size_t i = 0; i < in->len; i++) {
+        for (uint32_t c = 0; c < columns; c++)
+            in->at[i].slots += in->slopes[TD_NODE_COUNT][c] * (double)in->at[i].values[c];
+        for (int n = 0; n < TD_NODE_COUNT; n++) {
+            double x = 0;
+
+            for (uint32_t c = 0; c < columns && in->node_at[n] >= 0; c++)
+                x += in->slopes[n][c] * (double)in->at[i].values[c];
+            if (in->node_at[n] >= 0)
+                in->x[i * (size_t)in->node_count + (size_t)in->node_at[n]] = (float)x;
+        }
+    }
+}
+
+void td_intervals_release(struct td_intervals *in)
+{
+    free(in->x);
+    free(in->at);
+}
+
+static struct work begin(const struct td_intervals *in, const uint32_t *key)
+{
+    struct work w = {.in = in, .key = key};
+
+    for (size_t i = 0; i < in->len; i++)
+        w.total_s += in->at[i].slots;
+    w.short_below = in->len ? w.total_s / (double)in->len / 2 : 0;
+    return w;
+}
+
+/* What is usual around the places where a key is found. */
+static void add_neighbours(struct work *w, size_t i)
+{
+    struct key_sums *k = &w->sums[w->key[i]];
+    uint32_t at = w->in->at[i].before;
+
+    for (int lag = 1; lag <= LAG_FAR && at != TD_NONE; lag++, at = w->in->at[at].before) {
+        if (lag < LAG_NEAR)
+            continue;
+        k->lagged++;
+        k->lagged_same += w->key[at] == w->key[i];
+        if (lag != LAG_MIX)
+            continue;
+        k->near_s += w->in->at[at].slots;
+        for (int n = 0; n < TD_NODE_COUNT; n++)
+            k->near_x[n] += interval_node(w->in, at, n);
+    }
+}
+
+static void add_interval(struct work *w, size_t i)
+{
+    const struct td_interval *at = &w->in->at[i];
+    struct key_sums *k = &w->sums[w->key[i]];
+    const size_t batch = i * BATCHES / w->in->len;
+
+    add_sums(w, &k->all, i);
+    k->batch[batch] += at->slots;
+    w->batch[batch] += at->slots;
+    add_neighbours(w, i);
+    if (at->before == TD_NONE || !is_window(w, i))
+        return;
+    k->known++;
+    if (w->key[at->before] == w->key[i]) {
+        k->same_n++;
+        add_sums(w, &k->same, i);
+    }
+}
+
+/* The variance of a share that samples at equal distances see, of a state that is left at random:
+ * 1 for independent samples, 0 for one that is never left. `kappa` is what is remembered from one
+ * sample to the next: exponential covariance, integrated against its samples. */
+static double systematic(double kappa)
+{
+    const double r = -log(fmin(fmax(kappa, 1e-9), KAPPA_MAX));
+
+    return r < 0.01 ? r / 6 : 1 / tanh(r / 2) - 2 / r;
+}
+
+static double batch_variance(const struct work *w, const struct key_sums *k, double share)
+{
+    double sum = 0;
+
+    for (int b = 0; b < BATCHES; b++) {
+        const double d = k->batch[b] - share * w->batch[b];
+
+        sum += d * d;
+    }
+    return w->total_s > 0 ? sum * BATCHES / (BATCHES - 1) / (w->total_s * w->total_s) : 0;
+}
+
+/* Of a key's share of all slots. Independent batches would spread as much as the program itself
+ * does over time, which is no error: the smaller of the two holds. */
+static double slots_error(const struct work *w, const struct key_sums *k)
+{
+    const double n = w->in->paired ? (double)w->in->len / 2 : (double)w->in->len;
+    const double share = k->all.s / w->total_s;
+    const double same = k->known > 0 ? k->same_n / k->known : share;
+    const double kappa = share < 1 ? (same - share) / (1 - share) : KAPPA_MAX;
+    double variance = share * (1 - share) / n * systematic(w->in->paired ? 0 : kappa);
+
+    if (n >= 4 * BATCHES)
+        variance = fmin(variance, batch_variance(w, k, share));
+    return fmin(1, Z_95 * sqrt(fmax(variance, share < 1 ? 1 / (6 * n * n) : 0)));
+}
+
+/* How much of the slots of a set were spent where its intervals end. A place is left at random
+ * after a while that `kappa` (what is remembered over an interval) gives; `usual` is its part of
+ * the slots around it. */
+struct blur {
+    double kappa, usual;
+    double all, same;
+};
+
+static struct blur blur_of(const struct key_sums *k, double global_share)
+{
+    struct blur b = {.usual = k->lagged > 0 ? k->lagged_same / k->lagged : global_share};
+    const double same = (k->same_n + 1) / (k->known + 2); /* few are no proof */
+    const double noise = sqrt(same * (1 - same) / (k->known + 2));
+
+    b.usual = fmin(b.usual, 0.9999);
+    b.kappa = fmin(fmax((same - 3 * noise - b.usual) / (1 - b.usual), 0), KAPPA_MAX);
+    const double edge = b.kappa > 0 ? (1 - b.kappa) / -log(b.kappa) : 0;
+    const double stayed = b.kappa / (b.kappa + (1 - b.kappa) * b.usual + 1e-12);
+    const double left = 2 * edge / 3 + (1 - 2 * edge / 3) * b.usual;
+    const double came = edge / 2 + (1 - edge / 2) * b.usual;
+
+    b.same = stayed + (1 - stayed) * left;
+    b.all = same * b.same + (1 - same) * came;
+    return b;
+}
+
+/* Of a set's ratio, by the spread of its intervals around it. What was counted is no sample: only
+ * the part of the key's slots that the set has not counted can differ. */
+static double ratio_error(const struct sums *set, int node, double counted_part)
+{
+    const double p = set->s > 0 ? set->x[node] / set->s : 0;
+    const double around = set->xx[node] - 2 * p * set->xs[node] + p * p * set->ss;
+
+    if (set->n < 2)
+        return 1;
+    const double variance = fmax(around, 0) / (set->s * set->s) * set->n / (set->n - 1);
+    return Z_95 * sqrt(variance * fmax(1 - counted_part, 0));
+}
+
+struct estimate {
+    double share, error;
+};
+
+/* With `clean` of the set's slots spent at the place and the rest at others, whose mix can be
+ * anything that the sums allow. */
+static struct estimate bounded(double p, double sampling, double clean)
+{
+    const double low = fmax((p - (1 - clean)) / clean, 0), high = fmin(p / clean, 1);
+
+    return (struct estimate){p, fmin(sampling + fmax(high - p, p - low), 1)};
+}
+
+/* Solves for the place's own mix: what the set has of other places is what is usual around it. That
+ * is right for places left at random, and too much for those left after a fixed while, whose set is
+ * clean: half of the correction is made, and counts as an error. */
+static struct estimate unblurred(double p, double sampling, double clean, double usual,
+                                 double around)
+{
+    const double gain = clean - usual;
+
+    if (gain < 1e-3)
+        return (struct estimate){p, 1};
+    const double solved = fmin(fmax((p * (1 - usual) - (1 - clean) * around) / gain, 0), 1);
+    const double half = (solved - p) / 2;
+    return (struct estimate){p + half,
+                             fmin(sampling * (1 - usual) / gain + fabs(half) * HALF_MARGIN, 1)};
+}
+
+static struct estimate estimate_of(const struct key_sums *k, const struct sums *set, int node,
+                                   double exact_share, double clean, const struct blur *blur)
+{
+    const double counted_part = k->all.s > 0 ? set->s * clean / k->all.s : 0;
+    const double sampling = ratio_error(set, node, counted_part);
+    const double around = k->near_s > 0 ? k->near_x[node] / k->near_s : exact_share;
+    const struct estimate plain = bounded(exact_share, sampling, clean);
+    const struct estimate solved =
+        unblurred(exact_share, sampling, clean, blur->usual, fmin(fmax(around, 0), 1));
+
+    return solved.error < plain.error ? solved : plain;
+}
+
+/* Fills the mix from one set of the key's intervals; returns the sum of its errors. */
+static double fill_mix(struct td_mix *mix, const struct work *w, const struct key_sums *k,
+                       const struct sums *set, double clean, const struct blur *blur)
+{
+    struct td_pmu_tree tree;
+    double errors = 0;
+
+    td_counted_tree(w->in->counted, set->columns, &tree);
+    mix->clean = clean;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const bool known = !isnan(w->in->tree.share[n]);
+
+        mix->share[n] = NAN;
+        mix->error[n] = NAN;
+        if (!known)
+            continue;
+        const double p = isnan(tree.share[n]) ? w->in->tree.share[n] : tree.share[n];
+        const struct estimate e = estimate_of(k, set, n, p, clean, blur);
+        mix->share[n] = e.share;
+        mix->error[n] = fmin(hypot(e.error, STEP_ERROR), 1);
+        errors += e.error;
+    }
+    return errors;
+}
+
+static void fill(struct td_mix *mix, const struct work *w, const struct key_sums *k)
+{
+    const struct blur blur = blur_of(k, w->total_s > 0 ? k->all.s / w->total_s : 0);
+    struct td_mix same;
+
+    *mix = (struct td_mix){.intervals = (uint64_t)k->all.n,
+                           .slots = k->all.s,
+                           .slots_error = w->total_s > 0 ? slots_error(w, k) : 1,
+                           .same_share = k->known > 0 ? k->same_n / k->known : NAN,
+                           .kind = TD_MIX_INTERVAL};
+    if (k->all.n == 0) {
+        for (int n = 0; n < TD_NODE_COUNT; n++)
+            mix->share[n] = mix->error[n] = NAN;
+        return;
+    }
+    const double errors =
+        fill_mix(mix, w, k, &k->all, w->in->paired ? blur.usual : blur.all, &blur);
+    same = *mix;
+    same.kind = w->in->paired ? TD_MIX_PAIRED : TD_MIX_SAME;
+    if (k->same.n < 2)
+        return;
+    /* Of pairs, what is known of the short windows says nothing of what is between them. */
+    if (fill_mix(&same, w, k, &k->same, blur.same, &blur) <= errors || w->in->paired)
+        *mix = same;
+}
+
+void td_mix_of(struct td_mix *mixes, const struct td_intervals *intervals, const uint32_t *key,
+               size_t keys)
+{
+    struct work w = begin(intervals, key);
+
+    w.sums = td_xcalloc(keys + 1, sizeof(*w.sums));
+    for (size_t i = 0; i < intervals->len; i++)
+        add_interval(&w, i);
+    for (size_t k = 0; k < keys; k++)
+        fill(&mixes[k], &w, &w.sums[k]);
+    free(w.sums);
+}
+
+void td_mix_total_errors(const struct td_intervals *intervals, double errors[TD_NODE_COUNT])
+{
+    const struct work w = begin(intervals, NULL);
+    struct sums sums = {0};
+
+    for (size_t i = 0; i < intervals->len; i++)
+        add_sums(&w, &sums, i);
+    /* Half an interval a thread on average is not counted, anything between none and all of it. */
+    const double unseen = sums.n > 0 ? sqrt((double)intervals->series / 3 / sums.n) : 1;
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        errors[n] = intervals->node_at[n] < 0 ? NAN
+                    : sums.n < 2              ? 1
+                                              : fmin(1, ratio_error(&sums, n, 0) * unseen);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "report/query/slots_priv.h"
+
+void td_slots_filter(struct td_measure *measure, const bool *keep)
+{
+    struct td_slots *slots = measure->slots;
+    uint32_t *row_now = td_xcalloc(measure->row_count + 1, sizeof(*row_now));
+    size_t kept = 0;
+
+    for (size_t r = 0; r < measure->row_count; r++)
+        row_now[r] = keep[r] ? (uint32_t)kept++ : TD_NONE;
+    for (size_t r = 0; r < measure->row_count; r++) {
+        if (row_now[r] == TD_NONE)
+            continue;
+        measure->rows[row_now[r]] = measure->rows[r];
+        slots->part_of[row_now[r]] = slots->part_of[r];
+        for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+            if (measure->values[m])
+                measure->values[m][row_now[r]] = measure->values[m][r];
+        }
+        for (size_t p = 0; p < slots->len; p++) {
+            for (int n = 0; n < TD_NODE_COUNT; n++) {
+                const struct td_locator *locator = &slots->parts[p].locators[n];
+
+                if (!locator->weight)
+                    continue;
+                locator->weight[row_now[r]] = locator->weight[r];
+                locator->count[row_now[r]] = locator->count[r];
+            }
+        }
+    }
+    for (size_t p = 0; p < slots->len; p++) {
+        struct td_intervals *in = &slots->parts[p].intervals;
+
+        for (size_t i = 0; i < in->len; i++)
+            in->at[i].row = in->at[i].row == TD_NONE ? TD_NONE : row_now[in->at[i].row];
+    }
+    measure->row_count = kept;
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        measure->totals[m] = 0;
+        for (size_t r = 0; measure->values[m] && r < kept; r++)
+            measure->totals[m] += measure->values[m][r];
+    }
+    free(row_now);
+}
+
+/* What the rows of a key show, and what their locators say of it. */
+struct shown {
+    double slots;
+    double node[TD_NODE_COUNT], weight[TD_NODE_COUNT], count[TD_NODE_COUNT];
+};
+
+static void sum_shown(struct shown *shown, const struct td_measure *measure, size_t p,
+                      const uint32_t *key)
+{
+    const struct td_slots_part *part = &measure->slots->parts[p];
+
+    for (size_t r = 0; r < measure->row_count; r++) {
+        struct shown *to = &shown[key[r]];
+
+        if (measure->slots->part_of[r] != p)
+            continue;
+        to->slots += (double)measure->values[TD_METRIC_SLOTS][r];
+        for (int n = 0; n < TD_NODE_COUNT; n++) {
+            if (measure->values[TD_METRIC_FIRST_NODE + n])
+                to->node[n] += (double)measure->values[TD_METRIC_FIRST_NODE + n][r];
+            if (part->locators[n].samples > 0) {
+                to->weight[n] += part->locators[n].weight[r];
+                to->count[n] += part->locators[n].count[r];
+            }
+        }
+    }
+}
+
+/* What is shown of a leaf came by its locator, or by the function's intervals: then it is as wrong
+ * as those can be, and as far as what is shown is from what this key's own intervals say. */
+static double leaf_error(const struct td_mix *mix, const struct td_slots_part *part,
+                         const struct shown *shown, int n, enum td_mix_kind *kind)
+{
+    const double leaf_slots = part->intervals.tree.share[n] * (double)part->slots;
+    const double value = shown->slots > 0 ? shown->node[n] / shown->slots : 0;
+    const double own =
+        isnan(mix->error[n]) ? 1 : fmin(1, mix->error[n] + fabs(mix->share[n] - value));
+
+    *kind = mix->kind;
+    if (part->locators[n].samples == 0)
+        return own;
+    const double located = td_locator_error(&part->locators[n], shown->count[n], shown->weight[n],
+                                            leaf_slots, shown->slots);
+    if (!part->used[n] && own < located)
+        return own;
+    *kind = part->locators[n].kind;
+    return located;
+}
+
+/* The error of a node above leaves: what its leaves can be wrong together. */
+static double sum_error(const struct td_mix *mix, const struct td_slots_part *part, int node)
+{
+    double sum = 0;
+
+    if (part->leaf[node])
+        return mix->error[node];
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (td_tma_info((enum td_tma_node)n)->parent == (enum td_tma_node)node &&
+            !isnan(part->intervals.tree.share[n]))
+            sum = hypot(sum, sum_error(mix, part, n));
+    }
+    return fmin(1, sum);
+}
+
+static void judge(struct td_mix *mix, const struct td_slots_part *part, const struct shown *shown)
+{
+    double own[TD_NODE_COUNT];
+    enum td_mix_kind kind = mix->kind;
+    double most = -1;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        enum td_mix_kind leaf_kind = mix->kind;
+
+        own[n] = mix->error[n];
+        if (!part->leaf[n])
+            continue;
+        mix->error[n] = leaf_error(mix, part, shown, n, &leaf_kind);
+        if (shown->node[n] > most && part->used[n]) {
+            most = shown->node[n];
+            kind = leaf_kind;
+        }
+    }
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (part->leaf[n] || isnan(part->intervals.tree.share[n]))
+            continue;
+        const double value = shown->slots > 0 ? shown->node[n] / shown->slots : 0;
+        const double below = sum_error(mix, part, n);
+        const double direct = isnan(own[n]) ? 1 : own[n] + fabs(mix->share[n] - value);
+
+        mix->error[n] = fmin(below, direct);
+    }
+    mix->kind = most > shown->slots / 2 ? kind : mix->kind;
+}
+
+/* Of kinds of cores together, by their slots. */
+static void join(struct td_mix *to, const struct td_mix *mix, double slots)
+{
+    const double all = to->slots + slots;
+    const double old = all > 0 ? to->slots / all : 0, new = all > 0 ? slots / all : 0;
+
+    if (slots <= 0 && mix->intervals == 0)
+        return;
+    if (to->slots <= 0) {
+        *to = *mix;
+        to->slots = slots;
+        return;
+    }
+    to->intervals += mix->intervals;
+    to->same_share = old * to->same_share + new * mix->same_share;
+    to->slots_error = old * to->slots_error + new * mix->slots_error;
+    to->kind = new > old ? mix->kind : to->kind;
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        to->error[n] = isnan(to->error[n])    ? mix->error[n]
+                       : isnan(mix->error[n]) ? to->error[n]
+                                              : old * to->error[n] + new * mix->error[n];
+    to->slots = all;
+}
+
+void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, const uint32_t *key,
+                       size_t keys)
+{
+    struct td_mix *one = td_xcalloc(keys + 1, sizeof(*one));
+
+    for (size_t k = 0; k <= keys; k++)
+        mixes[k] = (struct td_mix){.same_share = NAN, .slots_error = 1};
+    for (size_t p = 0; p < measure->slots->len; p++) {
+        const struct td_slots_part *part = &measure->slots->parts[p];
+        const struct td_intervals *in = &part->intervals;
+        struct shown *shown = td_xcalloc(keys + 1, sizeof(*shown));
+        uint32_t *end = td_xcalloc(in->len + 1, sizeof(*end));
+
+        for (size_t i = 0; i < in->len; i++)
+            end[i] = in->at[i].row == TD_NONE ? (uint32_t)keys : key[in->at[i].row];
+        td_mix_of(one, in, end, keys + 1);
+        sum_shown(shown, measure, p, key);
+        for (size_t k = 0; k < keys; k++) {
+            judge(&one[k], part, &shown[k]);
+            join(&mixes[k], &one[k], shown[k].slots);
+        }
+        free(end);
+        free(shown);
+    }
+    free(one);
+}
+
+/* Of all that was counted. */
+static double counted_error(const struct td_slots *slots, enum td_tma_node node)
+{
+    double error = 0, all = 0;
+
+    for (size_t p = 0; p < slots->len; p++) {
+        const double mine = (double)slots->parts[p].slots;
+
+        if (isnan(slots->parts[p].intervals.tree.share[node]))
+            continue;
+        error = hypot(error, mine * slots->parts[p].error[node]);
+        all += mine;
+    }
+    return all > 0 ? error / all : 1;
+}
+
+double td_slots_error(const struct td_measure *measure, enum td_tma_node node)
+{
+    uint64_t all = 0;
+    struct td_mix mixes[2];
+
+    for (size_t p = 0; p < measure->slots->len; p++)
+        all += measure->slots->parts[p].slots;
+    if (measure->totals[TD_METRIC_SLOTS] + all / 1000 >= all)
+        return counted_error(measure->slots, node);
+    /* What a filter left is known as a row of it all would be. */
+    uint32_t *key = td_xcalloc(measure->row_count + 1, sizeof(*key));
+    td_slots_evidence(mixes, measure, key, 1);
+    free(key);
+    return mixes[0].error[node];
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* How measured slots were attributed, in words and in JSON. */
+#ifndef TD_REPORT_VIEW_SLOTS_H
+#define TD_REPORT_VIEW_SLOTS_H
+
+#include <stdio.h>
+
+#include "formats/json.h"
+#include "formats/measure.h"
+#include "report/query/rows.h"
+
+/* A paragraph of the head, without a line's end: what was counted, how it reached functions, what
+ * is missing of it. Nothing when slots were not measured. */
+void td_slots_words(FILE *out, const struct td_measure *measure);
+/* The same as a member "attribution", with a tree for each kind of core. Nothing when slots were
+ * not measured. */
+void td_slots_json(struct td_json *json, const struct td_measure *measure);
+/* Of a row: members "attribution", and where slots were measured what they rest on. */
+void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const struct td_row *row);
+
+#endif

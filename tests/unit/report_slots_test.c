@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report/query/slots: programs of known truth, sampled as a counter's overflow samples them. Three
+ * functions with opposite bottlenecks run in phases of a mean length; every slot is charged to one
+ * node, so that what the attribution says can be compared with what was.
+ */
+#include "report_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "report/query/measure.h"
+#include "report/query/rows.h"
+#include "report/query/slots.h"
+#include "report/query/tree.h"
+
+/* The order of the group's columns. */
+enum { SLOTS, SAMPLER, RET, BAD, FE, BE, HEAVY, MISP, LAT, MEM, CYCLES, INST, DROP, COLUMNS };
+static const char *const events[COLUMNS] = {"slots",
+                                            "slots_p",
+                                            "topdown_retiring",
+                                            "topdown_bad_spec",
+                                            "topdown_fe_bound",
+                                            "topdown_be_bound",
+                                            "topdown_heavy_ops",
+                                            "topdown_br_mispredict",
+                                            "topdown_fetch_lat",
+                                            "topdown_mem_bound",
+                                            "cycles",
+                                            "inst_retired",
+                                            "uop_dropping"};
+
+#define FUNCTIONS 3
+/* Shares of a function's slots: retiring, bad speculation, frontend, backend. */
+static const double truth[FUNCTIONS][4] = {
+    {0.2, 0.05, 0.05, 0.7}, {0.5, 0.35, 0.1, 0.05}, {0.3, 0.05, 0.6, 0.05}};
+static const enum td_tma_node level_1[4] = {TD_NODE_RETIRING, TD_NODE_BAD_SPECULATION,
+                                            TD_NODE_FRONTEND_BOUND, TD_NODE_BACKEND_BOUND};
+
+struct program {
+    double phase[FUNCTIONS]; /* mean length, in slots */
+    double fixed;            /* of a phase's length, that does not vary: 0 is exponential */
+    double period;           /* slots between samples */
+    double window;           /* paired: of the second sample behind the first; 0: none */
+    double length;           /* slots of the whole run */
+    uint64_t seed;
+};
+
+struct running {
+    const struct program *p;
+    uint64_t random;
+    int at;
+    double left;
+    double x[COLUMNS]; /* counts so far */
+    double spent[FUNCTIONS];
+};
+
+static double uniform(struct running *r)
+{
+    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(r->random >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static void next_phase(struct running *r)
+{
+    r->at = (r->at + 1 + (uniform(r) < 0.3)) % FUNCTIONS;
+    r->left = r->p->phase[r->at] * (r->p->fixed - (1 - r->p->fixed) * log(uniform(r)));
+}
+
+static void run_slots(struct running *r, double slots)
+{
+    while (slots > 0) {
+        const double step = fmin(slots, r->left);
+        const double *t = truth[r->at];
+
+        r->x[SLOTS] += step;
+        r->x[SAMPLER] += step;
+        r->x[RET] += step * t[0];
+        r->x[BAD] += step * t[1];
+        r->x[FE] += step * t[2];
+        r->x[BE] += step * t[3];
+        r->x[HEAVY] += step * t[0] * 0.1;
+        r->x[MISP] += step * t[1] * 0.9;
+        r->x[LAT] += step * t[2] * 0.8;
+        r->x[MEM] += step * t[3] * 0.9;
+        r->x[CYCLES] += step / 6;
+        r->x[INST] += step * t[0];
+        r->spent[r->at] += step;
+        slots -= step;
+        r->left -= step;
+        if (r->left <= 0)
+            next_phase(r);
+    }
+}
+
+struct profile {
+    struct td_model *model;
+    uint32_t thread, group;
+    uint32_t node[FUNCTIONS], function[FUNCTIONS];
+    double spent[FUNCTIONS], total;
+};
+
+static uint32_t add_event(struct td_model *model, const char *name, enum td_unit unit)
+{
+    const struct td_event event = {.name = td_model_intern_z(model, name), .unit = unit};
+
+    return td_model_add_event(model, &event);
+}
+
+static struct profile new_profile(bool paired)
+{
+    struct profile p = {.model = td_model_new()};
+    const uint32_t module = fx_module(p.model, "/usr/bin/app");
+    struct td_group group = {.name = td_model_intern_z(p.model, "topdown"),
+                             .role = TD_ROLE_SLOTS,
+                             .attribution =
+                                 paired ? TD_ATTRIBUTION_PAIRED : TD_ATTRIBUTION_INTERVAL,
+                             .locates = TD_NODE_NONE,
+                             .column_count = COLUMNS};
+
+    td_model_add_env(p.model, "core", "sapphire-rapids");
+    p.thread = fx_thread(p.model, 1, 1, "app", "app");
+    for (int f = 0; f < FUNCTIONS; f++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "f%d", f);
+        p.function[f] = fx_function(p.model, module, name, "/src/app.c", 10U * (unsigned)f + 10);
+        p.node[f] = td_model_put_node(
+            p.model, 0,
+            fx_location(p.model, p.function[f], 0x100U * (unsigned)f, 10U * (unsigned)f + 11));
+    }
+    for (int c = 0; c < COLUMNS; c++) {
+        const enum td_unit unit = c == CYCLES ? TD_UNIT_CYCLES
+                                  : c == INST ? TD_UNIT_INSTRUCTIONS
+                                              : TD_UNIT_SLOTS;
+        const uint32_t event = add_event(p.model, events[c], unit);
+
+        group.columns[c] = (struct td_column){TD_COLUMN_DELTA, event, TD_NODE_NONE};
+        if (c == SAMPLER)
+            group.sampler = event;
+    }
+    p.group = td_model_add_group(p.model, &group);
+    return p;
+}
+
+static void add_sample(struct profile *p, struct running *r, uint64_t before[COLUMNS])
+{
+    const struct td_sample sample = {.time_ns = (uint64_t)(r->x[CYCLES] / 3),
+                                     .thread = p->thread,
+                                     .node = p->node[r->at],
+                                     .group = p->group,
+                                     .cpu = 0};
+    uint64_t values[COLUMNS];
+
+    for (int c = 0; c < COLUMNS; c++) {
+        values[c] = (uint64_t)r->x[c] - before[c];
+        before[c] = (uint64_t)r->x[c];
+    }
+    td_model_add_sample(p->model, &sample, values);
+    td_model_add_values(p->model, p->thread, p->node[r->at], p->group, 1, values);
+}
+
+static struct profile sampled(const struct program *program)
+{
+    struct profile p = new_profile(program->window > 0);
+    struct running r = {.p = program, .random = program->seed * 77777 + 1};
+    uint64_t before[COLUMNS] = {0};
+
+    next_phase(&r);
+    run_slots(&r, program->period * uniform(&r)); /* where the counter stood */
+    while (r.x[SLOTS] < program->length) {
+        run_slots(&r, program->period - program->window);
+        add_sample(&p, &r, before);
+        if (program->window > 0) {
+            run_slots(&r, program->window);
+            add_sample(&p, &r, before);
+        }
+    }
+    for (int f = 0; f < FUNCTIONS; f++)
+        p.spent[f] = r.spent[f];
+    p.total = r.x[SLOTS];
+    return p;
+}
+
+static struct td_measure *measure_of(const struct td_model *model, const struct td_filter *filter)
+{
+    struct td_measure *measure = NULL;
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_measure_new(&measure, model, filter, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_non_null(measure->slots);
+    return measure;
+}
+
+/* How often stated errors cover the truth, and what the others are worth. */
+struct score {
+    unsigned cells, shown, covered, kinds[TD_MIX_KINDS];
+    double worst_variation; /* of functions with every category shown */
+};
+
+static int index_of(const struct profile *p, uint32_t function)
+{
+    for (int f = 0; f < FUNCTIONS; f++) {
+        if (p->function[f] == function)
+            return f;
+    }
+    return -1;
+}
+
+static void judge_row(struct score *score, const struct profile *p, const struct td_rows *rows,
+                      const struct td_row *row)
+{
+    const int f = index_of(p, row->function);
+    double variation = 0;
+    bool all = true;
+
+    for (int c = 0; c < 4 && f >= 0; c++) {
+        const struct td_cell cell = td_row_cell(rows, row, level_1[c]);
+        const double off = cell.share - truth[f][c];
+
+        score->cells++;
+        all = all && !cell.thin;
+        variation += fabs(off) / 2;
+        if (cell.thin)
+            continue;
+        score->shown++;
+        score->covered += fabs(off) <= cell.error;
+        score->kinds[cell.kind]++;
+    }
+    if (all && variation > score->worst_variation)
+        score->worst_variation = variation;
+}
+
+static void judge(struct score *score, const struct profile *p)
+{
+    struct td_measure *measure = measure_of(p->model, NULL);
+    struct td_rows rows;
+
+    td_rows_init(&rows, measure, TD_ROWS_FUNCTIONS, false);
+    for (size_t i = 0; i < rows.len; i++)
+        judge_row(score, p, &rows, &rows.at[i]);
+    td_rows_release(&rows);
+    td_measure_free(measure);
+}
+
+static const double us = 18000; /* slots of a microsecond: 3 GHz, six a cycle */
+
+/* Phases of about `phase_us`, sampled at `hz`, one run a seed. */
+static struct score score_of(double phase_us, double hz, double fixed, double window_us,
+                             unsigned seeds, double seconds)
+{
+    struct score score = {0};
+
+    for (unsigned seed = 1; seed <= seeds; seed++) {
+        const double phase = phase_us * us;
+        const struct program program = {.phase = {phase, phase, phase / 2},
+                                        .fixed = fixed,
+                                        .period = us * 1e6 / hz * 1.0371,
+                                        .window = window_us * us,
+                                        .length = us * 1e6 * seconds,
+                                        .seed = seed};
+        struct profile p = sampled(&program);
+
+        judge(&score, &p);
+        td_model_free(p.model);
+    }
+    return score;
+}
+
+/* Phases of 5 us between functions, and windows of 1 us: every function has its own mix. */
+static void test_windows(void **state)
+{
+    static const double phases_us[] = {5, 100, 10000};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const struct score score = score_of(phases_us[i], 4000, i == 1 ? 0.9 : 0, 1, 2, 0.7);
+
+        assert_true(score.shown >= score.cells * 9 / 10);
+        assert_true(score.covered >= score.shown * 9 / 10);
+        assert_true(score.worst_variation <= 0.05);
+        assert_int_equal(score.kinds[TD_MIX_PAIRED], score.shown);
+    }
+}
+
+/* Where a function is stayed in for longer than an interval, intervals that begin and end in it
+ * are its own. */
+static void test_long_phases(void **state)
+{
+    static const double hz[] = {1000, 4000};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct score score = score_of(10000, hz[i], 0.5, 0, 3, 1);
+
+        assert_true(score.covered >= score.shown * 9 / 10);
+        assert_true(score.worst_variation <= 0.05);
+        assert_true(score.kinds[TD_MIX_SAME] >= score.cells * 8 / 10);
+    }
+}
+
+/* Where it is left long before the next sample, intervals say nothing of it, and nothing is said:
+ * the plain sums would be wrong by 40 %. */
+static void test_short_phases(void **state)
+{
+    static const double phases_us[] = {5, 100};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct score score = score_of(phases_us[i], 1000, 0, 0, 4, 1);
+
+        assert_true(score.shown <= score.cells / 4);
+        assert_true(score.covered >= score.shown * 9 / 10);
+    }
+}
+
+static const struct program usual = {.phase = {36e6, 36e6, 18e6}, /* 2 ms, 1 ms */
+                                     .period = 4.51e6,
+                                     .length = 9e9,
+                                     .seed = 7};
+
+static uint64_t total(const struct td_measure *m, enum td_tma_node node)
+{
+    return m->totals[TD_METRIC_FIRST_NODE + (int)node];
+}
+
+/* Rows add up to what was counted, categories to slots, children to parents; to the unit. */
+static void test_totals(void **state)
+{
+    struct profile p = sampled(&usual);
+    struct td_measure *m = measure_of(p.model, NULL);
+    const struct td_slots_part *part = &m->slots->parts[0];
+
+    (void)state;
+    assert_true(llabs((long long)m->totals[TD_METRIC_SLOTS] - (long long)part->slots) < 10);
+    for (size_t r = 0; r < m->row_count; r++) {
+        uint64_t sum = 0;
+
+        for (int c = 0; c < 4; c++)
+            sum += m->values[TD_METRIC_FIRST_NODE + (int)level_1[c]][r];
+        assert_int_equal(sum, m->values[TD_METRIC_SLOTS][r]);
+        assert_int_equal(m->values[TD_METRIC_FIRST_NODE + TD_NODE_MEMORY_BOUND][r] +
+                             m->values[TD_METRIC_FIRST_NODE + TD_NODE_CORE_BOUND][r],
+                         m->values[TD_METRIC_FIRST_NODE + TD_NODE_BACKEND_BOUND][r]);
+    }
+    for (int c = 0; c < 4; c++)
+        assert_true(fabs((double)total(m, level_1[c]) -
+                         part->intervals.tree.share[level_1[c]] * (double)part->slots) < 10);
+    assert_true(m->slots->clamped < 1e-6);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
+/* Over many runs, a share's distance from the truth is as the stated error says: 95 % of normal
+ * distances lie within 1.96 standard deviations. */
+static void test_error_bars(void **state)
+{
+    static const double phases_us[] = {60, 2000};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        double stated = 0, square = 0;
+        unsigned n = 0;
+
+        for (unsigned seed = 1; seed <= 30; seed++) {
+            struct program program = usual;
+
+            program.seed = seed;
+            program.length = 4.5e9;
+            for (int f = 0; f < FUNCTIONS; f++)
+                program.phase[f] = phases_us[i] * us;
+            struct profile p = sampled(&program);
+            struct td_measure *m = measure_of(p.model, NULL);
+            struct td_rows rows;
+            td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+            for (size_t r = 0; r < rows.len; r++) {
+                const int f = index_of(&p, rows.at[r].function);
+                const double off = td_row_share(&rows, &rows.at[r]) - p.spent[f] / p.total;
+
+                stated += td_row_error(&rows, &rows.at[r]);
+                square += off * off;
+                n++;
+            }
+            td_rows_release(&rows);
+            td_measure_free(m);
+            td_model_free(p.model);
+        }
+        const double ratio = stated / n / (1.96 * sqrt(square / n));
+        assert_true(ratio > 1 / 1.3 && ratio < 1.3);
+    }
+}
+
+/* A precise event that samples where slots of a node are lost; `latency` 0: no weights. */
+static uint32_t add_locator(struct profile *p, enum td_tma_node node, const char *event,
+                            bool weights)
+{
+    struct td_group group = {.role = TD_ROLE_LOCATOR,
+                             .attribution = TD_ATTRIBUTION_LOCATED,
+                             .locates = node,
+                             .sampler = add_event(p->model, event, TD_UNIT_COUNT),
+                             .column_count = weights ? 2 : 1};
+
+    group.columns[0] = (struct td_column){TD_COLUMN_PERIOD, group.sampler, TD_NODE_NONE};
+    group.columns[1] = (struct td_column){TD_COLUMN_RETIRE_LATENCY, TD_NONE, TD_NODE_NONE};
+    return td_model_add_group(p->model, &group);
+}
+
+static void add_located(struct profile *p, uint32_t group, int f, unsigned samples,
+                        uint64_t latency)
+{
+    const uint64_t values[2] = {1000 * (uint64_t)samples, latency * samples};
+
+    td_model_add_values(p->model, p->thread, p->node[f], group, samples, values);
+}
+
+static struct td_cell cell_of(const struct profile *p, const struct td_measure *m, int f,
+                              enum td_tma_node node)
+{
+    struct td_rows rows;
+    struct td_cell cell = {0};
+
+    td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+    for (size_t i = 0; i < rows.len; i++) {
+        if (rows.at[i].function == p->function[f])
+            cell = td_row_cell(&rows, &rows.at[i], node);
+    }
+    td_rows_release(&rows);
+    return cell;
+}
+
+/* Phases too short for intervals: mispredicts are placed by their event all the same. */
+static void test_located(void **state)
+{
+    struct program program = usual;
+    const enum td_tma_node node = TD_NODE_BRANCH_MISPREDICTS;
+
+    (void)state;
+    for (int f = 0; f < FUNCTIONS; f++)
+        program.phase[f] = 5 * us;
+    struct profile p = sampled(&program);
+    const uint32_t locator = add_locator(&p, node, "br_misp_retired", false);
+    for (int f = 0; f < FUNCTIONS; f++)
+        add_located(&p, locator, f, (unsigned)(2000 * truth[f][1]), 0);
+    struct td_measure *m = measure_of(p.model, NULL);
+    assert_true(m->slots->parts[0].used[node]);
+    assert_int_equal(m->slots->parts[0].kind[node], TD_MIX_LOCATED);
+    assert_string_equal(m->slots->parts[0].locators[node].events, "br_misp_retired");
+    const struct td_cell cell = cell_of(&p, m, 1, node);
+    assert_false(cell.thin);
+    assert_true(fabs(cell.share - truth[1][1] * 0.9) <= cell.error);
+    assert_true(cell.error < 0.12);
+    assert_true(cell_of(&p, m, 1, TD_NODE_RETIRING).thin);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
+/* Two events of the same count, of which one takes nine times as long: a node below what was
+ * measured locates what it is part of. */
+static void test_timed(void **state)
+{
+    struct program program = usual;
+
+    (void)state;
+    for (int f = 0; f < FUNCTIONS; f++)
+        program.phase[f] = 5 * us;
+    struct profile p = sampled(&program);
+    const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
+    add_located(&p, locator, 0, 500, 90);
+    add_located(&p, locator, 1, 500, 10);
+    struct td_measure *m = measure_of(p.model, NULL);
+    const struct td_locator *l = &m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND];
+    assert_int_equal(l->kind, TD_MIX_TIMED);
+    assert_int_equal(l->samples, 1000);
+    assert_true(fabs(l->weight[0] / l->total - 0.9) < 1e-9 ||
+                fabs(l->weight[1] / l->total - 0.9) < 1e-9);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
+static void test_filter(void **state)
+{
+    struct profile p = sampled(&usual);
+    const char *name[] = {"f1"};
+    struct td_measure *all = measure_of(p.model, NULL);
+    struct td_measure *one = measure_of(p.model, &(struct td_filter){.functions = {name, 1}});
+    const struct td_cell in_all = cell_of(&p, all, 1, TD_NODE_BAD_SPECULATION);
+    const struct td_cell alone = cell_of(&p, one, 1, TD_NODE_BAD_SPECULATION);
+
+    (void)state;
+    assert_true(fabs(in_all.share - alone.share) < 1e-6);
+    assert_true(fabs(in_all.error - alone.error) < 1e-6);
+    assert_true(one->totals[TD_METRIC_SLOTS] < all->totals[TD_METRIC_SLOTS] / 2);
+    const struct td_tree tree = td_tree_of(one);
+    const struct td_tree_node *node = td_tree_find(&tree, TD_NODE_BAD_SPECULATION);
+    assert_non_null(node);
+    assert_true(fabs(node->share - truth[1][1]) <= node->error + 0.01);
+    td_measure_free(one);
+    td_measure_free(all);
+    td_model_free(p.model);
+}
+
+/* A thousand samples of one function, of a group of these events and counts. */
+static struct td_model *constant(const char *core, const char *cpu_id, const char *const *names,
+                                 const uint64_t *values, uint32_t columns)
+{
+    struct td_model *model = td_model_new();
+    const uint32_t module = fx_module(model, "/usr/bin/app");
+    const uint32_t f = fx_function(model, module, "f", "/src/app.c", 10);
+    const uint32_t node = td_model_put_node(model, 0, fx_location(model, f, 0x10, 11));
+    const uint32_t thread = fx_thread(model, 1, 1, "app", "app");
+    struct td_group group = {.role = TD_ROLE_SLOTS,
+                             .attribution = TD_ATTRIBUTION_INTERVAL,
+                             .locates = TD_NODE_NONE,
+                             .column_count = columns};
+
+    if (core)
+        td_model_add_env(model, "core", core);
+    if (cpu_id)
+        td_model_add_env(model, "cpu_id", cpu_id);
+    for (uint32_t c = 0; c < columns; c++)
+        group.columns[c] = (struct td_column){
+            TD_COLUMN_DELTA, add_event(model, names[c], TD_UNIT_COUNT), TD_NODE_NONE};
+    group.sampler = group.columns[0].event;
+    const uint32_t g = td_model_add_group(model, &group);
+    for (uint64_t i = 0; i < 1000; i++) {
+        const struct td_sample sample = {
+            .time_ns = i * 250000, .thread = thread, .node = node, .group = g};
+
+        td_model_add_sample(model, &sample, values);
+        td_model_add_values(model, thread, node, g, 1, values);
+    }
+    return model;
+}
+
+/* perf's names, no core named: the CPU tells; an event that only corrects may be missing. */
+static void test_imported(void **state)
+{
+    static const char *const names[] = {"slots",
+                                        "cycles",
+                                        "topdown-retiring",
+                                        "topdown-bad-spec",
+                                        "topdown-fe-bound",
+                                        "cpu/topdown-be-bound/"};
+    const uint64_t values[] = {6000, 1000, 3000, 600, 1200, 1200};
+    struct td_model *model = constant(NULL, "GenuineIntel,6,143,8", names, values, 6);
+    struct td_measure *m = measure_of(model, NULL);
+
+    (void)state;
+    assert_string_equal(m->slots->parts[0].counted.core->name, "sapphire-rapids");
+    assert_string_equal(m->slots->parts[0].counted.missing, "uop_dropping");
+    assert_int_equal(m->totals[TD_METRIC_SLOTS], 6000000);
+    assert_int_equal(total(m, TD_NODE_RETIRING), 3000000);
+    assert_int_equal(total(m, TD_NODE_FRONTEND_BOUND), 1200000);
+    td_measure_free(m);
+    td_model_free(model);
+}
+
+/* Formulas that give less than nothing: shares stay shares, and what was cut is counted. */
+static void test_clamped(void **state)
+{
+    static const char *const names[] = {"slots",
+                                        "topdown_retiring",
+                                        "topdown_bad_spec",
+                                        "topdown_fe_bound",
+                                        "topdown_be_bound",
+                                        "uop_dropping"};
+    const uint64_t values[] = {6000, 3000, 600, 100, 2300, 400};
+    struct td_model *model = constant("sapphire-rapids", NULL, names, values, 6);
+    struct td_measure *m = measure_of(model, NULL);
+
+    (void)state;
+    assert_true(m->slots->clamped > 0.04);
+    assert_int_equal(total(m, TD_NODE_FRONTEND_BOUND), 0);
+    assert_true(llabs((long long)m->totals[TD_METRIC_SLOTS] - 6000000) < 10);
+    td_measure_free(m);
+    td_model_free(model);
+}
+
+static void test_not_described(void **state)
+{
+    static const char *const names[] = {"some_event", "another"};
+    const uint64_t values[] = {6000, 3000};
+    struct td_model *model = constant("no-such-core", NULL, names, values, 2);
+    struct td_measure *m = NULL;
+    struct td_err err = TD_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(td_measure_new(&m, model, NULL, &err), TD_OK);
+    assert_null(m->slots);
+    assert_non_null(strstr(m->no_slots, "no-such-core"));
+    assert_null(m->values[TD_METRIC_SLOTS]);
+    td_measure_free(m);
+    td_model_free(model);
+}
+
+/* Samples were lost: an interval of many times the usual length has no place. */
+static void test_lost(void **state)
+{
+    static const char *const names[] = {"slots",
+                                        "topdown_retiring",
+                                        "topdown_bad_spec",
+                                        "topdown_fe_bound",
+                                        "topdown_be_bound",
+                                        "uop_dropping"};
+    const uint64_t values[] = {6000, 3000, 600, 1200, 1200, 0};
+    const uint64_t many[] = {600000, 300000, 60000, 120000, 120000, 0};
+    struct td_model *model = constant("sapphire-rapids", NULL, names, values, 6);
+    const struct td_sample last = {.time_ns = 300000000, .node = 1};
+    struct td_rows rows;
+
+    (void)state;
+    td_model_add_sample(model, &last, many);
+    td_model_add_values(model, 0, 1, 0, 1, many);
+    td_model_set_counter(model, TD_COUNTER_LOST, 99);
+    struct td_measure *m = measure_of(model, NULL);
+    assert_true(fabs(m->slots->parts[0].lost_share - 0.6 / 6.6) < 1e-6);
+    td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+    assert_int_equal(rows.len, 2);
+    assert_string_equal(td_row_name(&rows, &rows.at[1]), "[unknown]");
+    assert_int_equal(rows.at[1].values[TD_METRIC_SLOTS], 600000);
+    td_rows_release(&rows);
+    td_measure_free(m);
+    td_model_free(model);
+}
+
+/* What the counters held at the end, after the last sample: totals are theirs, the rest has a row
+ * of its own. */
+static void test_rest(void **state)
+{
+    static const char *const names[] = {"slots",
+                                        "topdown_retiring",
+                                        "topdown_bad_spec",
+                                        "topdown_fe_bound",
+                                        "topdown_be_bound",
+                                        "uop_dropping"};
+    const uint64_t values[] = {6000, 3000, 600, 1200, 1200, 0};
+    struct td_model *model = constant("sapphire-rapids", NULL, names, values, 6);
+    struct td_rows rows;
+
+    (void)state;
+    for (uint32_t e = 0; e < 6; e++)
+        td_model_add_counts(model, e,
+                            &(struct td_event_counts){.counted = values[e] * 1001,
+                                                      .sampled = values[e] * 1000,
+                                                      .rest = values[e],
+                                                      .enabled_ns = 1000,
+                                                      .running_ns = 750});
+    struct td_measure *m = measure_of(model, NULL);
+    assert_int_equal(m->totals[TD_METRIC_SLOTS], 6006000);
+    assert_true(fabs(m->slots->parts[0].running - 0.75) < 1e-9);
+    assert_true(m->slots->parts[0].error[TD_NODE_RETIRING] < 1e-9);
+    td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+    assert_int_equal(rows.len, 2);
+    assert_string_equal(td_row_name(&rows, &rows.at[1]), "[unknown]");
+    assert_int_equal(rows.at[1].values[TD_METRIC_SLOTS], 6000);
+    td_rows_release(&rows);
+    td_measure_free(m);
+    td_model_free(model);
+}
+
+/* A merge keeps sums: totals hold, and categories of functions are said to be unknown. */
+static void test_only_tallies(void **state)
+{
+    struct profile p = sampled(&usual);
+    struct profile q = new_profile(false);
+
+    (void)state;
+    for (size_t i = 0; i < td_model_tally_count(p.model); i++) {
+        const struct td_tally *t = td_model_tally(p.model, i);
+
+        td_model_add_values(q.model, t->thread, t->node, t->group, t->samples,
+                            td_model_tally_values(p.model, t));
+    }
+    struct td_measure *m = measure_of(q.model, NULL);
+    assert_true(m->totals[TD_METRIC_SLOTS] > 0);
+    assert_true(cell_of(&q, m, 0, TD_NODE_RETIRING).thin);
+    td_measure_free(m);
+    td_model_free(q.model);
+    td_model_free(p.model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_long_phases),
+        cmocka_unit_test(test_short_phases),  cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_error_bars),    cmocka_unit_test(test_located),
+        cmocka_unit_test(test_timed),         cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_imported),      cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_not_described), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_only_tallies),  cmocka_unit_test(test_rest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
