@@ -126,6 +126,8 @@ static int read_setting(struct reader *r, const struct td_uarch_line *line)
 
     if (strcmp(key, "pmu") == 0) {
         core->pmu = value;
+    } else if (strcmp(key, "libpfm") == 0) {
+        core->libpfm = value;
     } else if (strcmp(key, "width") == 0) {
         good = parse_u32(value, &core->width) && core->width > 0;
     } else if (strcmp(key, "width_from") == 0) {

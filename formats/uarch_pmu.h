@@ -72,6 +72,7 @@ struct td_pmu_metric {
 struct td_pmu_core {
     const char *name, *title;
     const char *pmu;        /* hybrid: the sysfs PMU it is for ("cpu_atom"); NULL: any core PMU */
+    const char *libpfm;     /* its table in libpfm4 ("spr"); NULL: none */
     uint32_t width;         /* slots a cycle */
     bool width_from_caps;   /* Arm: sysfs caps/slots wins when it is not 0 */
     bool needs_slots_event; /* usable only when sysfs has events/slots */

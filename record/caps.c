@@ -286,10 +286,59 @@ int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err)
     return read_online(caps, err);
 }
 
+/* The files of a folder; those with a dot (.scale, .unit) belong to another. */
+static struct td_pmu_word *read_words(const char *root, const char *pmu, const char *folder,
+                                      size_t *count)
+{
+    char path[320];
+    struct td_pmu_word *words = NULL;
+    size_t cap = 0;
+
+    *count = 0;
+    snprintf(path, sizeof(path), PMU_FOLDER "/%s/%s", pmu, folder);
+    char **names = td_procfs_names(root, path);
+    for (char **name = names; name && *name; name++) {
+        if (strchr(*name, '.'))
+            continue;
+        snprintf(path, sizeof(path), PMU_FOLDER "/%s/%s/%s", pmu, folder, *name);
+        char *text = td_procfs_line(root, path);
+        if (!text)
+            continue;
+        words = td_grow(words, &cap, *count + 1, sizeof(*words));
+        words[(*count)++] = (struct td_pmu_word){.name = td_xstrdup(*name), .text = text};
+    }
+    td_procfs_names_free(names);
+    return words;
+}
+
+void td_caps_read_events(struct td_caps *caps)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        struct td_pmu *pmu = &caps->pmus[i];
+
+        pmu->events = read_words(caps->root, pmu->name, "events", &pmu->event_count);
+        pmu->formats = read_words(caps->root, pmu->name, "format", &pmu->format_count);
+    }
+}
+
+static void release_words(struct td_pmu_word *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(words[i].name);
+        free(words[i].text);
+    }
+    free(words);
+}
+
 void td_caps_release(struct td_caps *caps)
 {
-    for (size_t i = 0; i < caps->pmu_count; i++)
-        td_cpulist_release(&caps->pmus[i].cpus);
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        struct td_pmu *pmu = &caps->pmus[i];
+
+        td_cpulist_release(&pmu->cpus);
+        release_words(pmu->events, pmu->event_count);
+        release_words(pmu->formats, pmu->format_count);
+    }
     free(caps->pmus);
     td_cpulist_release(&caps->online);
     free(caps->root);

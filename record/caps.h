@@ -10,6 +10,11 @@
 #include "base/cpulist.h"
 #include "base/err.h"
 
+/* A file of a PMU's folder events/ or format/. */
+struct td_pmu_word {
+    char *name, *text;
+};
+
 /* A folder of /sys/bus/event_source/devices. */
 struct td_pmu {
     char name[64];
@@ -23,6 +28,8 @@ struct td_pmu {
     /* What record/probe found out by counting; not tried: as if it counts. */
     bool no_slots, dead; /* its top-down events, or all of its events, count nothing true */
     char fault[160];     /* then why, for people */
+    struct td_pmu_word *events, *formats; /* only after td_caps_read_events */
+    size_t event_count, format_count;
 };
 
 struct td_caps {
@@ -55,6 +62,8 @@ struct td_caps {
  * one without privileges. Fails when the CPUs cannot be found out. */
 int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err);
 void td_caps_release(struct td_caps *caps);
+/* Reads the names of events and the formats of all PMUs too: they are many. */
+void td_caps_read_events(struct td_caps *caps);
 
 /* May open any event at all: Debian and Ubuntu have a level 3 that forbids it to users. */
 bool td_caps_events(const struct td_caps *caps);

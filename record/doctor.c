@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "record/events.h"
 #include "record/kernel.h"
+#include "record/pfm.h"
+#include "record/pmu_core.h"
 #include "record/target.h"
 
 #define NAME_COLUMN 22
@@ -153,6 +156,31 @@ static void tell_hardware_plan(const struct td_caps *caps, const struct td_plan 
              "the NMI watchdog takes one: sudo sysctl kernel.nmi_watchdog=0");
 }
 
+/* The events of the core's description against libpfm4's table, a second opinion. */
+static void cross_check(const struct td_caps *caps, const struct td_pmu *pmu, FILE *out)
+{
+    struct td_pmu_choice choice = {0};
+    struct td_pfm_difference differences[8];
+    size_t compared = 0;
+
+    if (td_pmu_choose(&choice, caps, pmu, NULL) < 0)
+        return;
+    const size_t count =
+        td_pfm_compare(choice.core, differences, TD_ARRAY_SIZE(differences), &compared);
+    for (size_t i = 0; i < count && i < TD_ARRAY_SIZE(differences); i++)
+        line(out, false, "event codes",
+             "%s: %s is 0x%" PRIx64 " here and 0x%" PRIx64 " in libpfm4 (%s)", choice.core->name,
+             differences[i].event, differences[i].ours[0], differences[i].theirs[0],
+             differences[i].pfm_name);
+    if (compared)
+        line(out, count == 0, "event codes", "%s: %zu of %zu agree with libpfm4", choice.core->name,
+             compared - count, compared);
+    else
+        line(out, true, "event codes", "%s: libpfm4 has no table to compare with",
+             choice.core->name);
+    td_pmu_choice_release(&choice);
+}
+
 static void tell_hardware(const struct td_caps *caps, FILE *out)
 {
     char *words[] = {(char[]){"tdrec"}, (char[]){"--source"}, (char[]){"pmu"}, (char[]){"true"}};
@@ -169,6 +197,10 @@ static void tell_hardware(const struct td_caps *caps, FILE *out)
         tell_hardware_plan(caps, &plan, out);
     td_plan_release(&plan);
     td_request_release(&request);
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].core)
+            cross_check(caps, &caps->pmus[i], out);
+    }
 }
 
 static void tell_model(const struct td_caps *caps, FILE *out)

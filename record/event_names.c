@@ -9,6 +9,9 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/text.h"
+#include "record/event_terms.h"
+#include "record/pfm.h"
+#include "record/pmu_core.h"
 
 /* include/uapi/linux/perf_event.h, enum perf_sw_ids and perf_hw_id; names as perf list has them. */
 static const struct named_event {
@@ -60,7 +63,7 @@ static bool find_named(struct td_event_code *ret, const char *name, size_t len)
         if (!is(name, len, e->name) && !is(name, len, e->alias))
             continue;
         *ret = (struct td_event_code){.type = e->type,
-                                      .config = e->config,
+                                      .config = {e->config},
                                       .unit = e->unit,
                                       .hardware = e->type == PERF_TYPE_HARDWARE};
         snprintf(ret->name, sizeof(ret->name), "%s", e->name);
@@ -85,7 +88,7 @@ static bool find_cache(struct td_event_code *ret, const char *name, size_t len)
         if (!is(name, len, word))
             continue;
         *ret = (struct td_event_code){.type = PERF_TYPE_HW_CACHE,
-                                      .config = cache | operation << 8 | miss << 16,
+                                      .config = {cache | operation << 8 | miss << 16},
                                       .unit = TD_UNIT_COUNT,
                                       .hardware = true};
         snprintf(ret->name, sizeof(ret->name), "%s", word);
@@ -103,30 +106,193 @@ static bool find_raw(struct td_event_code *ret, const char *name, size_t len)
     snprintf(digits, sizeof(digits), "%.*s", (int)len - 1, name + 1);
     *ret = (struct td_event_code){.type = PERF_TYPE_RAW, .unit = TD_UNIT_COUNT, .hardware = true};
     snprintf(ret->name, sizeof(ret->name), "%.*s", (int)len, name);
-    return td_parse_u64_base(digits, 16, &ret->config);
+    return td_parse_u64_base(digits, 16, &ret->config[0]);
 }
 
-static int unknown_event(const char *name, size_t len, struct td_err *err)
+static void set_code(struct td_event_code *ret, const struct td_pmu *pmu, const char *name,
+                     size_t len)
 {
-    const char *names[TD_ARRAY_SIZE(named_events) + 1] = {NULL};
-    char *word = td_xstrndup(name, len);
+    ret->type = pmu->type;
+    ret->pmu = pmu;
+    ret->hardware = true;
+    snprintf(ret->name, sizeof(ret->name), "%.*s", (int)len, name);
+}
+
+/* What a code counts, where it matters for how it is used. */
+static void set_unit(struct td_event_code *ret)
+{
+    const uint64_t low = ret->config[0] & 0xffff;
+
+    ret->unit = TD_UNIT_COUNT;
+    if (!ret->pmu || !ret->pmu->slots)
+        return;
+    if (ret->config[0] == TD_CONFIG_SLOTS || (low >= TD_CONFIG_METRICS && low <= 0x8700))
+        ret->unit = TD_UNIT_SLOTS;
+}
+
+/* "PMU/terms/" */
+static int find_terms(struct td_event_code *ret, const struct td_caps *caps, const char *name,
+                      size_t len, struct td_err *err)
+{
+    const size_t pmu_len = strcspn(name, "/");
+    const char *names[128] = {NULL};
+
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        const struct td_pmu *pmu = &caps->pmus[i];
+
+        if (i + 1 < TD_ARRAY_SIZE(names))
+            names[i] = pmu->name;
+        if (!is(name, pmu_len, pmu->name))
+            continue;
+        if (len < pmu_len + 2 || name[len - 1] != '/')
+            return td_fail(err, TD_EUSAGE, "'%.*s': the closing slash is missing", (int)len, name);
+        set_code(ret, pmu, name, len);
+        const int rc =
+            td_terms_encode(pmu, name + pmu_len + 1, len - pmu_len - 2, ret->config, err);
+        set_unit(ret);
+        return rc;
+    }
+    char *word = td_xstrndup(name, pmu_len);
+    const char *near = td_nearest(word, names);
+    const int rc = td_fail(err, TD_EUNSUPPORTED, "this machine has no PMU '%s'%s%s%s", word,
+                           near ? ": did you mean " : "", near ? near : "", near ? "?" : "");
+    free(word);
+    return rc;
+}
+
+/* A core PMU's event of sysfs, the one of the slots before that of the small cores. */
+static bool find_sysfs(struct td_event_code *ret, const struct td_caps *caps, const char *name,
+                       size_t len)
+{
+    const struct td_pmu *found = NULL;
+
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        const struct td_pmu *pmu = &caps->pmus[i];
+
+        if (pmu->core && td_terms_event(pmu, name, len) && (!found || pmu->slots))
+            found = pmu;
+    }
+    if (!found)
+        return false;
+    const char *terms = td_terms_event(found, name, len);
+    set_code(ret, found, name, len);
+    const bool good = td_terms_encode(found, terms, strlen(terms), ret->config, NULL) == TD_OK;
+    set_unit(ret);
+    return good;
+}
+
+/* perf writes "-" where descriptions have "_". */
+static bool same_name(const char *described, const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (described[i] != name[i] && !(described[i] == '_' && name[i] == '-'))
+            return false;
+    }
+    return described[len] == '\0';
+}
+
+/* An event of the core's description, or of the table that libpfm4 has for it. */
+static bool find_described(struct td_event_code *ret, const struct td_caps *caps,
+                           const struct td_pmu *pmu, const char *name, size_t len)
+{
+    struct td_pmu_choice choice = {0};
+    struct td_pfm_code code;
+    bool found = false;
+
+    if (td_pmu_choose(&choice, caps, pmu, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < choice.core->event_count && !found; i++) {
+        const struct td_pmu_event *event = &choice.core->events[i];
+
+        if (!same_name(event->name, name, len))
+            continue;
+        found = true;
+        set_code(ret, pmu, event->name, strlen(event->name));
+        ret->config[0] = event->config;
+        ret->config[1] = event->config1;
+        if (choice.core->type >= 0)
+            ret->type = (uint32_t)choice.core->type;
+    }
+    if (!found && td_pfm_find(&code, choice.core, name, len)) {
+        found = true;
+        set_code(ret, pmu, name, len);
+        memcpy(ret->config, code.config, sizeof(ret->config));
+        ret->exclude_user = code.exclude_user;
+        ret->exclude_kernel = code.exclude_kernel;
+    }
+    if (found)
+        set_unit(ret);
+    td_pmu_choice_release(&choice);
+    return found;
+}
+
+static bool find_in_tables(struct td_event_code *ret, const struct td_caps *caps, const char *name,
+                           size_t len)
+{
+    for (int slots = 1; slots >= 0; slots--) {
+        for (size_t i = 0; i < caps->pmu_count; i++) {
+            const struct td_pmu *pmu = &caps->pmus[i];
+
+            if (pmu->core && pmu->slots == (slots != 0) &&
+                find_described(ret, caps, pmu, name, len))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Every name there is for an event of this machine; borrowed from what `choice` holds. */
+struct names {
+    const char **items;
+    size_t count, cap;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    names->items = td_grow(names->items, &names->cap, names->count + 2, sizeof(*names->items));
+    names->items[names->count++] = name;
+    names->items[names->count] = NULL;
+}
+
+static int unknown_event(const struct td_caps *caps, const char *name, size_t len,
+                         struct td_err *err)
+{
+    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+    struct td_pmu_choice choice = {0};
+    struct names names = {0};
+    char *word = td_xstrndup(name, len), *from_table = NULL;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(named_events); i++)
-        names[i] = named_events[i].name;
-    const char *near = td_nearest(word, names);
+        add_name(&names, named_events[i].name);
+    for (size_t i = 0; pmu && i < pmu->event_count; i++)
+        add_name(&names, pmu->events[i].name);
+    const bool described = pmu && td_pmu_choose(&choice, caps, pmu, NULL) == TD_OK;
+    for (size_t i = 0; described && i < choice.core->event_count; i++)
+        add_name(&names, choice.core->events[i].name);
+    const char *near = td_nearest(word, names.items);
+    if (!near && described)
+        near = from_table = td_pfm_near(choice.core, word);
     const int rc =
         td_fail(err, TD_EUSAGE, "there is no event '%s'%s%s%s", word,
                 near ? ": did you mean " : "; 'perf list' names them, r1c0 is a raw code",
                 near ? near : "", near ? "?" : "");
+    free(from_table);
+    free(names.items);
     free(word);
+    td_pmu_choice_release(&choice);
     return rc;
 }
 
 int td_event_find(struct td_event_code *ret, const struct td_caps *caps, const char *name,
                   size_t len, struct td_err *err)
 {
-    if (!find_named(ret, name, len) && !find_cache(ret, name, len) && !find_raw(ret, name, len))
-        return unknown_event(name, len, err);
+    if (memchr(name, '/', len))
+        return find_terms(ret, caps, name, len, err);
+    if (!find_named(ret, name, len) && !find_cache(ret, name, len) && !find_raw(ret, name, len)) {
+        if (find_sysfs(ret, caps, name, len) || find_in_tables(ret, caps, name, len))
+            return TD_OK;
+        return unknown_event(caps, name, len, err);
+    }
     if (!ret->hardware || td_caps_core_pmu(caps))
         return TD_OK;
     return td_fail(err, TD_EUNSUPPORTED,

@@ -84,6 +84,8 @@ static int run(const struct td_request *request)
     int rc = td_caps_read(&caps, request->root, &err);
     if (rc == TD_OK)
         look_at_pmu(&caps, request);
+    if (rc == TD_OK && request->events.len)
+        td_caps_read_events(&caps);
     if (rc == TD_OK && request->doctor) {
         status = td_doctor(&caps, stdout) ? 0 : 1;
         status = checked_stdout() ? TD_EXIT_FAILED : status;

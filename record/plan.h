@@ -28,6 +28,8 @@ struct td_plan_event {
     uint64_t frequency_hz;
     unsigned precise_ip;
     bool inherit, exclude_user, exclude_kernel, exclude_hv, exclude_idle;
+    bool exclude_host, exclude_guest;
+    bool pinned;   /* of a leader: its group never takes turns */
     bool sideband; /* reports mappings, forks, exits and names too */
     bool build_id; /* mappings come with build-ids (Linux 5.12) */
     bool on_exec;  /* starts counting when the command is executed; else when told to */

@@ -38,6 +38,12 @@ static void event_json(struct td_json *json, const struct td_plan_event *event)
     td_json_bool(json, "exclude_kernel", event->exclude_kernel);
     td_json_bool(json, "exclude_hv", event->exclude_hv);
     td_json_bool(json, "exclude_idle", event->exclude_idle);
+    if (event->exclude_host)
+        td_json_bool(json, "exclude_host", true);
+    if (event->exclude_guest)
+        td_json_bool(json, "exclude_guest", true);
+    if (event->pinned)
+        td_json_bool(json, "pinned", true);
     td_json_bool(json, "enable_on_exec", event->on_exec);
     td_json_bool(json, "sideband", event->sideband);
     td_attr_sample_type_json(json, "sample_type", event->sample_type);

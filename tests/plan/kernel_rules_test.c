@@ -190,12 +190,17 @@ static const char *const lines[] = {
     "tdrec --source pmu -G some/group",
     "tdrec --source pmu -F max -- app",
     "tdrec --source pmu -c 1000003 -- app",
+    "tdrec --source pmu -e {slots,cycles,topdown-retiring}:S -- app",
+    "tdrec --source pmu -e {slots,instructions:pp,topdown-retiring,topdown-be-bound}:S -a",
+    "tdrec --source pmu -e MEM_LOAD_RETIRED:L3_MISS:upp,cycles -- app",
+    "tdrec --source pmu -e {cycles:D,instructions}:S -- app",
+    "tdrec --source pmu -D 100 -- app",
     "tdrec --source clock -- app",
     "tdrec --source clock -D 100 -e {cpu-clock,faults}:S -- app",
 };
 
 /* Machines that differ in what the command line may change; the others have one plan each. */
-static const char *const all_lines_on[] = {"spr-user", "spr-lbr", "adl", "zen4", "n2-r0p3"};
+static const char *const all_lines_on[] = {"spr-lbr", "adl", "zen4"};
 
 static bool takes_all_lines(const char *machine)
 {
