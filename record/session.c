@@ -369,19 +369,21 @@ static void warn_stacks(struct session *s)
     const double samples = (double)td_recorder_counter(r, TD_COUNTER_SAMPLES);
     const double cut = (double)td_recorder_counter(r, TD_COUNTER_TRUNCATED_STACKS);
     const double copy = (double)td_recorder_counter(r, TD_COUNTER_UNWIND_SHORT_COPY);
-    char text[256], longer[64] = "";
+    const uint32_t bytes = s->request->stack_bytes;
+    char text[320], longer[64] = "", other[96] = "";
 
     if (!td_call_graph_copies(s->request->call_graph) || cut <= samples / 100)
         return;
-    if (s->request->stack_bytes < TD_STACK_BYTES_MAX)
+    if (bytes < TD_STACK_BYTES_MAX)
         snprintf(longer, sizeof(longer), " (--call-graph dwarf,%u copies more)",
-                 TD_STACK_BYTES_MAX);
-    snprintf(
-        text, sizeof(text),
-        "%.1f %% of the stacks are cut: %.1f %% are longer than the %u bytes copied%s, %.1f %% "
-        "go through code without unwind tables or cannot be followed",
-        100 * cut / samples, 100 * copy / samples, s->request->stack_bytes, longer,
-        100 * (cut - copy) / samples);
+                 bytes < TD_STACK_BYTES_MAX / 2 ? 2 * bytes : TD_STACK_BYTES_MAX);
+    if (cut - copy >= samples / 1000)
+        snprintf(other, sizeof(other),
+                 ", %.1f %% go through code without unwind tables or cannot be followed",
+                 100 * (cut - copy) / samples);
+    snprintf(text, sizeof(text),
+             "%.1f %% of the stacks are cut: %.1f %% are longer than the %u bytes copied%s%s",
+             100 * cut / samples, 100 * copy / samples, bytes, longer, other);
     warn(s, text);
 }
 
