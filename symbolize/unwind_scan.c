@@ -102,27 +102,62 @@ static void scan_x86(const struct scan *s)
     }
 }
 
+static uint32_t a64_word(const struct scan *s, size_t at)
+{
+    uint32_t word = 0;
+
+    memcpy(&word, s->code + at, sizeof(word));
+    return word;
+}
+
 /* stp x29, x30, [sp, #-N]!; mov x29, sp */
+static void a64_prologue(const struct scan *s, size_t at)
+{
+    const int frame_bytes = (int)(0x80 - (a64_word(s, at) >> 15 & 0x7f)) * 8;
+    struct td_unwind_rule rule = a64_framed;
+
+    emit(s, at, &a64_entered);
+    rule.cfa_offset = frame_bytes;
+    rule.ra_offset = (int16_t)(8 - frame_bytes);
+    rule.fp_offset = (int16_t)-frame_bytes;
+    rule.cfa_reg = TD_CFI_A64_SP;
+    emit(s, at + 4, &rule);
+    rule.cfa_reg = TD_CFI_A64_FP;
+    emit(s, at + 8, &rule);
+}
+
+/* adrp x16, PAGE; ldr x17, [x16, #N]: linkers write no call frame information for a PLT. */
+static bool a64_is_plt(const struct scan *s, size_t at)
+{
+    return (a64_word(s, at) & 0x9f00001f) == 0x90000010 &&
+           (a64_word(s, at + 4) & 0xffc003ff) == 0xf9400211;
+}
+
+/* An entry, which begins with bti c where branches are protected; the header, which is entered with
+ * the link register to be saved, begins with stp x16, x30, [sp, #-16]!. */
+static void a64_plt(const struct scan *s, size_t at)
+{
+    const uint32_t before = at >= 4 ? a64_word(s, at - 4) : 0;
+    struct td_unwind_rule rule = a64_entered;
+
+    if (before != 0xa9bf7bf0) {
+        emit(s, before == 0xd503245f ? at - 4 : at, &a64_entered);
+        return;
+    }
+    emit(s, at - 4, &a64_entered);
+    rule.cfa_offset = 16;
+    rule.ra_where = TD_UNWIND_AT_CFA;
+    rule.ra_offset = -8;
+    emit(s, at, &rule);
+}
+
 static void scan_a64(const struct scan *s)
 {
     for (size_t i = -s->address & 3; i + 8 <= s->size; i += 4) {
-        uint32_t first, second;
-
-        memcpy(&first, s->code + i, 4);
-        memcpy(&second, s->code + i + 4, 4);
-        if ((first & 0xffe07fff) != 0xa9a07bfd || second != 0x910003fd)
-            continue;
-        const int frame_bytes = (int)(0x80 - (first >> 15 & 0x7f)) * 8;
-        struct td_unwind_rule rule = a64_framed;
-
-        emit(s, i, &a64_entered);
-        rule.cfa_offset = frame_bytes;
-        rule.ra_offset = (int16_t)(8 - frame_bytes);
-        rule.fp_offset = (int16_t)-frame_bytes;
-        rule.cfa_reg = TD_CFI_A64_SP;
-        emit(s, i + 4, &rule);
-        rule.cfa_reg = TD_CFI_A64_FP;
-        emit(s, i + 8, &rule);
+        if ((a64_word(s, i) & 0xffe07fff) == 0xa9a07bfd && a64_word(s, i + 4) == 0x910003fd)
+            a64_prologue(s, i);
+        else if (a64_is_plt(s, i))
+            a64_plt(s, i);
     }
 }
 

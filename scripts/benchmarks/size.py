@@ -28,9 +28,3 @@ def run(bench):
         rival = perf_bytes(bench, theirs)
         bench.add(f"bytes a sample, {what} ({samples} samples)", f"{mine:.1f}", f"{rival:.0f}", rival / mine,
                   f"<= {bar}", mine <= bar)
-    if bench.quick:
-        return
-    mine, samples = td_bytes(bench, ["--call-graph", "dwarf"])
-    rival = perf_bytes(bench, ["--call-graph", "dwarf,8192"])
-    bench.add(f"bytes a sample, DWARF stacks ({samples} samples)", f"{mine:.1f}", f"{rival:.0f}", rival / mine,
-              "<= 16, ratio >= 500", mine <= 16 and rival / mine >= 500)

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "symbolize/unwind.h"
+#include "symbolize/unwind_scan.h"
 #include "tests/unwind/synthetic.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
@@ -393,6 +394,46 @@ static void test_prologues(void **state)
     td_buf_release(&elf);
 }
 
+struct found_rules {
+    uint64_t addresses[8];
+    int32_t cfa_offsets[8];
+    uint8_t ra_where[8];
+    size_t count;
+};
+
+static void take_rule(void *ctx, uint64_t address, const struct td_unwind_rule *rule)
+{
+    struct found_rules *found = ctx;
+
+    assert_in_range(found->count, 0, 7);
+    found->addresses[found->count] = address;
+    found->cfa_offsets[found->count] = rule->cfa_offset;
+    found->ra_where[found->count++] = rule->ra_where;
+}
+
+/* A PLT of aarch64: linkers write no call frame information for it. */
+static void test_aarch64_plt(void **state)
+{
+    static const uint32_t code[] = {
+        0xa9bf7bf0,                                     /* the header: stp x16, x30, [sp, #-16]! */
+        0x90000090, 0xf947fe11, 0x913fe210, 0xd61f0220, /* adrp, ldr, add, br x17 */
+        0xd503201f, 0xd503201f, 0xd503201f, 0x90000090, 0xf9400211, /* an entry */
+        0x91000210, 0xd61f0220, 0xd503245f, 0x90000090, 0xf9400611, /* with bti c */
+        0x91002210, 0xd61f0220,
+    };
+    static const uint64_t addresses[] = {0x1000, 0x1004, 0x1020, 0x1030};
+    struct found_rules found = {.count = 0};
+
+    (void)state;
+    td_unwind_scan(TD_CFI_AARCH64, (const uint8_t *)code, sizeof(code), 0x1000, take_rule, &found);
+    assert_int_equal(found.count, TD_ARRAY_SIZE(addresses));
+    for (size_t i = 0; i < found.count; i++) {
+        assert_int_equal(found.addresses[i], addresses[i]);
+        assert_int_equal(found.cfa_offsets[i], i == 1 ? 16 : 0);
+        assert_int_equal(found.ra_where[i], i == 1 ? TD_UNWIND_AT_CFA : TD_UNWIND_SAME);
+    }
+}
+
 /* aarch64: link register in a leaf, frame record, signed return address, signal frame. */
 static void test_aarch64(void **state)
 {
@@ -530,14 +571,14 @@ static void test_damaged_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),         cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_plt),           cmocka_unit_test(test_realigned),
-        cmocka_unit_test(test_odd_register),  cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_entry),         cmocka_unit_test(test_anonymous_code),
-        cmocka_unit_test(test_deep),          cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_overlaps),      cmocka_unit_test(test_aarch64),
-        cmocka_unit_test(test_prologues),     cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_damaged_files),
+        cmocka_unit_test(test_rules),        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_plt),          cmocka_unit_test(test_realigned),
+        cmocka_unit_test(test_odd_register), cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_entry),        cmocka_unit_test(test_anonymous_code),
+        cmocka_unit_test(test_deep),         cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_overlaps),     cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_aarch64_plt),  cmocka_unit_test(test_prologues),
+        cmocka_unit_test(test_noise),        cmocka_unit_test(test_damaged_files),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
