@@ -137,7 +137,9 @@ enum td_attribution {
     X(STARTED_NS, 16, "started_ns", "CLOCK_MONOTONIC when recording began")                    \
     X(ENDED_NS, 17, "ended_ns", "CLOCK_MONOTONIC at the last flush")                           \
     X(CYCLES, 18, "cycles", "cycles of the whole program (modelled or counted)")               \
-    X(INSTRUCTIONS, 19, "instructions", "instructions of the whole program")
+    X(INSTRUCTIONS, 19, "instructions", "instructions of the whole program")                   \
+    X(DETAILED, 20, "detailed", "of them, modelled exactly; the rest was sampled")             \
+    X(CYCLES_ERROR, 21, "cycles_error", "two standard errors of the cycles, from sampling")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),

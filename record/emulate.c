@@ -10,8 +10,7 @@
 #include "record/sim/program.h"
 #include "record/target.h"
 
-#define QEMU_NAME "qemu-x86_64"
-#define PLUGIN    "tdprof-sim-plugin.so"
+#define PLUGIN "tdprof-sim-plugin.so"
 
 /* Beside the program (a build), or where it is installed. */
 static char *find_plugin(void)
@@ -35,16 +34,16 @@ static char *find_plugin(void)
     return found;
 }
 
-int td_emulate_find(char **qemu, char **plugin, struct td_err *err)
+int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err)
 {
-    char *emulator = td_target_find_program(QEMU_NAME);
+    char *emulator = td_target_find_program(guest->emulator);
     char *module = NULL;
 
     if (!emulator)
         return td_fail(err, TD_EUNSUPPORTED,
-                       "the modelled core needs " QEMU_NAME
-                       ", which is not installed: sudo apt-get "
-                       "install qemu-user");
+                       "the modelled core needs %s, which is not installed: sudo apt-get install "
+                       "qemu-user",
+                       guest->emulator);
     module = find_plugin();
     if (!module) {
         free(emulator);
@@ -58,64 +57,86 @@ int td_emulate_find(char **qemu, char **plugin, struct td_err *err)
 }
 
 /* "'FILE' is ..."; newly allocated. NULL when the program can be emulated. */
-static char *find_obstacle(const char *command, const char *path, enum td_program_kind *kind)
+static char *describe_obstacle(const char *command, const struct td_program *program)
 {
-    struct td_program program;
-    char *text = NULL;
-
-    td_program_look(&program, path);
-    *kind = program.kind;
-    if (program.kind != TD_PROGRAM_EMULATED && program.word_count)
-        text = td_xasprintf("'%s' is a script of '%s', which is %s", command, program.file,
-                            td_program_about(program.kind));
-    else if (program.kind != TD_PROGRAM_EMULATED)
-        text = td_xasprintf("'%s' is %s", command, td_program_about(program.kind));
-    td_program_release(&program);
-    return text;
+    if (program->kind == TD_PROGRAM_EMULATED)
+        return NULL;
+    if (program->word_count)
+        return td_xasprintf("'%s' is a script of '%s', which is %s", command, program->file,
+                            td_program_about(program->kind));
+    return td_xasprintf("'%s' is %s", command, td_program_about(program->kind));
 }
 
-int td_emulate_check(const char *command, char **path, struct td_err *err)
+static int explain_obstacle(const char *obstacle, const struct td_program *program,
+                            struct td_err *err)
 {
-    enum td_program_kind kind = TD_PROGRAM_EMULATED;
+    if (program->kind == TD_PROGRAM_LOADER)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "%s: sudo apt-get install %s (or link it statically, or set QEMU_LD_PREFIX "
+                       "to where its libraries are)",
+                       obstacle, program->guest->package);
+    return td_fail(err, TD_EUNSUPPORTED, "%s: %s", obstacle, td_program_help(program->kind));
+}
+
+int td_emulate_check(const char *command, char **path, const struct td_guest **guest,
+                     struct td_err *err)
+{
+    struct td_program program;
     char *found = NULL;
     int rc = td_target_require_program(command, &found, err);
 
     if (rc < 0)
         return rc;
-    char *obstacle = find_obstacle(command, found, &kind);
+    td_program_look(&program, found);
+    char *obstacle = describe_obstacle(command, &program);
     if (obstacle) {
-        rc = td_fail(err, TD_EUNSUPPORTED, "%s: %s", obstacle, td_program_help(kind));
+        rc = explain_obstacle(obstacle, &program, err);
         free(found);
     } else {
         *path = found;
+        *guest = program.guest;
     }
     free(obstacle);
+    td_program_release(&program);
     return rc;
 }
 
-/* Why nothing, or not this command, can be modelled here; NULL when it can, or cannot be run. */
-static char *cannot_model(const struct td_caps *caps, const char *command)
+/* Why the program at `path` (NULL: unknown) cannot be modelled here, newly allocated, or NULL. */
+static char *find_obstacle(const char *command, const char *path, const struct td_guest **guest)
 {
-    enum td_program_kind kind = TD_PROGRAM_EMULATED;
+    struct td_program program;
     struct td_err err = TD_ERR_INIT;
-    char *qemu = NULL, *plugin = NULL;
+    char *qemu = NULL, *plugin = NULL, *obstacle = NULL;
 
-    if (strcmp(caps->machine, "x86_64") != 0)
-        return td_xstrdup("the modelled core takes x86-64 programs");
-    if (td_emulate_find(&qemu, &plugin, &err) < 0)
+    *guest = td_guest_native();
+    if (path) {
+        td_program_look(&program, path);
+        *guest = program.guest ? program.guest : *guest;
+        obstacle = describe_obstacle(command, &program);
+        td_program_release(&program);
+    }
+    if (obstacle)
+        return obstacle;
+    if (!*guest)
+        return td_xstrdup("the modelled core takes x86-64 and aarch64 programs");
+    if (td_emulate_find(*guest, &qemu, &plugin, &err) < 0)
         return td_xstrdup(err.text);
     free(qemu);
     free(plugin);
-    char *path = command ? td_target_find_program(command) : NULL;
-    char *obstacle = path && access(path, X_OK) == 0 ? find_obstacle(command, path, &kind) : NULL;
-    free(path);
-    return obstacle;
+    return NULL;
 }
 
 void td_emulate_look(struct td_caps *caps, const struct td_request *request)
 {
     if (caps->root[0] || request->scope != TD_SCOPE_COMMAND)
         return;
-    caps->cannot_model = cannot_model(caps, request->command ? request->command[0] : NULL);
+    const char *command = request->command ? request->command[0] : NULL;
+    const struct td_guest *guest = NULL;
+    char *path = command ? td_target_find_program(command) : NULL;
+    const bool there = path && access(path, X_OK) == 0;
+
+    caps->cannot_model = find_obstacle(command, there ? path : NULL, &guest);
     caps->can_model = !caps->cannot_model;
+    caps->program = guest ? guest->name : NULL;
+    free(path);
 }

@@ -6,17 +6,20 @@
 #include "base/err.h"
 #include "record/caps.h"
 #include "record/request.h"
+#include "record/sim/guest.h"
 
 /* The emulator and the plugin, newly allocated. TD_EUNSUPPORTED with the package to install, or
  * where the plugin was looked for. */
-int td_emulate_find(char **qemu, char **plugin, struct td_err *err);
+int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err);
 
-/* The path of a command that can be emulated, newly allocated. TD_ENOENT or TD_EPERM as
- * td_target_require_program; TD_EUNSUPPORTED when the kernel could run it but the emulator could
- * not, with what would help. */
-int td_emulate_check(const char *command, char **path, struct td_err *err);
+/* The path of a command that can be emulated, newly allocated, and its processor. TD_ENOENT or
+ * TD_EPERM as td_target_require_program; TD_EUNSUPPORTED when the kernel could run it but the
+ * emulator could not, with what would help. */
+int td_emulate_check(const char *command, char **path, const struct td_guest **guest,
+                     struct td_err *err);
 
-/* Finds out whether the command can run on the modelled core (caps->can_model), or why not. One
+/* Finds out whether the command can run on the modelled core (caps->can_model), or why not, and
+ * for which processor it is (caps->program). One
  * that cannot be run at all can be modelled: it fails in the same way. */
 void td_emulate_look(struct td_caps *caps, const struct td_request *request);
 

@@ -24,9 +24,6 @@
 #include "record/status.h"
 #include "record/target.h"
 
-/* glibc would choose `rep movsb`, which the emulator runs a byte at a time. */
-#define GUEST_CPU "max,-erms,-fsrm"
-
 struct modelled {
     const struct td_request *request;
     const struct td_plan *plan;
@@ -35,6 +32,7 @@ struct modelled {
     struct td_output output;
     struct td_profile_writer *writer;
     struct td_pieces pieces;
+    const struct td_guest *guest;
     char *qemu, *plugin, *spool, *option;
     char **argv, **env;
     int signal_fd;
@@ -45,10 +43,10 @@ static int prepare_command(struct modelled *m, struct td_err *err)
 {
     const char *temp = getenv("TMPDIR");
     char *path = NULL;
-    int rc = td_emulate_check(m->request->command[0], &path, err);
+    int rc = td_emulate_check(m->request->command[0], &path, &m->guest, err);
 
     if (rc == TD_OK)
-        rc = td_emulate_find(&m->qemu, &m->plugin, err);
+        rc = td_emulate_find(m->guest, &m->qemu, &m->plugin, err);
     if (rc == TD_OK) {
         m->spool = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
         if (!mkdtemp(m->spool)) {
@@ -61,8 +59,9 @@ static int prepare_command(struct modelled *m, struct td_err *err)
         }
     }
     if (rc == TD_OK) {
-        m->option = td_xasprintf("%s,core=%s,spool=%s", m->plugin, m->plan->core, m->spool);
-        const struct td_launch launch = {.qemu = m->qemu, .cpu = GUEST_CPU, .plugin = m->option};
+        m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s", m->plugin, m->plan->core,
+                                 m->request->sim_sample ? "sample" : "exact", m->spool);
+        const struct td_launch launch = {.qemu = m->qemu, .guest = m->guest, .plugin = m->option};
         m->argv = td_launch_argv(&launch, path, m->request->command, environ);
         m->env = td_launch_env(&launch, environ);
     }
@@ -161,6 +160,17 @@ static void summarize(struct modelled *m)
         td_format_count(instructions, sizeof(instructions), counters[TD_COUNTER_INSTRUCTIONS]),
         m->plan->core,
         (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1));
+    if (m->request->sim_sample) {
+        const double whole = (double)counters[TD_COUNTER_INSTRUCTIONS] + 1e-9,
+                     cycles = (double)counters[TD_COUNTER_CYCLES] + 1e-9;
+
+        if (counters[TD_COUNTER_DETAILED] == counters[TD_COUNTER_INSTRUCTIONS])
+            td_status_note(&m->status, "too short to be sampled: all of it was modelled");
+        else
+            td_status_note(&m->status, "sampled: %.1f %% in detail, error of the total %.1f %%",
+                           100 * (double)counters[TD_COUNTER_DETAILED] / whole,
+                           100 * (double)counters[TD_COUNTER_CYCLES_ERROR] / cycles);
+    }
     td_status_note(&m->status, "%llu process images, %llu threads",
                    (unsigned long long)counters[TD_COUNTER_PROCESSES],
                    (unsigned long long)counters[TD_COUNTER_THREADS]);

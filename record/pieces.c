@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/pieces.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +112,18 @@ static void add_tallies(struct td_pieces *pieces, const struct td_model *model,
 static void add_counters(struct td_pieces *pieces, const struct td_model *model)
 {
     static const enum td_counter summed[] = {TD_COUNTER_CYCLES, TD_COUNTER_INSTRUCTIONS,
-                                             TD_COUNTER_PROCESSES, TD_COUNTER_THREADS};
+                                             TD_COUNTER_DETAILED, TD_COUNTER_PROCESSES,
+                                             TD_COUNTER_THREADS};
+    const double error = (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR);
+    uint64_t *whole = &pieces->counters[TD_COUNTER_CYCLES_ERROR];
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
         pieces->counters[summed[i]] += td_model_counter(model, summed[i]);
         td_profile_counter(pieces->writer, summed[i], pieces->counters[summed[i]]);
     }
+    /* Processes err independently. */
+    *whole = (uint64_t)sqrt((double)*whole * (double)*whole + error * error);
+    td_profile_counter(pieces->writer, TD_COUNTER_CYCLES_ERROR, *whole);
 }
 
 /* What a piece warns of, once, however many say so. */

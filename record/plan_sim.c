@@ -5,13 +5,12 @@
 
 #include "formats/uarch_core.h"
 #include "record/plan.h"
-
-#define DEFAULT_CORE "golden-cove"
+#include "record/sim/guest.h"
 
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err)
 {
-    const char *core = request->sim_core ? request->sim_core : DEFAULT_CORE;
+    const struct td_guest *guest = td_guest_by_name(caps->program ? caps->program : caps->machine);
     struct td_core_desc desc = {.mhz = 0};
 
     if (plan->scope != TD_SCOPE_COMMAND)
@@ -22,12 +21,19 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     if (request->events.len)
         return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
                        request->events.items[0]);
-    if (strcmp(caps->machine, "x86_64") != 0)
+    if (!guest)
         return td_fail(err, TD_EUNSUPPORTED,
-                       "--source sim models x86-64 programs; this machine is %s", caps->machine);
+                       "--source sim models x86-64 and aarch64 programs; this machine is %s",
+                       caps->machine);
+    const char *core = request->sim_core ? request->sim_core : guest->core;
     const int rc = td_core_desc_builtin(&desc, core, err);
     if (rc < 0)
         return rc;
+    if (strcmp(desc.isa, guest->name) != 0)
+        return td_fail(err, TD_EUSAGE,
+                       "--sim-core %s: that core runs %s programs, the command is one for %s "
+                       "(--sim-core %s)",
+                       core, td_guest_by_name(desc.isa)->title, guest->title, guest->core);
     plan->method = TD_METHOD_TASK;
     plan->follow = false;
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);

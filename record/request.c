@@ -58,8 +58,10 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->events),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
               &request->source),
-        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models (golden-cove)",
+        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models: golden-cove ...",
               &request->sim_core),
+        FLAG(0, "sim-sample", "sim: model windows, warm between them; several times faster",
+             &request->sim_sample),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),
@@ -205,6 +207,10 @@ static int check_command(struct td_request *request, struct td_err *err)
 {
     if (request->json && !request->plan)
         return td_fail(err, TD_EUSAGE, "--json goes with --plan");
+    if ((request->sim_core || request->sim_sample) && strcmp(request->source, "auto") != 0 &&
+        strcmp(request->source, "sim") != 0 && strcmp(request->source, "hybrid") != 0)
+        return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
+                       request->sim_core ? "sim-core" : "sim-sample");
     if (request->root && !request->plan)
         return td_fail(err, TD_EUSAGE, "--root goes with --plan");
     if (records(request) && !request->plan && request->scope == TD_SCOPE_COMMAND &&

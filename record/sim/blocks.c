@@ -96,10 +96,11 @@ struct draft {
 
 static void follow_stack_pointer(struct td_block *block, const struct td_insn *insn, uint32_t i)
 {
+    block->sp_moved += insn->sp_moved;
     switch ((enum td_sp_effect)insn->sp_effect) {
     case TD_SP_KEPT: return;
     case TD_SP_MOVED:
-        block->sp_offset += insn->sp_offset;
+        block->sp_offset += insn->sp_moved;
         if (block->sp_effect == TD_SP_KEPT)
             block->sp_effect = TD_SP_MOVED;
         return;
@@ -107,7 +108,7 @@ static void follow_stack_pointer(struct td_block *block, const struct td_insn *i
         block->sp_key = (uint16_t)td_trace_key(i, (insn->uop.flags & TD_UOP_STORE) != 0);
         block->sp_offset = insn->sp_offset;
         break;
-    case TD_SP_LOST: break;
+    case TD_SP_LOST: block->sp_lost = true; break;
     }
     block->sp_effect = insn->sp_effect;
 }
@@ -174,6 +175,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     block->branch = (uint8_t)insn.branch;
     block->target = insn.target;
     block->repeats = insn.repeats;
+    block->insn_counted = insn.repeats && block->insn_count == 1 ? 0 : block->insn_count;
 }
 
 static void cost_part(const struct td_core_desc *desc, const struct draft *draft, uint32_t first,

@@ -32,13 +32,17 @@ struct td_block {
     const uint8_t *insn_heavy;    /* 1: those slots are heavy */
     uint32_t id;
     uint16_t insn_count, uop_count, part_count;
-    uint16_t slots;       /* the sum of insn_slots */
-    uint16_t branch_insn; /* index of the last instruction */
-    uint8_t branch;       /* enum td_branch_kind */
-    bool repeats;         /* the last instruction is a repeated string instruction */
-    uint8_t sp_effect;    /* enum td_sp_effect of the whole block */
-    uint16_t sp_key;      /* shown: td_trace_key of the access, which sp_offset is added to */
+    uint16_t insn_counted; /* instructions that begin with the block: none in one more round of a
+                              repeated string instruction */
+    uint16_t slots;        /* the sum of insn_slots */
+    uint16_t branch_insn;  /* index of the last instruction */
+    uint8_t branch;        /* enum td_branch_kind */
+    bool repeats;          /* the last instruction is a repeated string instruction */
+    uint8_t sp_effect;     /* enum td_sp_effect of the whole block */
+    bool sp_lost;          /* somewhere in it: sp_moved says nothing */
+    uint16_t sp_key;       /* shown: td_trace_key of the access, which sp_offset is added to */
     int32_t sp_offset;
+    int32_t sp_moved; /* from its beginning to its end */
 };
 
 struct td_blocks;

@@ -250,13 +250,18 @@ void td_bpred_call(struct td_bpred *bpred, uint64_t return_address)
     bpred->returns[bpred->return_top] = return_address;
 }
 
+void td_bpred_leave(struct td_bpred *bpred)
+{
+    bpred->return_top = bpred->return_top == 0 ? bpred->return_count - 1 : bpred->return_top - 1;
+}
+
 bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
 {
     const bool wrong = bpred->returns[bpred->return_top] != target;
 
     bpred->late = false;
     bpred->branches++;
-    bpred->return_top = bpred->return_top == 0 ? bpred->return_count - 1 : bpred->return_top - 1;
+    td_bpred_leave(bpred);
     bpred->mispredicts += wrong;
     return wrong;
 }

@@ -63,6 +63,8 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
 bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target);
 void td_bpred_direct(struct td_bpred *bpred, uint64_t pc);
 void td_bpred_call(struct td_bpred *bpred, uint64_t return_address);
+/* A return that is not predicted: only the return stack takes note. */
+void td_bpred_leave(struct td_bpred *bpred);
 bool td_bpred_return(struct td_bpred *bpred, uint64_t target);
 /* Whether the target buffer knew a taken branch; it does from now on. */
 enum td_target td_bpred_target(struct td_bpred *bpred, uint64_t pc);

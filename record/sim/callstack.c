@@ -136,7 +136,7 @@ void td_callstack_return(struct td_callstack *stack, uint64_t place)
 bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_t *place)
 {
     if (*place)
-        td_callstack_seen(stack, *place);
+        td_callstack_seen(stack, *place - 1);
     const uint32_t least = stack->depth > RETURN_REACH ? stack->depth - RETURN_REACH : 0;
 
     for (uint32_t depth = stack->depth; depth > least; depth--) {
@@ -162,7 +162,16 @@ void td_callstack_unwind(struct td_callstack *stack, uint64_t target)
     }
 }
 
+void td_callstack_found(struct td_callstack *stack, uint64_t place)
+{
+    if (stack->depth == 0 || stack->frames[stack->depth - 1].place)
+        return;
+    const uint64_t returns = stack->frames[stack->depth - 1].returns;
+    drop_to(stack, stack->depth - 1);
+    td_callstack_call(stack, place, returns);
+}
+
 void td_callstack_seen(struct td_callstack *stack, uint64_t place)
 {
-    drop_left(stack, place - 1);
+    drop_left(stack, place);
 }

@@ -71,7 +71,9 @@ bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_
 /* A jump that may have unwound the stack: when calls have been made from just before `target` on
  * one of the paths to here, goes back to that. */
 void td_callstack_unwind(struct td_callstack *stack, uint64_t target);
-/* The stack pointer has been seen again: what lies below it has been left. */
+/* The place of the innermost call, which was not known when it was made. */
+void td_callstack_found(struct td_callstack *stack, uint64_t place);
+/* The stack pointer has been seen again: calls made at `place` or below it have been left. */
 void td_callstack_seen(struct td_callstack *stack, uint64_t place);
 
 #endif

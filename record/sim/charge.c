@@ -6,10 +6,18 @@
 
 #include "base/mem.h"
 
+void td_ledger_init(struct td_ledger *ledger)
+{
+    memset(ledger, 0, sizeof(*ledger));
+    ledger->mask = UINT32_MAX;
+}
+
 void td_ledger_release(struct td_ledger *ledger)
 {
     free(ledger->accounts);
     free(ledger->cells);
+    free(ledger->first_lost);
+    free(ledger->first_runs);
     td_map_release(&ledger->by_place);
     td_map_release(&ledger->carries);
     memset(ledger, 0, sizeof(*ledger));
@@ -67,4 +75,29 @@ uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_ca
     const uint32_t *carry = ledger->carries.len ? td_map_find(&ledger->carries, cell, 0) : NULL;
 
     return (uint64_t)(carry ? *carry : 0) << 32 | ledger->cells[cell];
+}
+
+void td_ledger_split(struct td_ledger *ledger)
+{
+    ledger->first_cells = ledger->row_count * TD_CAUSE_COUNT;
+    ledger->first_accounts = ledger->account_count;
+    ledger->first_lost = td_xcalloc(ledger->first_cells + 1, sizeof(*ledger->first_lost));
+    ledger->first_runs = td_xcalloc(ledger->first_accounts + 1, sizeof(*ledger->first_runs));
+    for (size_t i = 0; i < ledger->first_cells; i++)
+        ledger->first_lost[i] = td_ledger_lost(ledger, (uint32_t)(i / TD_CAUSE_COUNT),
+                                               (enum td_cause)(i % TD_CAUSE_COUNT));
+    for (size_t i = 0; i < ledger->first_accounts; i++)
+        ledger->first_runs[i] = ledger->accounts[i].runs;
+}
+
+uint64_t td_ledger_first_runs(const struct td_ledger *ledger, uint32_t account)
+{
+    return account < ledger->first_accounts ? ledger->first_runs[account] : 0;
+}
+
+uint64_t td_ledger_first_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause)
+{
+    const uint32_t cell = td_ledger_cell(row, cause);
+
+    return cell < ledger->first_cells ? ledger->first_lost[cell] : 0;
 }

@@ -27,15 +27,20 @@ struct td_account_memo {
 enum { TD_ACCOUNT_MEMOS = 4096 };
 
 struct td_ledger {
+    uint32_t mask; /* all ones while slots are charged, 0 while they are not */
     struct td_account *accounts;
     size_t account_count, account_cap;
     struct td_map by_place; /* (node, block) to account */
     uint32_t *cells;        /* [row * TD_CAUSE_COUNT + cause], modulo 2^32 */
     size_t row_count, row_cap;
     struct td_map carries; /* cell to the multiples of 2^32 */
+    /* What stood in the first rows and accounts when td_ledger_split was called. */
+    uint64_t *first_lost, *first_runs;
+    size_t first_cells, first_accounts;
     struct td_account_memo memos[TD_ACCOUNT_MEMOS];
 };
 
+void td_ledger_init(struct td_ledger *ledger);
 void td_ledger_release(struct td_ledger *ledger);
 /* The account of the block on the path; a new one is empty. */
 uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
@@ -43,6 +48,12 @@ uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t blo
 void td_ledger_carry(struct td_ledger *ledger, uint32_t cell);
 /* Slots lost so far. */
 uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
+
+/* Remembers what is in the ledger now as its first part. Once. */
+void td_ledger_split(struct td_ledger *ledger);
+/* The first part's share of an account's runs, of a cell's slots; 0 without a first part. */
+uint64_t td_ledger_first_runs(const struct td_ledger *ledger, uint32_t account);
+uint64_t td_ledger_first_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
 
 static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
 {
@@ -52,9 +63,10 @@ static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
 static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uint64_t slots)
 {
     uint32_t *place = &ledger->cells[cell];
+    const uint32_t add = (uint32_t)slots & ledger->mask;
 
-    *place += (uint32_t)slots;
-    if (__builtin_expect(*place < (uint32_t)slots, 0))
+    *place += add;
+    if (__builtin_expect(*place < add, 0))
         td_ledger_carry(ledger, cell);
 }
 

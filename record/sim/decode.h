@@ -69,7 +69,7 @@ enum td_branch_kind {
 /* What an instruction does to the stack pointer, where calls leave nothing on the stack. */
 enum td_sp_effect {
     TD_SP_KEPT,
-    TD_SP_MOVED, /* by td_insn.sp_offset */
+    TD_SP_MOVED, /* by td_insn.sp_moved */
     TD_SP_SHOWN, /* after it, it is td_insn.sp_offset from the address of its access */
     TD_SP_LOST,  /* set to what is not known here */
 };
@@ -89,6 +89,7 @@ struct td_insn {
     uint8_t fuses_second; /* enum td_fusion */
     uint8_t sp_effect;    /* enum td_sp_effect */
     int32_t sp_offset;
+    int32_t sp_moved; /* by so much it moved the stack pointer, when it did not lose it */
     enum td_branch_kind branch;
     uint64_t target; /* of a direct branch */
     bool repeats;    /* one execution of many of a repeated string instruction */

@@ -377,10 +377,12 @@ static void show_stack_pointer(struct work *w)
     insn->sp_effect = TD_SP_SHOWN;
     if (a & (MULTI | LANE) && a & POST)
         insn->sp_effect = TD_SP_LOST;
-    else if (a & POST)
-        insn->sp_offset = offset_of(w);
-    else if (!(a & PRE))
+    else if (!(a & (POST | PRE)))
         insn->sp_offset = -offset_of(w);
+    else
+        insn->sp_moved = offset_of(w);
+    if (a & POST)
+        insn->sp_offset = insn->sp_moved;
 }
 
 static void set_address(struct work *w)
@@ -495,7 +497,7 @@ static void follow_stack_pointer(struct work *w)
     const bool immediate = (w->word & 0x3f800000) == 0x11000000;
     insn->sp_effect = immediate && field(w, 5) == 31 ? TD_SP_MOVED : TD_SP_LOST;
     const int32_t size = (int32_t)((w->word >> 10 & 4095) << (bit(w, 22) ? 12 : 0));
-    insn->sp_offset = bit(w, 30) ? -size : size;
+    insn->sp_moved = bit(w, 30) ? -size : size;
 }
 
 static void set_registers(struct work *w)

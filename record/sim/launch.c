@@ -69,9 +69,9 @@ char **td_launch_argv(const struct td_launch *launch, const char *path, char *co
     size_t n = 0;
 
     td_program_look(&program, path);
-    if (program.kind == TD_PROGRAM_EMULATED) {
+    if (program.kind == TD_PROGRAM_EMULATED && program.guest == launch->guest) {
         const char *const own[] = {
-            launch->qemu, "-cpu", launch->cpu, "-plugin", launch->plugin, "-0",
+            launch->qemu, "-cpu", launch->guest->cpu, "-plugin", launch->plugin, "-0",
             /* A script's interpreter gets its own name; a program what it was given. */
             program.word_count || argc == 0 ? program.file : argv[0]};
 
@@ -79,6 +79,10 @@ char **td_launch_argv(const struct td_launch *launch, const char *path, char *co
                           sizeof(*full));
         for (; n < TD_ARRAY_SIZE(own); n++)
             full[n] = td_xstrdup(own[n]);
+        if (program.sysroot) {
+            full[n++] = td_xstrdup("-L");
+            full[n++] = td_xstrdup(program.sysroot);
+        }
         n = add_environment(full, n, envp);
         full[n++] = td_xstrdup(program.file);
         for (size_t i = program.word_count; i > 0; i--)

@@ -9,14 +9,16 @@
 #ifndef TD_RECORD_SIM_LAUNCH_H
 #define TD_RECORD_SIM_LAUNCH_H
 
+#include "record/sim/guest.h"
+
 struct td_launch {
-    const char *qemu;   /* path of the emulator */
-    const char *cpu;    /* the value of its -cpu option */
-    const char *plugin; /* the value of its -plugin option: a path, then ",name=value"s */
+    const char *qemu;             /* path of the emulator */
+    const struct td_guest *guest; /* what it emulates */
+    const char *plugin;           /* the value of its -plugin option: a path, then ",name=value"s */
 };
 
 /* The emulator's argv for `path` with these arguments (argv[0] included) and environment; NULL when
- * it is no file that the emulator can run (program.h). Free with td_launch_free. */
+ * it is no file that this emulator can run (program.h). Free with td_launch_free. */
 char **td_launch_argv(const struct td_launch *launch, const char *path, char *const *argv,
                       char *const *envp);
 /* The emulator's environment. Free with td_launch_free. */

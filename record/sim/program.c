@@ -101,7 +101,14 @@ static bool note_needs_v4(const uint8_t *data, size_t size)
            needs_v4(td_rd_bytes(&rd, data_size), data_size);
 }
 
-static bool elf_needs_v4(const uint8_t *head, size_t size)
+struct segment {
+    size_t offset, size;
+};
+
+/* The next program header of the type, from number *i on; false when no more of them, or of what
+ * they describe, is in `head`. */
+static bool find_segment(struct segment *segment, const uint8_t *head, size_t size, uint16_t *i,
+                         uint32_t type)
 {
     struct td_rd header = td_rd_init(head, size, 0);
 
@@ -112,8 +119,9 @@ static bool elf_needs_v4(const uint8_t *head, size_t size)
     if (!td_rd_ok(&header) || table > size)
         return false;
     struct td_rd entries = td_rd_init(head + table, size - table, table);
-    for (uint16_t i = 0; i < count; i++) {
-        const uint32_t type = td_rd_u32(&entries);
+    td_rd_bytes(&entries, (size_t)*i * sizeof(Elf64_Phdr));
+    while ((*i)++ < count) {
+        const uint32_t entry_type = td_rd_u32(&entries);
         td_rd_u32(&entries);
         const uint64_t offset = td_rd_u64(&entries);
         td_rd_bytes(&entries, 16);
@@ -121,10 +129,21 @@ static bool elf_needs_v4(const uint8_t *head, size_t size)
         td_rd_bytes(&entries, 16);
         if (!td_rd_ok(&entries))
             return false;
-        if (type == PT_GNU_PROPERTY && offset <= size && length <= size - offset)
-            return note_needs_v4(head + offset, (size_t)length);
+        if (entry_type != type || offset > size || length > size - offset)
+            continue;
+        *segment = (struct segment){.offset = (size_t)offset, .size = (size_t)length};
+        return true;
     }
     return false;
+}
+
+static bool elf_needs_v4(const uint8_t *head, size_t size)
+{
+    struct segment segment;
+    uint16_t i = 0;
+
+    return find_segment(&segment, head, size, &i, PT_GNU_PROPERTY) &&
+           note_needs_v4(head + segment.offset, segment.size);
 }
 
 static bool is_elf(const uint8_t *head, size_t size)
@@ -132,13 +151,48 @@ static bool is_elf(const uint8_t *head, size_t size)
     return size >= sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0;
 }
 
-static enum td_program_kind elf_kind(const uint8_t *head, size_t size)
+/* The path of the dynamic loader, in `head`; NULL when the program is static. */
+static const char *find_loader(const uint8_t *head, size_t size)
+{
+    struct segment segment;
+
+    for (uint16_t i = 0; find_segment(&segment, head, size, &i, PT_INTERP);) {
+        if (segment.size > 1 && head[segment.offset + segment.size - 1] == '\0')
+            return (const char *)head + segment.offset;
+    }
+    return NULL;
+}
+
+/* Finds the libraries of a program for another processor than this machine's: where they are
+ * installed beside this machine's, where the emulator's own variable says, or where the cross
+ * packages put them. False when they are nowhere. */
+static bool find_libraries(struct td_program *program, const uint8_t *head, size_t size)
+{
+    const char *loader = find_loader(head, size), *prefix = getenv("QEMU_LD_PREFIX");
+
+    if (!loader || program->guest == td_guest_native() || access(loader, R_OK) == 0)
+        return true;
+    char *under = td_xasprintf("%s%s", prefix ? prefix : program->guest->sysroot, loader);
+    const bool found = access(under, R_OK) == 0;
+    if (found && !prefix)
+        program->sysroot = program->guest->sysroot;
+    free(under);
+    return found;
+}
+
+static enum td_program_kind look_at_elf(struct td_program *program, const uint8_t *head,
+                                        size_t size)
 {
     const unsigned machine = head[18] | (unsigned)head[19] << 8;
 
-    if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB || machine != EM_X86_64)
+    if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB)
         return TD_PROGRAM_FOREIGN;
-    return elf_needs_v4(head, size) ? TD_PROGRAM_AVX512 : TD_PROGRAM_EMULATED;
+    program->guest = td_guest_by_machine((uint16_t)machine);
+    if (!program->guest)
+        return TD_PROGRAM_FOREIGN;
+    if (machine == EM_X86_64 && elf_needs_v4(head, size))
+        return TD_PROGRAM_AVX512;
+    return find_libraries(program, head, size) ? TD_PROGRAM_EMULATED : TD_PROGRAM_LOADER;
 }
 
 static bool is_blank(char c)
@@ -182,7 +236,7 @@ void td_program_look(struct td_program *program, const char *path)
 
         program->kind = read_head(program->file, head, &size);
         if (program->kind == TD_PROGRAM_OTHER && is_elf(head, size))
-            program->kind = elf_kind(head, size);
+            program->kind = look_at_elf(program, head, size);
         /* The kernel ignores a script's own privileges. */
         if (!read_script((const char *)head, size, &interpreter, &argument))
             return;

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "record/sim/guest.h"
+
 /* "#!" lines may name a script in turn: the limit is 5 (fs/exec.c, exec_binprm). */
 #define TD_SCRIPT_DEPTH_MAX 5
 
@@ -14,10 +16,13 @@
     X(MISSING, "not there, or not executable", "correct the #! line, or install it")       \
     X(PRIVILEGED, "setuid, setgid or has capabilities, which an emulator cannot give it",  \
       "profile a plain copy of it, or use --source clock")                                 \
-    X(FOREIGN, "a program for another processor than x86-64", "use --source clock")        \
+    X(FOREIGN, "a program for a processor that is neither x86-64 nor aarch64",             \
+      "use --source clock")                                                                \
+    X(LOADER, "a program for another processor, whose dynamic loader is not there",        \
+      "install that processor's C library, or link the program statically")                \
     X(AVX512, "built for AVX-512 (x86-64-v4), which the emulated processor does not have", \
       "build it with -march=x86-64-v3, or use --source clock")                             \
-    X(OTHER, "no x86-64 program and no script with a #! line",                             \
+    X(OTHER, "no program and no script with a #! line",                                    \
       "begin a shell script with #!/bin/sh, or use --source clock")
 
 enum td_program_kind {
@@ -34,6 +39,8 @@ const char *td_program_help(enum td_program_kind kind);
 struct td_program {
     enum td_program_kind kind;
     char *file; /* the ELF file; for a kind that is not emulated, the file it is about */
+    const struct td_guest *guest; /* its processor; NULL when that is not known */
+    const char *sysroot; /* where the emulator must look for its libraries; NULL: nowhere else */
     char *words[2 * (TD_SCRIPT_DEPTH_MAX + 1)]; /* in reverse order */
     size_t word_count;
 };

@@ -106,7 +106,7 @@ static bool read_call(struct call *ret, int64_t number, const uint64_t a[5])
     return true;
 }
 
-bool td_exec_can_follow(int64_t number, const uint64_t arguments[5])
+bool td_exec_can_follow(const struct td_launch *launch, int64_t number, const uint64_t arguments[5])
 {
     struct call call = {0};
 
@@ -115,7 +115,7 @@ bool td_exec_can_follow(int64_t number, const uint64_t arguments[5])
     struct td_program program;
 
     td_program_look(&program, call.path);
-    const bool can = program.kind == TD_PROGRAM_EMULATED;
+    const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == launch->guest;
     td_program_release(&program);
     free(call.path);
     return can;

@@ -14,7 +14,8 @@
 /* Whether the system call `number` with these guest arguments would execute a program that can be
  * emulated: it exists, may be executed, and is (or is a script of) one for this architecture,
  * without privileges of its own. Anything else is left to the kernel. */
-bool td_exec_can_follow(int64_t number, const uint64_t arguments[5]);
+bool td_exec_can_follow(const struct td_launch *launch, int64_t number,
+                        const uint64_t arguments[5]);
 
 /* Executes it under the emulator. Returns only when that failed; the guest's own call then says
  * why. */

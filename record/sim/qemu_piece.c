@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu_piece.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,7 +162,8 @@ static void write_threads(struct writing *w)
 
 static void count_totals(const struct td_piece *piece, struct td_profile_writer *writer)
 {
-    uint64_t cycles = 0, instructions = 0, truncated = 0, folded = 0;
+    uint64_t cycles = 0, instructions = 0, detailed = 0, truncated = 0, folded = 0;
+    double squares = 0; /* of the threads' errors */
 
     for (size_t i = 0; i < piece->thread_count; i++) {
         struct td_sim_totals totals;
@@ -169,11 +171,15 @@ static void count_totals(const struct td_piece *piece, struct td_profile_writer 
         td_sim_totals(piece->threads[i].sim, &totals);
         cycles += totals.cycles;
         instructions += totals.instructions;
+        detailed += totals.detailed;
+        squares += totals.cycles_error * totals.cycles_error;
         truncated += totals.truncated_calls;
         folded += totals.folded_calls;
     }
     td_profile_counter(writer, TD_COUNTER_CYCLES, cycles);
     td_profile_counter(writer, TD_COUNTER_INSTRUCTIONS, instructions);
+    td_profile_counter(writer, TD_COUNTER_DETAILED, detailed);
+    td_profile_counter(writer, TD_COUNTER_CYCLES_ERROR, (uint64_t)sqrt(squares));
     if (folded > 0)
         td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
                        "deep recursion is shown folded: past its first few thousand paths, a call "

@@ -2,8 +2,8 @@
 /*
  * A QEMU user-mode plugin that feeds the modelled core. The program's blocks and addresses go to a
  * buffer a thread, and from there to that thread's model. Arguments: core=NAME
- * mode=exact|warm|count, spool=FOLDER: each process image writes its profile there; out=FILE: at
- * the end, lines of text.
+ * mode=exact|sample|warm|skip, spool=FOLDER: each process image writes its profile there; out=FILE:
+ * at the end, lines of text.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -25,6 +25,7 @@
 #include "record/sim/qemu_api.h"
 #include "record/sim/qemu_exec.h"
 #include "record/sim/qemu_piece.h"
+#include "record/sim/sampling.h"
 #include "record/sim/sim.h"
 
 TD_QEMU_EXPORT int qemu_plugin_version = TD_QEMU_VERSION;
@@ -34,6 +35,10 @@ TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *i
 enum {
     BATCH_WORDS = 4096,
     BATCH_SLACK = TD_TRACE_INSNS_MAX * 8, /* accesses of one block after the batch is full */
+    /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
+     * leaves L1 goes unseen. */
+    RECENT_LINES = 512,
+    LINE_BITS = 6,
     THREADS_MAX = 4096,
 };
 
@@ -42,7 +47,12 @@ struct thread {
     uint32_t used;
     uint32_t tid;
     char name[16];
+    enum td_sim_mode mode; /* of the phase that is under way */
+    int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
+    struct td_sampling sampling;
     struct td_sim *sim;
+    uint64_t zeroed; /* address after the last block zeroed */
+    uint64_t recent[RECENT_LINES];
     uint64_t words[BATCH_WORDS + BATCH_SLACK];
 };
 
@@ -51,7 +61,9 @@ struct plugin {
     struct td_core_desc desc;
     struct td_blocks *blocks;
     struct td_llc *llc;
-    enum td_sim_mode mode;
+    bool link; /* td_blocks_link */
+    bool sample;
+    enum td_sim_mode mode; /* of all, when it is not sampled */
     const char *out;
     struct thread *threads[THREADS_MAX]; /* by vcpu index */
 
@@ -78,7 +90,10 @@ static struct plugin *self;
 static void run_batch(struct thread *thread)
 {
     pthread_mutex_lock(&thread->lock);
-    td_sim_run(thread->sim, thread->words, thread->used, self->mode);
+    td_sim_run(thread->sim, thread->words, thread->used, thread->mode);
+    if (thread->mode == TD_SIM_SKIP)
+        td_sim_skipped(thread->sim, (uint64_t)(thread->planned - thread->left));
+    thread->planned = thread->left;
     thread->used = 0;
     pthread_mutex_unlock(&thread->lock);
 }
@@ -175,33 +190,113 @@ static void learn_thread(struct thread *thread)
     prctl(PR_GET_NAME, thread->name);
 }
 
-static void flush(struct thread *thread)
+static void begin_phase(struct thread *thread)
+{
+    struct td_sampling_phase phase = {.mode = self->mode, .instructions = INT64_MAX};
+
+    if (self->sample)
+        phase = td_sampling_next(&thread->sampling);
+    thread->mode = phase.mode;
+    thread->left = thread->planned = (int64_t)phase.instructions;
+}
+
+/* The batch is full, or a block of `count` instructions goes beyond the phase. */
+static void flush(struct thread *thread, int64_t count)
 {
     /* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
     if (!thread->tid)
         learn_thread(thread);
     run_batch(thread);
+    if (thread->left < count)
+        begin_phase(thread);
     write_piece_in_time();
+}
+
+/* What callbacks are given: a block and its instructions, or an instruction's index. */
+static void *block_data(uint32_t block, uint32_t number)
+{
+    return (void *)(uintptr_t)(block | (uint64_t)number << 32);
 }
 
 static void on_block(unsigned int vcpu, void *userdata)
 {
     struct thread *thread = self->threads[vcpu];
+    const uint64_t data = (uint64_t)(uintptr_t)userdata;
+    const int64_t count = (int64_t)(data >> 32);
 
-    if (__builtin_expect(thread->used >= BATCH_WORDS, 0))
-        flush(thread);
-    thread->words[thread->used++] = (uint64_t)(uintptr_t)userdata | TD_TRACE_BLOCK_BIT;
+    if (__builtin_expect(thread->left < count || thread->used >= BATCH_WORDS, 0))
+        flush(thread, count);
+    thread->left -= count;
+    if (thread->mode != TD_SIM_SKIP || self->link)
+        thread->words[thread->used++] = td_trace_block((uint32_t)data);
+}
+
+static inline void add_access(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                              uint32_t insn)
+{
+    if (__builtin_expect(thread->used >= BATCH_WORDS + BATCH_SLACK, 0))
+        return;
+    thread->words[thread->used++] = td_trace_access(insn, qemu_plugin_mem_is_store(info),
+                                                    qemu_plugin_mem_size_shift(info), vaddr);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
     struct thread *thread = self->threads[vcpu];
 
-    if (__builtin_expect(thread->used >= BATCH_WORDS + BATCH_SLACK, 0))
-        return;
-    thread->words[thread->used++] =
-        td_trace_access((uint32_t)(uintptr_t)userdata, qemu_plugin_mem_is_store(info),
-                        qemu_plugin_mem_size_shift(info), vaddr);
+    if (thread->mode == TD_SIM_SKIP) {
+        const uint64_t line = vaddr >> LINE_BITS;
+        uint64_t *place = &thread->recent[line & (RECENT_LINES - 1)];
+
+        if (*place == line)
+            return;
+        *place = line;
+    }
+    add_access(thread, info, vaddr, (uint32_t)(uintptr_t)userdata);
+}
+
+/* A call's or return's access: its return address is never left out, where it goes may be. */
+static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
+{
+    struct thread *thread = self->threads[vcpu];
+    const uint64_t data = (uint64_t)(uintptr_t)userdata;
+    const uint32_t insn = (uint32_t)(data >> 32);
+
+    if (thread->mode == TD_SIM_SKIP) {
+        const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)data);
+
+        if (qemu_plugin_mem_is_store(info) != (block->branch != TD_BRANCH_RETURN) ||
+            thread->used >= BATCH_WORDS + BATCH_SLACK)
+            return;
+        thread->words[thread->used++] = td_trace_block(block->id);
+    }
+    add_access(thread, info, vaddr, insn);
+}
+
+/* QEMU does not tell what `dc zva` stores. Those who use it fill memory upwards: it is the block
+ * after the last store. */
+static void on_zero(unsigned int vcpu, void *userdata)
+{
+    struct thread *thread = self->threads[vcpu];
+    const uint64_t bytes = self->exec.guest->zero_bytes;
+    uint32_t i = thread->used;
+
+    while (i > 0 &&
+           (thread->words[i - 1] & (TD_TRACE_BLOCK_BIT | TD_TRACE_STORE_BIT)) != TD_TRACE_STORE_BIT)
+        i--;
+    if (i > 0)
+        thread->zeroed = TD_TRACE_ADDRESS(thread->words[i - 1]) / bytes * bytes + bytes;
+    for (uint64_t line = 0; line < bytes && thread->used < BATCH_WORDS + BATCH_SLACK; line += 64)
+        thread->words[thread->used++] =
+            td_trace_access((uint32_t)(uintptr_t)userdata, true, 6, thread->zeroed + line);
+    thread->zeroed += bytes;
+}
+
+/* dc zva, Xt */
+static bool is_zero(const uint8_t *insn, size_t size)
+{
+    return self->exec.guest->zero_bytes && size == 4 && (insn[0] & 0xe0) == 0x20 &&
+           insn[1] == 0x74 && insn[2] == 0x0b && insn[3] == 0xd5;
 }
 
 static struct thread *new_thread(void)
@@ -210,6 +305,7 @@ static struct thread *new_thread(void)
 
     pthread_mutex_init(&thread->lock, NULL);
     thread->sim = td_sim_new(self->blocks, self->llc);
+    begin_phase(thread);
     return thread;
 }
 
@@ -246,13 +342,14 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
 {
     const uint64_t arguments[5] = {a1, a2, a3, a4, a5};
 
+    number = td_guest_call(self->exec.guest, number);
     (void)id;
     (void)a6;
     (void)a7;
     (void)a8;
     if (number == GUEST_EXIT || number == GUEST_EXIT_GROUP)
         learn_thread(self->threads[vcpu]);
-    if (!td_exec_can_follow(number, arguments))
+    if (!td_exec_can_follow(&self->exec, number, arguments))
         return;
     learn_thread(self->threads[vcpu]);
     finish_image();
@@ -278,6 +375,18 @@ static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* The last instruction of a block may be a call or return. */
+static void watch_accesses(struct qemu_plugin_insn *insn, const struct td_block *block,
+                           uint32_t index)
+{
+    const bool call = block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
+    const bool stack = index == block->branch_insn && (call || block->branch == TD_BRANCH_RETURN);
+
+    qemu_plugin_register_vcpu_mem_cb(insn, stack ? on_stack : on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                     QEMU_PLUGIN_MEM_RW,
+                                     stack ? block_data(block->id, index) : block_data(index, 0));
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     uint8_t bytes[TD_TRACE_INSNS_MAX * 16], lengths[TD_TRACE_INSNS_MAX];
@@ -291,16 +400,20 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         const size_t size = qemu_plugin_insn_size(insn);
         memcpy(bytes + at, qemu_plugin_insn_data(insn), size);
         lengths[i] = (uint8_t)size;
+        if (is_zero(bytes + at, size))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_zero, QEMU_PLUGIN_CB_NO_REGS,
+                                                   (void *)(uintptr_t)i);
         at += size;
-        qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
-                                         QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)i);
     }
     pthread_mutex_lock(&self->lock);
-    const uint32_t block =
-        td_blocks_define(self->blocks, qemu_plugin_tb_vaddr(tb), bytes, lengths, (uint32_t)count);
+    const struct td_block *block =
+        td_blocks_get(self->blocks, td_blocks_define(self->blocks, qemu_plugin_tb_vaddr(tb), bytes,
+                                                     lengths, (uint32_t)count));
     pthread_mutex_unlock(&self->lock);
+    for (size_t i = 0; i < count; i++)
+        watch_accesses(qemu_plugin_tb_get_insn(tb, i), block, (uint32_t)i);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
-                                         (void *)(uintptr_t)block);
+                                         block_data(block->id, block->insn_counted));
 }
 
 struct output {
@@ -326,7 +439,10 @@ static void write_thread(const struct output *output, const struct td_sim *sim)
     td_sim_totals(sim, &t);
 #define TOTAL(name) fprintf(output->file, " " #name " %llu", (unsigned long long)t.name)
     fprintf(output->file, "S %u", output->thread);
-    TOTAL(slots), TOTAL(cycles), TOTAL(instructions), TOTAL(warmed), TOTAL(counted);
+    TOTAL(slots), TOTAL(cycles), TOTAL(instructions), TOTAL(warmed), TOTAL(skipped),
+        TOTAL(detailed);
+    TOTAL(windows);
+    fprintf(output->file, " cycles_error %.0f", t.cycles_error);
     TOTAL(branches), TOTAL(mispredicts), TOTAL(indirect_mispredicts), TOTAL(unknown_targets);
     TOTAL(l1d_misses), TOTAL(l2_misses), TOTAL(l3_misses), TOTAL(tlb_misses), TOTAL(prefetches);
     TOTAL(l1i_misses), TOTAL(itlb_misses), TOTAL(machine_clears), TOTAL(unmatched_returns);
@@ -382,9 +498,7 @@ static void learn_command_line(void)
         words[count++] = (const char *)text.data + at;
     self->exec.qemu = realpath("/proc/self/exe", NULL);
     for (size_t i = 1; i + 2 < count && !self->process; i++) {
-        if (strcmp(words[i], "-cpu") == 0)
-            self->exec.cpu = td_xstrdup(words[++i]);
-        else if (strcmp(words[i], "-plugin") == 0)
+        if (strcmp(words[i], "-plugin") == 0)
             self->exec.plugin = td_xstrdup(words[++i]);
         else if (strcmp(words[i], "-0") == 0) {
             const char *slash = strrchr(words[i + 2], '/');
@@ -397,7 +511,7 @@ static void learn_command_line(void)
 
 static int parse_arguments(struct plugin *plugin, int argc, char **argv)
 {
-    const char *core = "golden-cove";
+    const char *core = plugin->exec.guest->core;
     struct td_err err = TD_ERR_INIT;
 
     for (int i = 0; i < argc; i++) {
@@ -409,11 +523,17 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
             plugin->spool = td_xstrdup(argv[i] + 6);
         else if (strcmp(argv[i], "mode=warm") == 0)
             plugin->mode = TD_SIM_WARM;
-        else if (strcmp(argv[i], "mode=count") == 0)
-            plugin->mode = TD_SIM_COUNT;
+        else if (strcmp(argv[i], "mode=skip") == 0)
+            plugin->mode = TD_SIM_SKIP;
+        else if (strcmp(argv[i], "mode=sample") == 0)
+            plugin->sample = true;
     }
     if (td_core_desc_builtin(&plugin->desc, core, &err) != TD_OK) {
         fprintf(stderr, "tdprof: %s\n", err.text);
+        return -1;
+    }
+    if (strcmp(plugin->desc.isa, plugin->exec.guest->name) != 0) {
+        fprintf(stderr, "tdprof: core %s runs no %s programs\n", core, plugin->exec.guest->title);
         return -1;
     }
     return 0;
@@ -421,16 +541,20 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-    if (info->version.min > TD_QEMU_VERSION || strcmp(info->target_name, "x86_64") != 0) {
+    const struct td_guest *guest = td_guest_by_name(info->target_name);
+
+    if (info->version.min > TD_QEMU_VERSION || !guest) {
         fprintf(stderr, "tdprof: this QEMU (%s, plugin version %d and up) is not supported\n",
                 info->target_name, info->version.min);
         return -1;
     }
     self = td_xcalloc(1, sizeof(*self));
+    self->exec.guest = guest;
     pthread_mutex_init(&self->lock, NULL);
     if (parse_arguments(self, argc, argv) < 0)
         return -1;
     self->blocks = td_blocks_new(&self->desc);
+    self->link = td_blocks_link(self->blocks);
     self->llc = td_llc_new(&self->desc);
     pthread_mutex_init(&self->piece_lock, NULL);
     self->start_ns = td_clock_ns();

@@ -28,6 +28,8 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
     sim->blocks = blocks;
     sim->desc = td_blocks_desc(blocks);
     sim->link = td_blocks_link(blocks);
+    td_ledger_init(&sim->ledger);
+    td_windows_open(&sim->windows, 0, 0);
     td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
     td_fetch_init(&sim->fetch, sim->desc);
     td_bpred_init(&sim->bpred, sim->desc);
@@ -107,6 +109,20 @@ static bool is_call(const struct td_block *block)
     return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
 }
 
+static void lose_stack_pointer(struct td_sim *sim)
+{
+    sim->stack_pointer = 0;
+    sim->stack_moved = 0;
+    sim->stack_since = TD_STACK_LOST;
+}
+
+/* A jump after the stack pointer was set to something: perhaps longjmp or an exception. */
+static void follow_unwinding(struct td_sim *sim, uint64_t next)
+{
+    td_callstack_unwind(&sim->calls, next);
+    sim->stack_since = TD_STACK_UNWOUND;
+}
+
 /* Calls that leave the return address in a register: the stack pointer stands for its place. */
 static void follow_links(struct td_sim *sim, const struct td_block *block, uint64_t next)
 {
@@ -115,14 +131,18 @@ static void follow_links(struct td_sim *sim, const struct td_block *block, uint6
     if (is_call(block)) {
         td_bpred_call(&sim->bpred, block->end);
         td_callstack_call(&sim->calls, sim->stack_pointer, block->end);
+        sim->stack_moved = 0;
+        sim->stack_since = TD_STACK_CALLED;
     } else if (block->branch == TD_BRANCH_RETURN) {
-        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer))
+        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer)) {
+            sim->stack_since = TD_STACK_LOST;
             return;
-        sim->stack_pointer = 0;
+        }
+        lose_stack_pointer(sim);
         if (lost)
-            td_callstack_unwind(&sim->calls, next);
+            follow_unwinding(sim, next);
     } else if (block->branch == TD_BRANCH_INDIRECT_JUMP && lost) {
-        td_callstack_unwind(&sim->calls, next);
+        follow_unwinding(sim, next);
     }
 }
 
@@ -203,27 +223,42 @@ static void resolve_warm(struct td_sim *sim, uint64_t next)
     follow_calls(sim, block, next);
 }
 
+/* The stack pointer is known again, at the end of the block. */
+static void find_stack_pointer(struct td_sim *sim, const struct td_block *block, uint64_t place)
+{
+    const uint64_t entered = place - (uint64_t)(sim->stack_moved + block->sp_moved);
+
+    sim->stack_pointer = place;
+    if (block->sp_lost || sim->stack_since == TD_STACK_LOST)
+        td_callstack_seen(&sim->calls, place - 1);
+    else if (sim->stack_since == TD_STACK_CALLED)
+        td_callstack_found(&sim->calls, entered);
+    else
+        td_callstack_seen(&sim->calls, place);
+}
+
 /* The stack pointer after the block whose accesses are `words`. */
 static void follow_stack_pointer(struct td_sim *sim, const struct td_block *block,
                                  const uint64_t *words, const uint64_t *end)
 {
-    const bool known = sim->stack_pointer != 0;
-
     if (block->sp_effect == TD_SP_MOVED) {
-        if (known)
-            sim->stack_pointer += (uint64_t)(int64_t)block->sp_offset;
+        if (sim->stack_pointer)
+            sim->stack_pointer += (uint64_t)(int64_t)block->sp_moved;
+        else
+            sim->stack_moved += block->sp_moved;
         return;
     }
-    sim->stack_pointer = 0;
-    if (block->sp_effect == TD_SP_LOST)
-        return;
     while (words < end && TD_TRACE_KEY(*words) != block->sp_key)
         words++;
-    if (words == end)
+    if (block->sp_effect == TD_SP_LOST || words == end) {
+        lose_stack_pointer(sim);
         return;
-    sim->stack_pointer = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
-    if (!known)
-        td_callstack_seen(&sim->calls, sim->stack_pointer);
+    }
+    const uint64_t place = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
+    if (sim->stack_pointer)
+        sim->stack_pointer = place;
+    else
+        find_stack_pointer(sim, block, place);
 }
 
 static bool is_next_round(const struct td_sim *sim, const struct td_block *block)
@@ -253,8 +288,12 @@ static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *stat
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, block->pc);
     struct td_account *account = account_of(sim, block, state);
-    account->runs++;
-    sim->instructions += block->insn_count;
+    if (sim->mode == TD_SIM_EXACT) {
+        account->runs++;
+        sim->instructions += block->insn_count;
+    } else {
+        sim->primed += block->insn_counted;
+    }
     sim->last = block;
     sim->last_state = state;
     sim->last_row = account->row;
@@ -270,7 +309,7 @@ static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state
     const struct td_block *block = state->block;
 
     resolve_warm(sim, block->pc);
-    sim->warmed += block->insn_count;
+    sim->warmed += block->insn_counted;
     sim->last = block;
     sim->last_state = state;
     if (state->epoch != sim->fetch.epoch) {
@@ -288,11 +327,61 @@ static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state
     return words;
 }
 
+/* What the last block did to the stack; nothing else is made of it. `next` may be 0 where returns
+ * are matched by their place. */
+static void settle(struct td_sim *sim, uint64_t next)
+{
+    if (!sim->last)
+        return;
+    follow_calls(sim, sim->last, next);
+    if (sim->last->branch == TD_BRANCH_RETURN)
+        td_bpred_leave(&sim->bpred);
+    sim->last = NULL;
+}
+
+static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *end)
+{
+    for (; words < end; words++) {
+        if (!(*words & TD_TRACE_BLOCK_BIT)) {
+            td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+            continue;
+        }
+        if (*words & TD_TRACE_MARK_BIT)
+            continue;
+        const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
+        settle(sim, block->pc);
+        sim->last = block;
+        lose_stack_pointer(sim);
+        if (!sim->link && words + 1 < end) {
+            sim->stack_place = TD_TRACE_ADDRESS(words[1]);
+            settle(sim, 0);
+        }
+    }
+}
+
+static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
+{
+    const uint64_t slots = td_core_slots(&sim->core);
+
+    if (mode == sim->mode)
+        return;
+    if (mode != TD_SIM_EXACT || sim->mode != TD_SIM_PRIME)
+        settle(sim, next);
+    td_windows_close(&sim->windows, slots, sim->instructions);
+    if (mode == TD_SIM_EXACT)
+        td_windows_open(&sim->windows, slots, sim->instructions);
+    else if (!sim->windows.sampled)
+        td_ledger_split(&sim->ledger);
+    sim->windows.sampled = true;
+    sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
+    sim->mode = mode;
+}
+
 static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
 {
     if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL) {
         sim->last = NULL;
-        sim->stack_pointer = 0;
+        lose_stack_pointer(sim);
     }
 }
 
@@ -300,6 +389,13 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
 {
     const uint64_t *end = words + count;
 
+    const bool block = count > 0 && words[0] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
+
+    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[0])->block->pc : 0);
+    if (mode == TD_SIM_SKIP) {
+        run_skip(sim, words, end);
+        return;
+    }
     while (words < end) {
         const uint64_t word = *words++;
         if (!(word & TD_TRACE_BLOCK_BIT))
@@ -309,25 +405,58 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
             continue;
         }
         struct td_block_state *state = state_of(sim, (uint32_t)word);
-        if (mode == TD_SIM_EXACT) {
-            words = run_exact(sim, state, words, end);
-        } else if (mode == TD_SIM_WARM) {
+        if (mode == TD_SIM_WARM)
             words = run_warm(sim, state, words, end);
-        } else {
-            sim->counted += state->block->insn_count;
-            sim->last = NULL;
-        }
+        else
+            words = run_exact(sim, state, words, end);
     }
+}
+
+void td_sim_skipped(struct td_sim *sim, uint64_t instructions)
+{
+    sim->skipped += instructions;
+}
+
+/* The exact parts up to now, the open one closed. */
+static struct td_windows windows_now(const struct td_sim *sim)
+{
+    struct td_windows windows = sim->windows;
+
+    td_windows_close(&windows, td_core_slots(&sim->core), sim->instructions);
+    return windows;
+}
+
+struct td_scale td_sim_scale(const struct td_sim *sim)
+{
+    const struct td_windows windows = windows_now(sim);
+    const uint64_t unseen = sim->warmed + sim->primed + sim->skipped;
+    const bool all = windows.instructions == 0;
+    const uint64_t seen = all ? windows.first_instructions : windows.instructions;
+
+    return (struct td_scale){.seen = seen, .whole = seen ? seen + unseen : 0, .all = all};
+}
+
+/* The totals of slots and instructions, and their error. */
+static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
+{
+    const struct td_windows windows = windows_now(sim);
+    const struct td_scale scale = td_sim_scale(sim);
+    uint64_t sum = 0;
+
+    totals->slots = scale.all ? td_scale_add(&scale, &sum, windows.first_slots + windows.slots)
+                              : windows.first_slots + td_scale_add(&scale, &sum, windows.slots);
+    totals->cycles = totals->slots / sim->core.width;
+    totals->instructions = scale.whole + (scale.all ? 0 : windows.first_instructions);
+    totals->detailed = sim->instructions;
+    totals->windows = windows.count;
+    totals->cycles_error = td_windows_error(&windows, scale.whole) / sim->core.width;
 }
 
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
 {
     *totals = (struct td_sim_totals){
-        .slots = td_core_slots(&sim->core),
-        .cycles = td_core_slots(&sim->core) / sim->core.width,
-        .instructions = sim->instructions,
         .warmed = sim->warmed,
-        .counted = sim->counted,
+        .skipped = sim->skipped,
         .branches = sim->bpred.branches,
         .mispredicts = sim->bpred.mispredicts,
         .indirect_mispredicts = sim->bpred.indirect_mispredicts,
@@ -344,6 +473,7 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
         .truncated_calls = sim->calls.truncated,
         .unmatched_returns = sim->calls.unmatched,
     };
+    add_windows(sim, totals);
 }
 
 uint32_t td_sim_path_count(const struct td_sim *sim)

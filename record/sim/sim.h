@@ -24,8 +24,12 @@ struct td_sim;
 
 enum td_sim_mode {
     TD_SIM_EXACT, /* every slot */
-    TD_SIM_WARM,  /* caches, TLBs and predictors only: no time passes, nothing is charged */
-    TD_SIM_COUNT, /* instructions only */
+    TD_SIM_PRIME, /* the same, but nothing is counted: the pipeline fills */
+    TD_SIM_WARM,  /* caches, TLBs and predictors only: no time passes */
+    /* Most is not in the stream: of accesses at least those that leave a cache smaller than L1, of
+     * blocks only those that end with a call or return, each before the access that it makes to the
+     * stack; all blocks when td_blocks_link. td_sim_skipped says how much ran. */
+    TD_SIM_SKIP,
 };
 
 /* The columns of a tally; those with a node are leaves of the tree, so parents are sums.
@@ -69,11 +73,21 @@ void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 /* Takes a batch: whole blocks, beginning with a block or mark word. */
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
 
+/* So many instructions ran in the batches of TD_SIM_SKIP. */
+void td_sim_skipped(struct td_sim *sim, uint64_t instructions);
+
+/*
+ * Totals and tallies are of all instructions. When some were not modelled exactly, what was charged
+ * after the first of these is scaled up: the exact windows stand for the rest.
+ */
 struct td_sim_totals {
-    uint64_t slots;           /* = cycles * width of the exact parts: retired + lost */
+    uint64_t slots;           /* = cycles * width: retired + lost */
     uint64_t cycles;          /* slots / width */
-    uint64_t instructions;    /* of the exact parts */
-    uint64_t warmed, counted; /* instructions of the other modes */
+    uint64_t instructions;    /* all */
+    uint64_t detailed;        /* instructions that were modelled exactly */
+    uint64_t windows;         /* exact parts but the first */
+    double cycles_error;      /* two standard errors from sampling */
+    uint64_t warmed, skipped; /* instructions */
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
     uint64_t l1i_misses, itlb_misses, machine_clears;

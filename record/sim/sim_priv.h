@@ -11,6 +11,7 @@
 #include "record/sim/memory.h"
 #include "record/sim/sim.h"
 #include "record/sim/stores.h"
+#include "record/sim/windows.h"
 
 /* What one thread knows of a block. */
 struct td_block_state {
@@ -41,11 +42,16 @@ struct td_sim {
     int64_t branch_done;    /* cycle in which its branch was executed */
     uint64_t stack_place;   /* where its call put, or its return found, the return address */
     bool link;              /* td_blocks_link: instead of it, stack_pointer counts */
-    uint64_t stack_pointer; /* 0: not known */
+    uint64_t stack_pointer; /* 0: not known; then what is known of it follows */
+    int64_t stack_moved;    /* since it was lost, or since the call in which it is not known */
+    enum { TD_STACK_LOST, TD_STACK_CALLED, TD_STACK_UNWOUND } stack_since;
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
-    uint64_t instructions, warmed, counted, clears;
+    enum td_sim_mode mode;
+    uint64_t instructions; /* modelled exactly */
+    uint64_t warmed, primed, skipped, clears;
+    struct td_windows windows;
     struct td_ledger ledger;
     struct td_core core;
     struct td_fetch fetch;
@@ -54,6 +60,9 @@ struct td_sim {
     struct td_stores stores;
     struct td_callstack calls;
 };
+
+/* What the windows stand for. */
+struct td_scale td_sim_scale(const struct td_sim *sim);
 
 /* Runs the body of a block in its account's rows. `words` are what follows its block word; returns
  * the first that is not an access of it. */

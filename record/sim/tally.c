@@ -24,21 +24,39 @@ static int by_pc(const void *a, const void *b)
     return (x->account > y->account) - (x->account < y->account);
 }
 
-/* Adds one execution's part of a tally. */
-static void add_place(const struct td_sim *sim, const struct place *place,
-                      struct td_sim_tally *tally)
-{
-    const struct td_account *account = &sim->ledger.accounts[place->account];
-    const struct td_block *block = td_blocks_get(sim->blocks, account->block);
-    const enum td_sim_column retired =
-        block->insn_heavy[place->insn] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT;
+/* The values of one tally: what stands for itself, and what is to be scaled. */
+struct sum {
+    uint64_t first[TD_SIM_COLUMN_COUNT], sampled[TD_SIM_COLUMN_COUNT];
+};
 
-    tally->runs += account->runs;
-    tally->values[TD_SIM_COLUMN_INSTRUCTIONS] += account->runs;
-    tally->values[retired] += account->runs * block->insn_slots[place->insn];
-    for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
-        tally->values[FIRST_CAUSE_COLUMN + cause] +=
-            td_ledger_lost(&sim->ledger, account->row + place->insn, (enum td_cause)cause);
+static void add_runs(struct sum *sum, const struct td_block *block, uint32_t insn, uint64_t first,
+                     uint64_t sampled)
+{
+    const enum td_sim_column retired =
+        block->insn_heavy[insn] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT;
+
+    sum->first[TD_SIM_COLUMN_INSTRUCTIONS] += first;
+    sum->first[retired] += first * block->insn_slots[insn];
+    sum->sampled[TD_SIM_COLUMN_INSTRUCTIONS] += sampled;
+    sum->sampled[retired] += sampled * block->insn_slots[insn];
+}
+
+static void add_place(const struct td_sim *sim, const struct place *place, struct sum *sum)
+{
+    const struct td_ledger *ledger = &sim->ledger;
+    const struct td_account *account = &ledger->accounts[place->account];
+    const uint64_t first_runs = td_ledger_first_runs(ledger, place->account);
+    const uint32_t row = account->row + place->insn;
+
+    add_runs(sum, td_blocks_get(sim->blocks, account->block), place->insn, first_runs,
+             account->runs - first_runs);
+    for (int i = 0; i < TD_CAUSE_COUNT; i++) {
+        const enum td_cause cause = (enum td_cause)i;
+        const uint64_t first = td_ledger_first_lost(ledger, row, cause);
+
+        sum->first[FIRST_CAUSE_COLUMN + i] += first;
+        sum->sampled[FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause) - first;
+    }
 }
 
 /* The accounts path by path: starts[node] .. starts[node + 1] of the result, which is newly
@@ -65,7 +83,9 @@ struct gather {
     const struct td_sim *sim;
     td_sim_tally_fn *fn;
     void *ctx;
+    struct td_scale scale;
     uint64_t slots; /* of all tallies so far */
+    uint64_t sampled_slots, sampled_instructions;
     struct place *places;
     size_t count, cap;
 };
@@ -82,15 +102,29 @@ static void add_account(struct gather *gather, uint32_t account)
             (struct place){.pc = block->pc + block->insn_offsets[i], .account = account, .insn = i};
 }
 
-/* Rounded so that the tallies' cycles add up to the total's. */
-static void give(struct gather *gather, struct td_sim_tally *tally)
+/* A column's value; what is scaled adds up to what the sum scales to. */
+static uint64_t value_of(struct gather *gather, const struct sum *sum, int column, uint64_t *done)
 {
-    const uint64_t before = gather->slots / gather->sim->core.width;
+    const uint64_t first = sum->first[column], sampled = sum->sampled[column];
 
+    if (gather->scale.all)
+        return td_scale_add(&gather->scale, done, first + sampled);
+    return first + td_scale_add(&gather->scale, done, sampled);
+}
+
+static void give(struct gather *gather, const struct sum *sum, struct td_sim_tally *tally)
+{
+    const uint64_t before = gather->slots;
+
+    tally->runs = tally->values[TD_SIM_COLUMN_INSTRUCTIONS] =
+        value_of(gather, sum, TD_SIM_COLUMN_INSTRUCTIONS, &gather->sampled_instructions);
     for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
-        gather->slots += tally->values[c];
-    tally->values[TD_SIM_COLUMN_CYCLES] = gather->slots / gather->sim->core.width - before;
-    gather->fn(gather->ctx, tally);
+        gather->slots += tally->values[c] = value_of(gather, sum, c, &gather->sampled_slots);
+    /* Rounded so that the tallies' cycles add up to the total's. */
+    tally->values[TD_SIM_COLUMN_CYCLES] =
+        gather->slots / gather->sim->core.width - before / gather->sim->core.width;
+    if (tally->runs > 0 || gather->slots > before)
+        gather->fn(gather->ctx, tally);
 }
 
 static void give_path(struct gather *gather, uint32_t path)
@@ -98,17 +132,18 @@ static void give_path(struct gather *gather, uint32_t path)
     qsort(gather->places, gather->count, sizeof(*gather->places), by_pc);
     for (size_t i = 0; i < gather->count;) {
         struct td_sim_tally tally = {.path = path, .pc = gather->places[i].pc};
+        struct sum sum = {.first = {0}};
 
         for (; i < gather->count && gather->places[i].pc == tally.pc; i++)
-            add_place(gather->sim, &gather->places[i], &tally);
-        give(gather, &tally);
+            add_place(gather->sim, &gather->places[i], &sum);
+        give(gather, &sum, &tally);
     }
     gather->count = 0;
 }
 
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 {
-    struct gather gather = {.sim = sim, .fn = fn, .ctx = ctx};
+    struct gather gather = {.sim = sim, .fn = fn, .ctx = ctx, .scale = td_sim_scale(sim)};
     uint32_t *starts = NULL;
     uint32_t *order = sort_accounts(sim, &starts);
 

@@ -168,6 +168,20 @@ static bool is_sampled(const struct td_measure *measure)
     return measure->weighted || !td_measure_is_modelled(measure);
 }
 
+/* Of a modelled profile that was sampled. */
+static void print_detailed(FILE *out, const struct td_model *model)
+{
+    const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
+    const uint64_t detailed = td_model_counter(model, TD_COUNTER_DETAILED);
+    const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
+
+    if (detailed == 0 || detailed >= instructions || cycles == 0)
+        return;
+    fprintf(out, " (sampled: %.1f %% in detail, cycles ± %.1f %%)",
+            100 * (double)detailed / (double)instructions,
+            100 * (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR) / (double)cycles);
+}
+
 static void print_recorded(const struct td_head *head, const struct td_style *style)
 {
     const struct td_model *model = head->measure->model;
@@ -196,6 +210,7 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
                 td_measure_is_modelled(head->measure) ? "modelled " : "");
         if (cycles > 0)
             fprintf(text.out, ", %.2f cycles each", (double)cycles / (double)instructions);
+        print_detailed(text.out, model);
     }
     if (call_graph)
         fprintf(text.out, "%s%s", comma(&text), call_graph);

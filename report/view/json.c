@@ -64,6 +64,8 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     td_json_double(json, "duration_s", coverage->duration_s, 9);
     add_count(json, "cycles", measure, TD_COUNTER_CYCLES, TD_METRIC_CYCLES);
     add_count(json, "instructions", measure, TD_COUNTER_INSTRUCTIONS, TD_METRIC_INSTRUCTIONS);
+    add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
+    add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
         td_json_string(json, "event",

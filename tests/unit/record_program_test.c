@@ -98,11 +98,72 @@ static void test_elf(void **state)
     check_elf("plain", 62, 0, 0755, TD_PROGRAM_EMULATED);
     check_elf("v3", 62, 7, 0755, TD_PROGRAM_EMULATED);
     check_elf("v4", 62, 15, 0755, TD_PROGRAM_AVX512);
-    check_elf("arm", 183, 0, 0755, TD_PROGRAM_FOREIGN);
+    check_elf("arm", 183, 0, 0755, TD_PROGRAM_EMULATED);
+    check_elf("riscv", 243, 0, 0755, TD_PROGRAM_FOREIGN);
     check_elf("setuid", 62, 0, 04755, TD_PROGRAM_PRIVILEGED);
     check_elf("setgid", 62, 0, 02755, TD_PROGRAM_PRIVILEGED);
     assert_int_equal(kind_of("/nonexistent/file"), TD_PROGRAM_MISSING);
     assert_int_equal(kind_of("/"), TD_PROGRAM_MISSING);
+}
+
+/* The same with a dynamic loader instead of the property note. */
+static char *put_dynamic(const char *name, uint16_t machine, const char *loader)
+{
+    struct td_buf buf = make_elf(machine, 0);
+    const uint8_t interp = 3; /* PT_INTERP */
+
+    buf.data[64] = interp;
+    memset(buf.data + 65, 0, 3);
+    buf.data[64 + 32] = (uint8_t)(strlen(loader) + 1);
+    buf.len = 120;
+    td_buf_bytes(&buf, loader, strlen(loader) + 1);
+    char *path = put(name, buf.data, buf.len, 0755);
+    td_buf_release(&buf);
+    return path;
+}
+
+static void check_dynamic(uint16_t machine, const char *loader, enum td_program_kind kind,
+                          const char *sysroot)
+{
+    struct td_program program;
+    char *path = put_dynamic("dynamic", machine, loader);
+
+    td_program_look(&program, path);
+    assert_int_equal(program.kind, kind);
+    assert_int_equal(program.guest->machine, machine);
+    if (sysroot)
+        assert_string_equal(program.sysroot, sysroot);
+    else
+        assert_null(program.sysroot);
+    td_program_release(&program);
+    free(path);
+}
+
+/* A program for another processor runs when its libraries are found; one for this is asked
+ * nothing. */
+static void test_libraries(void **state)
+{
+    const struct td_guest *native = td_guest_native();
+    const uint16_t other = native && native->machine == 183 ? 62 : 183;
+    char *root = td_xasprintf("%s/root", folder), *loader = put("loader.so", "", 0, 0755);
+    char *under = td_xasprintf("%s/root/lib", folder);
+
+    (void)state;
+    unsetenv("QEMU_LD_PREFIX");
+    if (native)
+        check_dynamic(native->machine, "/nonexistent/ld.so", TD_PROGRAM_EMULATED, NULL);
+    check_dynamic(other, "/nonexistent/ld.so", TD_PROGRAM_LOADER, NULL);
+    check_dynamic(other, loader, TD_PROGRAM_EMULATED, NULL);
+    assert_int_equal(setenv("QEMU_LD_PREFIX", root, 1), 0);
+    check_dynamic(other, "/lib/ld.so", TD_PROGRAM_LOADER, NULL);
+    assert_int_equal(mkdir(root, 0755), 0);
+    assert_int_equal(mkdir(under, 0755), 0);
+    free(put("root/lib/ld.so", "", 0, 0755));
+    check_dynamic(other, "/lib/ld.so", TD_PROGRAM_EMULATED, NULL);
+    unsetenv("QEMU_LD_PREFIX");
+    free(root);
+    free(under);
+    free(loader);
 }
 
 /* Every cut of a file is some kind, and nothing is read past its end (address sanitizer). */
@@ -156,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elf),
+        cmocka_unit_test(test_libraries),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_script),
     };

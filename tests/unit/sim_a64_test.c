@@ -245,8 +245,10 @@ static void stack_pointer(void **state)
     for (size_t i = 0; i < TD_ARRAY_SIZE(cases); i++) {
         const struct td_insn insn = decode(cases[i].word);
         assert_int_equal(insn.sp_effect, cases[i].effect);
-        if (cases[i].effect != TD_SP_LOST)
+        if (cases[i].effect == TD_SP_SHOWN)
             assert_int_equal(insn.sp_offset, cases[i].offset);
+        else if (cases[i].effect == TD_SP_MOVED)
+            assert_int_equal(insn.sp_moved, cases[i].offset);
     }
 }
 
@@ -426,6 +428,33 @@ static void unwound_frames_go_when_the_stack_pointer_shows(void **state)
     rig_close(&rig);
 }
 
+/* The same, but a call comes first: its place is found from what its callee does on entry. */
+static void a_call_from_a_handler_is_placed_by_its_callee(void **state)
+{
+    static const uint8_t code[] = {0xbf, 0x00, 0x00, 0x91, 0xc0, 0x03, 0x1f, 0xd6}; /* SET_SP, BR */
+    static const uint8_t lengths[] = {4, 4};
+    struct rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    step(&rig, 0x1000, ENTER, 0x8ff0);
+    step(&rig, 0x1004, BL, NOWHERE);
+    step(&rig, 0x1104, ENTER, 0x8fe0);
+    step(&rig, 0x1108, BL, NOWHERE);
+    step(&rig, 0x1208, ENTER, 0x8fd0);
+    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
+    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    step(&rig, 0x1044, BL, NOWHERE);
+    step(&rig, 0x1144, ENTER, 0x8fe0);
+    step(&rig, 0x1148, NOP, NOWHERE);
+    step(&rig, 0x114c, LEAVE, 0x8fe0);
+    step(&rig, 0x1150, RET, NOWHERE);
+    step(&rig, 0x1048, NOP, NOWHERE);
+    assert_path(&rig, 0x1148, "1048 ");
+    assert_path(&rig, 0x1048, "");
+    rig_close(&rig);
+}
+
 /* No word may upset the decoder. */
 static void any_word_decodes(void **state)
 {
@@ -459,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_tail_call_returns_to_the_first_caller),
         cmocka_unit_test(longjmp_leaves_the_frames_between),
         cmocka_unit_test(unwound_frames_go_when_the_stack_pointer_shows),
+        cmocka_unit_test(a_call_from_a_handler_is_placed_by_its_callee),
         cmocka_unit_test(any_word_decodes),
     };
     return cmocka_run_group_tests(tests, open_decoder, close_decoder);

@@ -417,6 +417,80 @@ static void deep_recursion_is_folded(void **state)
     }
 }
 
+/* A loop with a call in it, in the mode: in TD_SIM_SKIP only the call and the return are seen. */
+static void run_calls(struct rig *rig, const uint32_t blocks[3], int times, enum td_sim_mode mode)
+{
+    for (int i = 0; i < times; i++) {
+        rig_word(rig, td_trace_block(blocks[0]));
+        rig_word(rig, td_trace_access(0, true, 3, 0x7fff0000));
+        rig_word(rig, td_trace_block(blocks[1]));
+        rig_word(rig, td_trace_access(1, false, 3, 0x7fff0000));
+        if (mode != TD_SIM_SKIP)
+            rig_word(rig, td_trace_block(blocks[2]));
+    }
+    td_sim_run(rig->sim, rig->words, rig->count, mode);
+    rig->count = 0;
+    if (mode == TD_SIM_SKIP)
+        td_sim_skipped(rig->sim, (uint64_t)times * 4);
+}
+
+/* Windows stand for what was skipped: every instruction is in the totals, sums stay exact, and
+ * paths go on through what is skipped. */
+static void windows_stand_for_the_rest(void **state)
+{
+    (void)state;
+    static const uint8_t call[] = {5, 0xe8, 0xfb, 0x0f, 0, 0, 0};
+    static const uint8_t callee[] = {4, 0x48, 0x83, 0xc3, 1, 1, 0xc3, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf9, 0};
+    struct td_sim_totals exact, sampled;
+    struct rig rigs[2];
+
+    for (int r = 0; r < 2; r++) {
+        rig_open(&rigs[r], "golden-cove");
+        const uint32_t blocks[3] = {rig_block(&rigs[r], 0x1000, call),
+                                    rig_block(&rigs[r], 0x2000, callee),
+                                    rig_block(&rigs[r], 0x1005, back)};
+        run_calls(&rigs[r], blocks, 1000, TD_SIM_EXACT);
+        for (int i = 0; i < 20; i++) {
+            run_calls(&rigs[r], blocks, 813, r ? TD_SIM_SKIP : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, 20, r ? TD_SIM_WARM : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, 100, r ? TD_SIM_PRIME : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, 100, TD_SIM_EXACT);
+        }
+        rig_sums(&rigs[r]);
+    }
+    td_sim_totals(rigs[0].sim, &exact);
+    td_sim_totals(rigs[1].sim, &sampled);
+    assert_int_equal(sampled.instructions, exact.instructions);
+    assert_int_equal(sampled.detailed, 4 * (1000 + 20 * 100));
+    assert_int_equal(sampled.windows, 20);
+    assert_in_range(sampled.cycles, exact.cycles * 95 / 100, exact.cycles * 105 / 100);
+    assert_int_equal(td_sim_path_count(rigs[1].sim), 2);
+    assert_int_equal(sampled.unmatched_returns, 0);
+    rig_close(&rigs[0]);
+    rig_close(&rigs[1]);
+}
+
+/* A program that ends while instructions are skipped: what was modelled stands for all. */
+static void first_part_stands_for_all(void **state)
+{
+    (void)state;
+    struct td_sim_totals totals;
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
+    rig_run(&rig);
+    td_sim_run(rig.sim, rig.words, 0, TD_SIM_SKIP);
+    td_sim_skipped(rig.sim, 777);
+    struct sums sums = {.slots = 0};
+    td_sim_each_tally(rig.sim, add_tally, &sums);
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.instructions, 10 * MANY + 777);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], totals.instructions);
+    assert_int_equal(sums.slots, totals.slots);
+    rig_close(&rig);
+}
+
 /* The same words in batches of any size give the same numbers. */
 static void batches_do_not_matter(void **state)
 {
@@ -441,7 +515,8 @@ static void batches_do_not_matter(void **state)
 static void ledger_carries(void **state)
 {
     (void)state;
-    struct td_ledger ledger = {.accounts = NULL};
+    struct td_ledger ledger;
+    td_ledger_init(&ledger);
     const uint32_t account = td_ledger_account(&ledger, 3, 4, 2);
     const uint32_t row = ledger.accounts[account].row;
 
@@ -468,6 +543,8 @@ int main(void)
         cmocka_unit_test(calls_make_paths),
         cmocka_unit_test(shallow_recursion_is_exact),
         cmocka_unit_test(deep_recursion_is_folded),
+        cmocka_unit_test(windows_stand_for_the_rest),
+        cmocka_unit_test(first_part_stands_for_all),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(ledger_carries),
     };

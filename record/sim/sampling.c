@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/sampling.h"
+
+#include "base/hash.h"
+
+/*
+ * Instructions of each phase. Many small windows see a program better than a few large ones
+ * (Wunderlich et al., SMARTS, ISCA 2003, found 1,000 instructions best); they are larger here
+ * because each begins with a change of phase, which costs about as much as a thousand instructions
+ * modelled. Filling the pipeline takes a few times the reorder buffer; warming, a few times the
+ * lines of L1 and the branches of a loop nest.
+ */
+enum {
+    FIRST = 20 * 1000 * 1000,
+    SKIP_LEAST = 160 * 1000,
+    SKIP_RANGE = 400 * 1000,
+    WARM = 30 * 1000,
+    PRIME = 2000,
+    WINDOW = 8000,
+};
+
+static uint64_t skip_length(struct td_sampling *sampling)
+{
+    return SKIP_LEAST + td_hash_u64(++sampling->random) % SKIP_RANGE;
+}
+
+struct td_sampling_phase td_sampling_next(struct td_sampling *sampling)
+{
+    if (!sampling->begun) {
+        sampling->begun = true;
+        sampling->mode = TD_SIM_EXACT;
+        return (struct td_sampling_phase){TD_SIM_EXACT, FIRST};
+    }
+    switch (sampling->mode) {
+    case TD_SIM_EXACT:
+        sampling->mode = TD_SIM_SKIP;
+        return (struct td_sampling_phase){TD_SIM_SKIP, skip_length(sampling)};
+    case TD_SIM_SKIP:
+        sampling->mode = TD_SIM_WARM;
+        return (struct td_sampling_phase){TD_SIM_WARM, WARM};
+    case TD_SIM_WARM:
+        sampling->mode = TD_SIM_PRIME;
+        return (struct td_sampling_phase){TD_SIM_PRIME, PRIME};
+    case TD_SIM_PRIME: break;
+    }
+    sampling->mode = TD_SIM_EXACT;
+    return (struct td_sampling_phase){TD_SIM_EXACT, WINDOW};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which part of a thread is modelled how closely when it is sampled. The beginning is modelled
+ * exactly, so a short program is as a whole; after that, short windows are, far apart. Between them
+ * the caches are kept up to date with the lines that go beyond L1, and before each the predictors
+ * and L1 are warmed and the pipeline is filled.
+ */
+#ifndef TD_RECORD_SIM_SAMPLING_H
+#define TD_RECORD_SIM_SAMPLING_H
+
+#include <stdint.h>
+
+#include "record/sim/sim.h"
+
+struct td_sampling {
+    enum td_sim_mode mode;
+    bool begun; /* a phase was given out */
+    uint64_t random;
+};
+
+struct td_sampling_phase {
+    enum td_sim_mode mode;
+    uint64_t instructions; /* it lasts so many, or a few less */
+};
+
+/* The next phase; a zeroed struct is before the first. The same sequence every time; gaps are of
+ * random lengths, so that windows keep no step with loops of the program. */
+struct td_sampling_phase td_sampling_next(struct td_sampling *sampling);
+
+#endif

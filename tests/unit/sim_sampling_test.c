@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Sampling: which parts are modelled, and that what stands for the rest adds up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "record/sim/sampling.h"
+#include "record/sim/windows.h"
+
+static void begins_exactly_and_repeats(void **state)
+{
+    (void)state;
+    static const enum td_sim_mode order[] = {TD_SIM_SKIP, TD_SIM_WARM, TD_SIM_PRIME, TD_SIM_EXACT};
+    struct td_sampling a = {.begun = false}, b = {.begun = false};
+    uint64_t exact = 0, all = 0, shortest = UINT64_MAX, longest = 0;
+
+    assert_int_equal(td_sampling_next(&a).mode, TD_SIM_EXACT);
+    td_sampling_next(&b);
+    for (int i = 0; i < 4000; i++) {
+        const struct td_sampling_phase p = td_sampling_next(&a), q = td_sampling_next(&b);
+
+        assert_int_equal(p.mode, order[i % 4]);
+        assert_int_equal(p.instructions, q.instructions);
+        all += p.instructions;
+        exact += p.mode == TD_SIM_EXACT ? p.instructions : 0;
+        if (p.mode == TD_SIM_SKIP && p.instructions < shortest)
+            shortest = p.instructions;
+        if (p.mode == TD_SIM_SKIP && p.instructions > longest)
+            longest = p.instructions;
+    }
+    assert_in_range(exact * 1000 / all, 10, 50);
+    assert_true(longest > 2 * shortest); /* in no step with the program's loops */
+}
+
+static void scaled_parts_add_up(void **state)
+{
+    (void)state;
+    const struct td_scale scale = {.seen = 7001, .whole = 1000003};
+    uint64_t sum = 0, scaled = 0, raw = 0;
+
+    for (uint64_t i = 0; raw < scale.seen; i++) {
+        const uint64_t part = i * i % 13 < scale.seen - raw ? i * i % 13 : scale.seen - raw;
+
+        scaled += td_scale_add(&scale, &sum, part);
+        raw += part;
+    }
+    assert_int_equal(scaled, scale.whole);
+}
+
+static void error_is_that_of_the_ratio(void **state)
+{
+    (void)state;
+    struct td_windows same = {.open = false}, varied = {.open = false};
+    uint64_t slots = 0, other = 0, instructions = 0;
+
+    same.sampled = varied.sampled = true;
+    for (int i = 0; i < 100; i++) {
+        td_windows_open(&same, slots, instructions);
+        td_windows_open(&varied, other, instructions);
+        slots += 2000;
+        other += i % 2 ? 1000 : 3000;
+        instructions += 1000;
+        td_windows_close(&same, slots, instructions);
+        td_windows_close(&varied, other, instructions);
+    }
+    assert_true(td_windows_error(&same, 1000000) < 1);
+    /* Slots an instruction are 2 +- 1: a standard deviation of 1.005, over the root of 100. */
+    const double expected = 2 * 1.005 / 10 * 1000000, error = td_windows_error(&varied, 1000000);
+    assert_true(error > 0.99 * expected && error < 1.01 * expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(begins_exactly_and_repeats),
+        cmocka_unit_test(scaled_parts_add_up),
+        cmocka_unit_test(error_is_that_of_the_ratio),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
