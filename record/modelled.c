@@ -21,6 +21,7 @@
 #include "record/session.h"
 #include "record/signals.h"
 #include "record/sim/launch.h"
+#include "record/sim_pmu.h"
 #include "record/status.h"
 #include "record/target.h"
 
@@ -33,6 +34,7 @@ struct modelled {
     struct td_profile_writer *writer;
     struct td_pieces pieces;
     const struct td_guest *guest;
+    struct td_sim_pmu_run *pmu; /* NULL unless asked for */
     char *qemu, *plugin, *spool, *option;
     char **argv, **env;
     int signal_fd;
@@ -58,9 +60,12 @@ static int prepare_command(struct modelled *m, struct td_err *err)
                          strchr(m->spool, ',') ? m->spool : m->plugin);
         }
     }
+    if (rc == TD_OK && m->request->sim_pmu)
+        rc = td_sim_pmu_prepare(&m->pmu, m->request->sim_pmu, m->plan->core, m->spool, err);
     if (rc == TD_OK) {
-        m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s", m->plugin, m->plan->core,
-                                 m->request->sim_sample ? "sample" : "exact", m->spool);
+        m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s%s%s", m->plugin, m->plan->core,
+                                 m->request->sim_sample ? "sample" : "exact", m->spool,
+                                 m->pmu ? ",pmu=" : "", m->pmu ? td_sim_pmu_plan_path(m->pmu) : "");
         const struct td_launch launch = {.qemu = m->qemu, .guest = m->guest, .plugin = m->option};
         m->argv = td_launch_argv(&launch, path, m->request->command, environ);
         m->env = td_launch_env(&launch, environ);
@@ -184,7 +189,10 @@ static void summarize(struct modelled *m)
 
 static int finish(struct modelled *m, struct td_err *err)
 {
-    int rc = td_pieces_add_all(&m->pieces, m->spool, err);
+    int rc = m->pmu ? td_sim_pmu_collect(m->pmu, m->request, m->output.path, err) : TD_OK;
+
+    if (rc == TD_OK)
+        rc = td_pieces_add_all(&m->pieces, m->spool, err);
 
     if (m->pieces.unread)
         td_profile_env(m->writer, td_env_key_name(TD_ENV_WARNING),
@@ -210,6 +218,7 @@ static int release(struct modelled *m, struct td_err *err)
     const int rc = td_output_close(&m->output, err);
     if (m->signal_fd >= 0)
         close(m->signal_fd);
+    td_sim_pmu_run_free(m->pmu);
     if (m->spool)
         rmdir(m->spool);
     td_launch_free(m->argv);

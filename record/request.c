@@ -62,6 +62,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->sim_core),
         FLAG(0, "sim-sample", "sim: model windows, warm between them; several times faster",
              &request->sim_sample),
+        VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ[xN],...",
+              "sample the modelled core's own PMU as well", &request->sim_pmu),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),

@@ -65,6 +65,7 @@ struct td_request {
     const char *source;   /* a name of record/source.h's table, or "auto" */
     const char *sim_core; /* the modelled core; NULL: the default */
     bool sim_sample;      /* model windows of the program and scale them up */
+    const char *sim_pmu;  /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */
     enum td_scope scope;
     enum td_method method;
     enum td_call_graph call_graph;

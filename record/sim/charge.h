@@ -37,6 +37,7 @@ struct td_ledger {
     /* What stood in the first rows and accounts when td_ledger_split was called. */
     uint64_t *first_lost, *first_runs;
     size_t first_cells, first_accounts;
+    uint64_t *lost; /* by cause, for the PMU; NULL: nobody asks */
     struct td_account_memo memos[TD_ACCOUNT_MEMOS];
 };
 
@@ -68,6 +69,8 @@ static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uin
     *place += add;
     if (__builtin_expect(*place < add, 0))
         td_ledger_carry(ledger, cell);
+    if (__builtin_expect(ledger->lost != NULL, 0))
+        ledger->lost[cell % TD_CAUSE_COUNT] += slots;
 }
 
 #endif

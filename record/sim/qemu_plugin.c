@@ -2,8 +2,8 @@
 /*
  * A QEMU user-mode plugin that feeds the modelled core. The program's blocks and addresses go to a
  * buffer a thread, and from there to that thread's model. Arguments: core=NAME
- * mode=exact|sample|warm|skip, spool=FOLDER: each process image writes its profile there; out=FILE:
- * at the end, lines of text.
+ * mode=exact|sample|warm|skip, spool=FOLDER: each process image writes its profile there; pmu=FILE:
+ * and is sampled (qemu_pmu.h); out=FILE: at the end, lines of text.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -25,6 +25,7 @@
 #include "record/sim/qemu_api.h"
 #include "record/sim/qemu_exec.h"
 #include "record/sim/qemu_piece.h"
+#include "record/sim/qemu_pmu.h"
 #include "record/sim/sampling.h"
 #include "record/sim/sim.h"
 
@@ -53,6 +54,7 @@ struct thread {
     struct td_sim *sim;
     uint64_t zeroed; /* address after the last block zeroed */
     uint64_t recent[RECENT_LINES];
+    struct td_qemu_pmu_thread *sampled; /* NULL unless the PMU is simulated */
     uint64_t words[BATCH_WORDS + BATCH_SLACK];
 };
 
@@ -63,7 +65,8 @@ struct plugin {
     struct td_llc *llc;
     bool link; /* td_blocks_link */
     bool sample;
-    enum td_sim_mode mode; /* of all, when it is not sampled */
+    enum td_sim_mode mode;   /* of all, when it is not sampled */
+    struct td_qemu_pmu *pmu; /* NULL: none is simulated */
     const char *out;
     struct thread *threads[THREADS_MAX]; /* by vcpu index */
 
@@ -148,7 +151,11 @@ static void write_piece(void)
         update_name(thread);
         threads = td_grow(threads, &cap, count + 1, sizeof(*threads));
         threads[count] = (struct td_piece_thread){.tid = thread->tid, .sim = thread->sim};
-        memcpy(threads[count++].name, thread->name, sizeof(thread->name));
+        memcpy(threads[count].name, thread->name, sizeof(thread->name));
+        if (thread->sampled)
+            td_qemu_pmu_write(thread->sampled, self->spool, self->start_ns, (uint32_t)getpid(),
+                              &threads[count], &self->maps, NULL);
+        count++;
     }
     const struct td_piece piece = {
         .pid = (uint32_t)getpid(),
@@ -306,6 +313,8 @@ static struct thread *new_thread(void)
     pthread_mutex_init(&thread->lock, NULL);
     thread->sim = td_sim_new(self->blocks, self->llc);
     begin_phase(thread);
+    if (self->pmu)
+        thread->sampled = td_qemu_pmu_attach(self->pmu, thread->sim);
     return thread;
 }
 
@@ -511,7 +520,7 @@ static void learn_command_line(void)
 
 static int parse_arguments(struct plugin *plugin, int argc, char **argv)
 {
-    const char *core = plugin->exec.guest->core;
+    const char *core = plugin->exec.guest->core, *pmu = NULL;
     struct td_err err = TD_ERR_INIT;
 
     for (int i = 0; i < argc; i++) {
@@ -521,6 +530,8 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
             plugin->out = td_xstrdup(argv[i] + 4);
         else if (strncmp(argv[i], "spool=", 6) == 0)
             plugin->spool = td_xstrdup(argv[i] + 6);
+        else if (strncmp(argv[i], "pmu=", 4) == 0)
+            pmu = argv[i] + 4;
         else if (strcmp(argv[i], "mode=warm") == 0)
             plugin->mode = TD_SIM_WARM;
         else if (strcmp(argv[i], "mode=skip") == 0)
@@ -528,7 +539,8 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
         else if (strcmp(argv[i], "mode=sample") == 0)
             plugin->sample = true;
     }
-    if (td_core_desc_builtin(&plugin->desc, core, &err) != TD_OK) {
+    if (td_core_desc_builtin(&plugin->desc, core, &err) != TD_OK ||
+        (pmu && !(plugin->pmu = td_qemu_pmu_read(pmu, &plugin->desc, &err)))) {
         fprintf(stderr, "tdprof: %s\n", err.text);
         return -1;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/sim/pmu.h"
 #include "record/sim/sim_priv.h"
 
 _Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
@@ -47,8 +48,15 @@ void td_sim_free(struct td_sim *sim)
     td_bpred_release(&sim->bpred);
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
+    td_sim_pmu_free(sim->pmu);
     free(sim->states);
     free(sim);
+}
+
+void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
+{
+    sim->pmu = pmu;
+    sim->ledger.lost = td_sim_pmu_lost(pmu);
 }
 
 static void grow_states(struct td_sim *sim, uint32_t id)
@@ -192,6 +200,8 @@ static void resolve(struct td_sim *sim, uint64_t next)
     const bool taken = block->branch != TD_BRANCH_CONDITIONAL || next != block->end;
     if (predict(sim, block, next, taken)) {
         mispredict(sim, block);
+        if (sim->pmu)
+            td_sim_pmu_mispredict(sim->pmu, sim, block->branch_pc);
         if (taken && block->branch != TD_BRANCH_RETURN)
             td_bpred_target(&sim->bpred, block->branch_pc);
     } else {
@@ -297,7 +307,10 @@ static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *stat
     sim->last = block;
     sim->last_state = state;
     sim->last_row = account->row;
+    const uint64_t first_uop = sim->core.uops;
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
+    if (__builtin_expect(sim->pmu != NULL, 0))
+        td_sim_pmu_block(sim->pmu, sim, block, first_uop);
     if (block->sp_effect)
         follow_stack_pointer(sim, block, words, after);
     return after;

@@ -70,6 +70,10 @@ const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column);
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 
+struct td_sim_pmu;
+/* Lets a PMU (pmu.h) count what is run from now on, exact mode only; the sim frees it. */
+void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu);
+
 /* Takes a batch: whole blocks, beginning with a block or mark word. */
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
 

@@ -59,6 +59,7 @@ struct td_sim {
     struct td_memory memory;
     struct td_stores stores;
     struct td_callstack calls;
+    struct td_sim_pmu *pmu; /* NULL: none */
 };
 
 /* What the windows stand for. */
