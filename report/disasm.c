@@ -89,6 +89,32 @@ static void find_target(const ZydisDecodedInstruction *in, const ZydisDecodedOpe
     insn->target = target;
 }
 
+static bool is_vector(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands)
+{
+    for (int i = 0; i < in->operand_count_visible; i++) {
+        if (operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER)
+            continue;
+        const ZydisRegisterClass class = ZydisRegisterGetClass(operands[i].reg.value);
+
+        if (class == ZYDIS_REGCLASS_XMM || class == ZYDIS_REGCLASS_YMM ||
+            class == ZYDIS_REGCLASS_ZMM)
+            return true;
+    }
+    return false;
+}
+
+/* Zydis 4.0 puts the suffix of an operand's size on vector instructions too, which have none. */
+static void drop_suffix(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
+                        struct td_disasm_insn *insn)
+{
+    const char *name = ZydisMnemonicGetString(in->mnemonic);
+    const size_t len = name ? strlen(name) : 0;
+
+    if (len > 0 && is_vector(in, operands) && strncmp(insn->text, name, len) == 0 &&
+        insn->text[len] && strchr("bwlq", insn->text[len]) && insn->text[len + 1] == ' ')
+        memmove(insn->text + len, insn->text + len + 1, strlen(insn->text + len));
+}
+
 struct td_disasm_insn td_disasm_next(const struct td_disasm *disasm, const uint8_t *bytes,
                                      size_t size, uint64_t address)
 {
@@ -105,6 +131,7 @@ struct td_disasm_insn td_disasm_next(const struct td_disasm *disasm, const uint8
                                                     in.operand_count_visible, insn.text,
                                                     sizeof(insn.text), address, NULL)))
         insn.text[0] = '\0';
+    drop_suffix(&in, operands, &insn);
     find_target(&in, operands, address, &insn);
     return insn;
 }

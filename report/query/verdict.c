@@ -86,6 +86,9 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
     qsort(verdict->nodes, verdict->node_count, sizeof(verdict->nodes[0]), by_finding);
 }
 
+/* A place that lost less is nowhere to look. */
+#define PLACE_SHARE 0.005
+
 /* What a place lost to the nodes that are high; useful work counts only when nothing else does. */
 struct losses {
     enum td_metric metrics[TD_NODE_COUNT];
@@ -166,7 +169,8 @@ static void add_places(struct td_verdict *verdict, const struct td_measure *meas
         /* What a line lost is rarely known by itself, what its function lost is. */
         const bool thin = kind == TD_ROWS_FUNCTIONS && place.node != TD_NODE_NONE &&
                           td_row_cell(&rows, row, place.node).thin;
-        if (lost > 0 && !thin && (kind != TD_ROWS_LINES || row->line != 0))
+        if (lost > 0 && !thin && place.share >= PLACE_SHARE &&
+            (kind != TD_ROWS_LINES || row->line != 0))
             put_place(verdict, &place);
     }
     td_rows_release(&rows);

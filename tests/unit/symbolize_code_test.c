@@ -100,6 +100,13 @@ static void x86_text(void **state)
         {{0xe8, 0xfb, 0xff, 0xff, 0xff}, 16, 5, "call 0x1000", "call 0x1000", true, 0x1000},
         {{0xff, 0xd0}, 16, 2, "call %rax", "call rax", false, 0},
         {{0x48, 0x8b, 0x05, 1, 0, 0, 0}, 16, 7, "mov 0x1008, %rax", "mov rax, [0x1008]", false, 0},
+        {{0xc5, 0xfb, 0x59, 0x00},
+         16,
+         4,
+         "vmulsd (%rax), %xmm0, %xmm0",
+         "vmulsd xmm0, xmm0, qword ptr [rax]",
+         false,
+         0},
         {{0x06}, 16, 1, "", "", false, 0},               /* no instruction in 64 bits */
         {{0x48, 0x8b, 0x05, 1}, 4, 1, "", "", false, 0}, /* cut short */
     };
