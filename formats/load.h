@@ -45,8 +45,10 @@ struct td_load_opts {
     uint64_t from_ns; /* samples outside [from_ns, to_ns) since the recording began are left out; */
     uint64_t to_ns;   /* 0 is no end. Modelled tallies have no time and are kept whole. */
     const struct td_load_unwinder *unwinder; /* NULL: copied stacks of imports are left out */
-    bool mapped; /* the bytes are a mapping of a file, whose pages may be given back when they
-                    were read; td_load_file sets it */
+    bool leaves_only; /* stacks may be cut down to their innermost frame, which is faster and
+                         smaller by far where a profile has many; only our own format does it */
+    bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they
+                         were read; td_load_file sets it */
 };
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */

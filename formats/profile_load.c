@@ -13,12 +13,20 @@ struct id_map {
     size_t len, cap;
 };
 
+/* Where a stack ends. */
+struct leaf {
+    uint32_t module; /* TD_NONE: lost */
+    uint64_t offset;
+};
+
 struct loader {
     struct td_model *model;
     const struct td_load_opts *opts;
     struct td_load_status *status;
     struct id_map tables[TD_TABLE_COUNT];
-    struct id_map nodes;
+    struct id_map nodes; /* leaves_only: of those that values stood on, once they did */
+    struct leaf *leaves; /* leaves_only: by the file's node */
+    size_t leaf_cap;
     uint32_t epoch;
     uint64_t started_ns;
     uint64_t chunks; /* to tell an empty profile from one of which nothing could be read */
@@ -138,6 +146,23 @@ static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol
         td_model_add_symbol(loader->model, module, &ours);
 }
 
+/* Callers are not even looked at: most of a profile's nodes are on the way to a place, not one. */
+static void keep_leaves(struct loader *loader, const struct td_profile_nodes *nodes)
+{
+    const size_t end = (size_t)nodes->first + nodes->count;
+
+    loader->leaves = td_grow(loader->leaves, &loader->leaf_cap, end, sizeof(*loader->leaves));
+    while (loader->nodes.len < end)
+        id_map_set(&loader->nodes, (uint32_t)loader->nodes.len, TD_NONE);
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct td_node_row *row = &nodes->rows[i];
+
+        loader->leaves[nodes->first + i] =
+            (struct leaf){.module = id_map_get(&loader->tables[TD_TABLE_MODULES], row->module),
+                          .offset = row->offset};
+    }
+}
+
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
 {
     struct loader *loader = ctx;
@@ -146,6 +171,10 @@ static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
         loader->nodes.len = 0;
         loader->epoch = nodes->epoch;
         id_map_set(&loader->nodes, 0, 0);
+    }
+    if (loader->opts->leaves_only) {
+        keep_leaves(loader, nodes);
+        return;
     }
     for (uint32_t i = 0; i < nodes->count; i++) {
         const struct td_node_row *row = &nodes->rows[i];
@@ -160,11 +189,26 @@ static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
     }
 }
 
-static uint32_t node_of(const struct loader *loader, uint32_t epoch, uint32_t node)
+static uint32_t leaf_of(struct loader *loader, uint32_t id)
+{
+    uint32_t node = id_map_get(&loader->nodes, id);
+
+    if (node != TD_NONE || id >= loader->nodes.len || loader->leaves[id].module == TD_NONE)
+        return node;
+    node = td_model_put_node(
+        loader->model, 0,
+        td_model_put_location(loader->model, loader->leaves[id].module, loader->leaves[id].offset));
+    loader->nodes.ids[id] = node;
+    return node;
+}
+
+static uint32_t node_of(struct loader *loader, uint32_t epoch, uint32_t node)
 {
     if (node == 0)
         return 0;
-    return epoch == loader->epoch ? id_map_get(&loader->nodes, node) : TD_NONE;
+    if (epoch != loader->epoch)
+        return TD_NONE;
+    return loader->opts->leaves_only ? leaf_of(loader, node) : id_map_get(&loader->nodes, node);
 }
 
 static bool in_time_range(const struct loader *loader, uint64_t time_ns)
@@ -348,5 +392,6 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
     for (int t = 0; t < TD_TABLE_COUNT; t++)
         free(loader.tables[t].ids);
     free(loader.nodes.ids);
+    free(loader.leaves);
     return rc;
 }

@@ -106,7 +106,7 @@ int td_children_run(const struct td_common_opts *common, double percent_limit, u
 {
     const struct calls_opts o = {.percent_limit = percent_limit, .rows = max};
     struct td_session session;
-    int exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    int exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
 
     if (exit_code == TD_EXIT_OK)
         exit_code = show_children(&session, &o);
@@ -139,7 +139,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("%s takes one function: tdreport %s NAME", cmd->name, cmd->name);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
     if (exit_code == TD_EXIT_OK)
         exit_code =
             show_calls(&session, callers ? TD_CALLS_CALLERS : TD_CALLS_CALLEES, argv[used], &o);

@@ -181,8 +181,10 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
     struct td_replay *replay = td_replay_new();
     const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
-    struct td_load_opts opts = {
-        .keep_samples = needs.samples, .keep_slots = true, .unwinder = &unwinder};
+    struct td_load_opts opts = {.keep_samples = needs.samples,
+                                .keep_slots = true,
+                                .leaves_only = !needs.stacks,
+                                .unwinder = &unwinder};
     int rc = TD_EUSAGE;
 
     if (!session->opts->time || parse_time_range(session->opts->time, &opts, err) == TD_OK)
@@ -200,7 +202,7 @@ static int load_weights(struct td_session *session, struct td_session_needs need
                         struct td_err *err)
 {
     const char *path = session->opts->weights;
-    struct td_load_opts opts = {.keep_samples = needs.samples};
+    struct td_load_opts opts = {.keep_samples = needs.samples, .leaves_only = !needs.stacks};
     struct td_load_status status = {.damaged = false};
     struct td_model *model = NULL;
     int rc = TD_OK;
