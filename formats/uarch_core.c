@@ -216,7 +216,7 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
 /* CLASS SLOTS LATENCY PORTS [busy CYCLES] [extra PORTS] */
 static int read_op(struct td_op_cost *cost, const struct td_uarch_line *line, struct td_err *err)
 {
-    int64_t slots = 0, latency = 0, busy = 0;
+    int64_t slots = 0, latency = 0, busy = 0, forward = 0;
     int rc;
 
     if (line->word_count < 4 || line->word_count % 2)
@@ -232,11 +232,14 @@ static int read_op(struct td_op_cost *cost, const struct td_uarch_line *line, st
         if (strcmp(line->words[i], "busy") == 0) {
             rc = parse_number(line, line->words[i + 1], 1, 250, &busy, err);
             cost->busy = (uint8_t)(rc == TD_OK ? busy : 0);
+        } else if (strcmp(line->words[i], "forward") == 0) {
+            rc = parse_number(line, line->words[i + 1], 1, latency, &forward, err);
+            cost->forward = (uint8_t)(rc == TD_OK ? forward : 0);
         } else if (strcmp(line->words[i], "extra") == 0) {
             rc = parse_ports(line, line->words[i + 1], &cost->extra, err);
         } else {
-            rc = td_fail(err, TD_EFORMAT, "line %u: '%s' is neither busy nor extra", line->number,
-                         line->words[i]);
+            rc = td_fail(err, TD_EFORMAT, "line %u: '%s' is none of busy, extra, forward",
+                         line->number, line->words[i]);
         }
         if (rc != TD_OK)
             return rc;

@@ -200,6 +200,7 @@ struct td_op_cost {
     uint8_t slots;   /* fused uops dispatched */
     uint8_t latency; /* cycles from its operands to its result */
     uint8_t busy;    /* cycles its unit takes no other; 0: pipelined */
+    uint8_t forward; /* cycles by which the accumulator may come later than the other operands */
     uint16_t ports;  /* bit set of [ports] letters; 0: none */
     uint16_t extra;  /* ports of a second uop; 0: none */
 };

@@ -50,7 +50,7 @@ struct td_uop {
     uint8_t latency;
     uint8_t busy;
     uint8_t slots;
-    uint8_t load_latency; /* added to the cache's: vector loads */
+    uint8_t load_latency; /* of a load: added to the cache's; else src[2] may come so much later */
     uint8_t unit;         /* enum td_unit_kind */
     uint8_t on_stack;     /* 1: its address is the stack or frame pointer and a constant */
     uint16_t insn;        /* index in the block */

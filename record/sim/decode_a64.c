@@ -518,6 +518,13 @@ static enum td_op_class class_of(const struct work *w)
     return (enum td_op_class)w->form->class;
 }
 
+/* Three operands without a load: the third is added to, and forwarded late between its like. */
+static void set_forwarding(struct work *w, enum td_op_class class)
+{
+    if (w->src_count == 3 && !w->form->access)
+        w->insn->uop.load_latency = w->decoder->desc->ops[class].forward;
+}
+
 static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
                    struct td_insn *insn)
 {
@@ -539,6 +546,7 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
         insn->uop.flags |= TD_UOP_HEAVY;
     read_registers(&w);
     write_registers(&w);
+    set_forwarding(&w, class);
     set_memory(&w);
     set_branch(&w, pc);
     set_fusion(&w);

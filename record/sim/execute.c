@@ -252,7 +252,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     td_core_make_room(core);
     td_core_dispatch(core, uop->slots);
     int64_t t = later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
-    t = later(t, core->ready[uop->src[2]]);
+    t = later(t, core->ready[uop->src[2]] - uop->load_latency);
     t = later(t, core->cycle + 1);
     if (uop->issue.add)
         t = td_core_issue(core, uop->issue, t);

@@ -236,6 +236,7 @@ static void resolve_warm(struct td_sim *sim, uint64_t next)
 /* The stack pointer is known again, at the end of the block. */
 static void find_stack_pointer(struct td_sim *sim, const struct td_block *block, uint64_t place)
 {
+    /* When it was lost, or at the call: the place of calls from there. */
     const uint64_t entered = place - (uint64_t)(sim->stack_moved + block->sp_moved);
 
     sim->stack_pointer = place;
@@ -244,7 +245,7 @@ static void find_stack_pointer(struct td_sim *sim, const struct td_block *block,
     else if (sim->stack_since == TD_STACK_CALLED)
         td_callstack_found(&sim->calls, entered);
     else
-        td_callstack_seen(&sim->calls, place);
+        td_callstack_seen(&sim->calls, entered);
 }
 
 /* The stack pointer after the block whose accesses are `words`. */

@@ -208,6 +208,17 @@ static void writeback_does_not_wait_for_data(void **state)
     assert_int_equal(insn.more[0].dst[0], X(1));
 }
 
+/* Only what accumulates takes its third operand late. */
+static void accumulators_come_late(void **state)
+{
+    (void)state;
+    assert_int_equal(decode(0x1f420c20).uop.load_latency, desc.ops[TD_OP_FMA].forward);  /* fmadd */
+    assert_int_equal(decode(0x4ea29420).uop.load_latency, desc.ops[TD_OP_VMUL].forward); /* mla */
+    assert_true(desc.ops[TD_OP_FMA].forward > 0);
+    assert_int_equal(decode(0x4ea29c20).uop.load_latency, 0); /* mul v0.4s, v1.4s, v2.4s */
+    assert_int_equal(decode(0x9a820020).uop.load_latency, 0); /* csel */
+}
+
 static void pairs_that_are_one(void **state)
 {
     (void)state;
@@ -428,6 +439,31 @@ static void unwound_frames_go_when_the_stack_pointer_shows(void **state)
     rig_close(&rig);
 }
 
+/* What comes first after the jump may be the function's end, which gives up its own place. */
+static void a_landing_at_the_end_keeps_the_caller(void **state)
+{
+    static const uint8_t code[] = {0xbf, 0x00, 0x00, 0x91, 0xc0, 0x03, 0x1f, 0xd6}; /* SET_SP, BR */
+    static const uint8_t lengths[] = {4, 4};
+    struct rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    step(&rig, 0x1000, ENTER, 0x8ff0);
+    step(&rig, 0x1004, BL, NOWHERE);
+    step(&rig, 0x1104, ENTER, 0x8fe0);
+    step(&rig, 0x1108, BL, NOWHERE);
+    step(&rig, 0x1208, ENTER, 0x8fd0);
+    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
+    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    step(&rig, 0x1140, LEAVE, 0x8fe0);
+    step(&rig, 0x1144, NOP, NOWHERE);
+    step(&rig, 0x1148, RET, NOWHERE);
+    step(&rig, 0x1008, NOP, NOWHERE);
+    assert_path(&rig, 0x1144, "1008 ");
+    assert_path(&rig, 0x1008, "");
+    rig_close(&rig);
+}
+
 /* The same, but a call comes first: its place is found from what its callee does on entry. */
 static void a_call_from_a_handler_is_placed_by_its_callee(void **state)
 {
@@ -481,6 +517,7 @@ int main(void)
         cmocka_unit_test(forms),
         cmocka_unit_test(branches),
         cmocka_unit_test(writeback_does_not_wait_for_data),
+        cmocka_unit_test(accumulators_come_late),
         cmocka_unit_test(pairs_that_are_one),
         cmocka_unit_test(stack_pointer),
         cmocka_unit_test(unknown_words_cost_one_slot),
@@ -488,6 +525,7 @@ int main(void)
         cmocka_unit_test(a_tail_call_returns_to_the_first_caller),
         cmocka_unit_test(longjmp_leaves_the_frames_between),
         cmocka_unit_test(unwound_frames_go_when_the_stack_pointer_shows),
+        cmocka_unit_test(a_landing_at_the_end_keeps_the_caller),
         cmocka_unit_test(a_call_from_a_handler_is_placed_by_its_callee),
         cmocka_unit_test(any_word_decodes),
     };
