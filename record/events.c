@@ -378,6 +378,10 @@ int td_events_open(struct td_events *events, const struct td_plan *plan, const s
     events->ring_wanted = events->ring_pages;
     raise_descriptor_limit();
     for (size_t i = 0; i < plan->group_count; i++) {
+        const unsigned pass = plan->groups[i].pass;
+
+        if (target->pass && pass && pass != target->pass)
+            continue;
         const int rc = open_instances(events, i, target, err);
 
         if (rc < 0)

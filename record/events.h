@@ -43,6 +43,7 @@ struct td_events_target {
     const uint32_t *tids; /* METHOD_TASK: these */
     size_t tid_count;
     int cgroup_fd;     /* -1: none */
+    unsigned pass;     /* the plan's groups of this run; 0: all of them */
     size_t ring_pages; /* 0: the default, less where the machine is large */
 };
 

@@ -59,7 +59,9 @@ static void announce(const struct td_plan *plan)
             fprintf(stderr, "tdrec: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
     }
     if (minor)
-        fprintf(stderr, "tdrec: %zu locators do not fit the counters (tdrec --plan lists them)\n",
+        fprintf(stderr,
+                "tdrec: %zu locators or groups do not fit the counters at once (--plan lists them, "
+                "--passes records them)\n",
                 minor);
 }
 

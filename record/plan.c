@@ -62,12 +62,15 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
 {
     const struct td_source *source = NULL;
 
-    *plan = (struct td_plan){0};
+    *plan = (struct td_plan){.passes = request->passes ? request->passes : 1};
     int rc = td_source_choose(&source, caps, request, plan->source_reason,
                               sizeof(plan->source_reason), err);
     if (rc < 0)
         return rc;
     plan->source = source->name;
+    if (plan->passes > 1 && request->events.len == 0 && strcmp(source->name, "pmu") != 0)
+        return td_fail(err, TD_EUSAGE, "--passes is for hardware counters, and the source is %s",
+                       source->name);
     if (strcmp(source->name, "sim") != 0 && !td_caps_events(caps)) {
         forbid(plan, caps, request);
         return TD_OK;
@@ -97,7 +100,7 @@ struct td_plan_group *td_plan_add_group(struct td_plan *plan)
         td_grow(plan->groups, &plan->group_cap, plan->group_count + 1, sizeof(*plan->groups));
     struct td_plan_group *group = &plan->groups[plan->group_count++];
 
-    *group = (struct td_plan_group){.locates = TD_NODE_NONE};
+    *group = (struct td_plan_group){.locates = TD_NODE_NONE, .pass = 1};
     return group;
 }
 

@@ -56,6 +56,7 @@ struct td_plan_group {
     enum td_tma_node locates;
     enum td_plan_detail detail;
     bool branch_misses;     /* the samples' branch records say which branches were mispredicted */
+    unsigned pass;          /* in which run it is opened, from 1; 0: in all */
     struct td_cpulist cpus; /* one instance each; empty: one for all CPUs */
     struct td_plan_event events[TD_PLAN_EVENTS_MAX];
     size_t event_count;
@@ -76,6 +77,7 @@ struct td_plan {
     char source_reason[256]; /* why not pmu; "" when the source was asked for */
     char privilege[256];     /* what is missing for lack of privilege; "" when nothing */
     char core[64];           /* the core description used; "" for none */
+    unsigned passes;         /* runs, or slices of time; 1 */
     bool topdown;            /* the slots are counted, or all that this very core can say */
     bool forbidden;          /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;

@@ -46,6 +46,7 @@ void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
     group->event_count = 1;
     group->sampler = 1;
     group->role = TD_ROLE_METRIC;
+    group->pass = 0;
     if (plan->scope != TD_SCOPE_THREAD)
         td_cpulist_copy(&group->cpus, &caps->online);
 }
@@ -99,7 +100,25 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
             event->sample_type |= PERF_SAMPLE_READ;
     }
     td_plan_check_inherit(plan, caps);
-    plan->groups[0].events[0].sideband = true;
+    if (tracker)
+        return;
+    for (unsigned pass = 1, i = 0; pass <= plan->passes && i < plan->group_count; i++) {
+        if (plan->groups[i].pass == pass) {
+            plan->groups[i].events[0].sideband = true;
+            pass++;
+        }
+    }
+}
+
+/* Groups that were asked for by name, in their order, as many in each run. */
+static void spread_passes(struct td_plan *plan, size_t first)
+{
+    const size_t count = plan->group_count - first;
+
+    if (plan->passes > count)
+        plan->passes = (unsigned)count;
+    for (size_t i = 0; i < count; i++)
+        plan->groups[first + i].pass = (unsigned)(i * plan->passes / count) + 1;
 }
 
 int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
@@ -127,6 +146,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
         if (td_plan_group_needs_pmu(&plan->groups[i]))
             plan->source = "pmu";
     }
+    spread_passes(plan, tracker);
     finish_groups(plan, caps, request, tracker);
     return TD_OK;
 }

@@ -17,7 +17,11 @@ static const enum td_tma_node locator_order[] = {
     TD_NODE_BRANCH_MISPREDICTS, TD_NODE_DRAM_BOUND,     TD_NODE_FETCH_LATENCY,
     TD_NODE_L3_BOUND,           TD_NODE_L2_BOUND,       TD_NODE_FRONTEND_BOUND,
     TD_NODE_STORE_BOUND,        TD_NODE_MACHINE_CLEARS, TD_NODE_BACKEND_BOUND,
+    TD_NODE_BAD_SPECULATION,
 };
+
+/* Bits of maker.done. */
+#define GROUPS_MAX 64
 
 struct maker {
     struct td_plan *plan;
@@ -27,7 +31,9 @@ struct maker {
     const struct td_pmu_core *core;
     struct td_pmu_counters counters;
     bool hybrid;
-    bool tracked; /* mappings are reported by an event of their own */
+    uint64_t done; /* the core's groups that are in the plan, by bit */
+    unsigned pass; /* whose groups are made now */
+    bool tracked;  /* mappings are reported by an event of their own */
 };
 
 static struct td_plan_event make_event(const struct maker *m, uint32_t index)
@@ -69,6 +75,7 @@ static void set_group(struct td_plan_group *group, const struct maker *m, const 
     if (m->hybrid)
         snprintf(group->cpu_type, sizeof(group->cpu_type), "%.31s", m->pmu->name);
     group->cpus = group_cpus(m);
+    group->pass = m->pass;
 }
 
 /* Makes an event sample; `extra` beside what every sample has. */
@@ -204,6 +211,7 @@ static void add_ibs(struct maker *m, const struct td_pmu *pmu, const struct ibs_
 
     snprintf(group->name, sizeof(group->name), "%s", pmu->name);
     group->cpus = group_cpus(m);
+    group->pass = m->pass;
     group->role = TD_ROLE_METRIC;
     group->detail = source->detail;
     group->event_count = 1;
@@ -283,17 +291,41 @@ static bool allowed(const struct maker *m, const struct td_pmu_group *group)
     return td_caps_system_wide(m->caps) || !td_pmu_group_any(m->core, group);
 }
 
+/* --topdown-level: no deeper than that, or than the least that the core can do. */
+static bool is_wanted(const struct maker *m, const struct td_pmu_group *group)
+{
+    int least = 0;
+
+    for (size_t i = 0; i < m->core->group_count; i++) {
+        const int level = m->core->groups[i].level;
+
+        least = level > 0 && (least == 0 || level < least) ? level : least;
+    }
+    return m->request->topdown_level == 0 || group->level <= least ||
+           group->level <= (int)m->request->topdown_level;
+}
+
+static bool take_group(struct maker *m, size_t i)
+{
+    const struct td_pmu_group *group = &m->core->groups[i];
+
+    if (m->done & UINT64_C(1) << i || !is_wanted(m, group) || !allowed(m, group) ||
+        !td_pmu_counters_take(&m->counters, m->core, group->events, group->count))
+        return false;
+    m->done |= UINT64_C(1) << i;
+    return true;
+}
+
 /* The first group of pass 1 that fits; else the first of any pass. NULL when none does. */
 static const struct td_pmu_group *choose_group(struct maker *m)
 {
     for (int first = 1; first >= 0; first--) {
-        for (size_t i = 0; i < m->core->group_count; i++) {
+        for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
             const struct td_pmu_group *group = &m->core->groups[i];
 
             if (first != (group->pass == 1))
                 continue;
-            if (allowed(m, group) &&
-                td_pmu_counters_take(&m->counters, m->core, group->events, group->count))
+            if (take_group(m, i))
                 return group;
             if (first)
                 left_out_group(m, group);
@@ -325,6 +357,16 @@ static bool in_plan(const struct maker *m, const struct td_pmu_event *event)
     return false;
 }
 
+static bool is_deep(const struct maker *m, enum td_tma_node node)
+{
+    unsigned level = 0;
+
+    for (; node != TD_NODE_NONE; node = td_tma_info(node)->parent)
+        level++;
+    return m->request->topdown_level && level > m->request->topdown_level;
+}
+
+/* Adds the locators that counters are left for. In the last run, says which are not. */
 static void add_locators(struct maker *m)
 {
     bool alone_taken = false;
@@ -332,22 +374,88 @@ static void add_locators(struct maker *m)
     for (size_t i = 0; i < TD_ARRAY_SIZE(locator_order); i++) {
         const struct td_pmu_locator *locator = find_locator(m->core, locator_order[i]);
         const struct td_pmu_event *event = locator ? &m->core->events[locator->event] : NULL;
+        const char *why = NULL;
         char what[96];
 
-        if (!event || in_plan(m, event))
+        if (!event || in_plan(m, event) || is_deep(m, locator->node))
             continue;
+        if (event->alone && alone_taken)
+            why = "one front-end event at a time: they share a register";
+        else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1))
+            why = "no counter is left for it";
         snprintf(what, sizeof(what), "locator of %s%s%s", td_tma_info(locator->node)->id,
                  m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
-        if (event->alone && alone_taken) {
-            td_plan_leave_out_minor(m->plan, what,
-                                    "one front-end event at a time: they share a register");
-        } else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1)) {
-            td_plan_leave_out_minor(m->plan, what, "no counter is left for it");
-        } else {
-            alone_taken = alone_taken || event->alone;
-            add_locator(m, locator);
-        }
+        if (why && m->pass == m->plan->passes)
+            td_plan_leave_out_minor(m->plan, what, why);
+        if (why)
+            continue;
+        alone_taken = alone_taken || event->alone;
+        add_locator(m, locator);
     }
+}
+
+static void tell_level(struct maker *m)
+{
+    const int wanted = (int)m->request->topdown_level;
+    int deepest = 0, recorded = 0;
+    char what[64], why[128];
+
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        const int level = m->core->groups[i].level;
+
+        deepest = level > deepest ? level : deepest;
+        if (m->done & UINT64_C(1) << i)
+            recorded = level > recorded ? level : recorded;
+    }
+    if (wanted <= recorded)
+        return;
+    snprintf(what, sizeof(what), "level %d of the tree", wanted);
+    if (wanted > deepest)
+        snprintf(why, sizeof(why), "the counters of this core give level %d", deepest);
+    else
+        snprintf(why, sizeof(why), "it does not fit the counters in %u run%s: --passes %u",
+                 m->plan->passes, m->plan->passes == 1 ? "" : "s", m->plan->passes + 1);
+    td_plan_leave_out(m->plan, what, why);
+}
+
+/* What stays out after the last run: groups beside the tree, and its deeper levels. */
+static void tell_missing_groups(struct maker *m)
+{
+    char what[160] = "";
+    size_t used = 0, count = 0;
+
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        const struct td_pmu_group *group = &m->core->groups[i];
+
+        if (m->done & UINT64_C(1) << i || group->pass == 1 || !is_wanted(m, group) ||
+            used >= sizeof(what))
+            continue;
+        used += (size_t)snprintf(what + used, sizeof(what) - used, "%s%s", used ? ", " : "groups ",
+                                 group->name);
+        count++;
+    }
+    if (count && used < sizeof(what) && m->hybrid)
+        snprintf(what + used, sizeof(what) - used, " on %s", m->pmu->name);
+    if (count)
+        td_plan_leave_out_minor(m->plan, what,
+                                "they do not fit beside the others: --passes records them in "
+                                "further runs");
+}
+
+/* A further run: the groups that are not in the plan yet, as many as fit, then locators. */
+static void add_pass(struct maker *m)
+{
+    const size_t first = m->plan->group_count;
+
+    m->counters = td_pmu_counters_free(m->core, m->caps);
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        if (take_group(m, i))
+            add_group(m, &m->core->groups[i]);
+    }
+    if (m->plan->topdown)
+        add_locators(m);
+    if (m->plan->group_count > first)
+        m->plan->groups[first].events[0].sideband = !m->tracked;
 }
 
 /* Where group reads are inherited (td_plan_check_inherit), per-task groups are better than whole
@@ -378,6 +486,7 @@ static int plan_one(struct maker *m, struct td_err *err)
     if (rc < 0)
         return rc;
     m->core = choice.core;
+    m->pass = 1;
     m->counters = td_pmu_counters_free(choice.core, m->caps);
     if (choice.why[0])
         td_plan_leave_out(m->plan, "top-down slots", choice.why);
@@ -395,6 +504,10 @@ static int plan_one(struct maker *m, struct td_err *err)
             add_all_ibs(m);
             add_branch_misses(m, first);
         }
+        while (++m->pass <= m->plan->passes)
+            add_pass(m);
+        tell_missing_groups(m);
+        tell_level(m);
         const size_t used = strlen(m->plan->core);
         snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
                  choice.core->name);
@@ -404,6 +517,21 @@ static int plan_one(struct maker *m, struct td_err *err)
     }
     td_pmu_choice_release(&choice);
     return rc;
+}
+
+/* Runs that nothing is left for are not made. */
+static void drop_empty_passes(struct td_plan *plan)
+{
+    unsigned last = 1;
+    char what[32];
+
+    for (size_t i = 0; i < plan->group_count; i++)
+        last = plan->groups[i].pass > last ? plan->groups[i].pass : last;
+    if (last < plan->passes) {
+        snprintf(what, sizeof(what), "--passes %u", plan->passes);
+        td_plan_leave_out(plan, what, last == 1 ? "all there is fits one run" : "fewer runs do");
+    }
+    plan->passes = last;
 }
 
 int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
@@ -442,6 +570,7 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
         if (rc < 0)
             return rc;
     }
+    drop_empty_passes(plan);
     if (plan->group_count == (size_t)td_plan_needs_tracker(request))
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
     td_plan_check_inherit(plan, caps);

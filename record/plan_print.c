@@ -54,7 +54,8 @@ static void event_json(struct td_json *json, const struct td_plan_event *event)
     td_json_end(json);
 }
 
-static void group_json(struct td_json *json, const struct td_plan_group *group)
+static void group_json(struct td_json *json, const struct td_plan *plan,
+                       const struct td_plan_group *group)
 {
     char *cpus = cpus_text(group);
 
@@ -63,6 +64,8 @@ static void group_json(struct td_json *json, const struct td_plan_group *group)
     td_json_string(json, "cpus", cpus);
     if (group->cpu_type[0])
         td_json_string(json, "cpu_type", group->cpu_type);
+    if (plan->passes > 1)
+        td_json_u64(json, "pass", group->pass);
     td_json_string(json, "role", td_group_role_name(group->role));
     td_json_string(json, "attribution", td_attribution_name(group->attribution));
     td_json_array(json, "events");
@@ -90,9 +93,11 @@ void td_plan_print_json(const struct td_plan *plan, FILE *out)
     td_json_string(&json, "scope", td_scope_name(plan->scope));
     td_json_string(&json, "method", method_name(plan));
     td_json_string(&json, "privilege", plan->privilege[0] ? plan->privilege : NULL);
+    if (plan->passes > 1)
+        td_json_u64(&json, "passes", plan->passes);
     td_json_array(&json, "groups");
     for (size_t i = 0; i < plan->group_count; i++)
-        group_json(&json, &plan->groups[i]);
+        group_json(&json, plan, &plan->groups[i]);
     td_json_end(&json);
     td_json_array(&json, "left_out");
     for (size_t i = 0; i < plan->left_out_count; i++) {
@@ -136,6 +141,8 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
         const struct td_plan_group *group = &plan->groups[i];
         char *cpus = cpus_text(group);
 
+        if (plan->passes > 1 && group->pass)
+            fprintf(out, "pass %u of %u: ", group->pass, plan->passes);
         fprintf(out, "group %s, CPUs %s\n", group->name, cpus);
         for (size_t k = 0; k < group->event_count; k++)
             event_text(&group->events[k], k == group->sampler, out);

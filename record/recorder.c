@@ -165,10 +165,17 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
     for (size_t i = 0; i < plan->group_count; i++)
         recorder->groups[i] = describe_group(recorder, &plan->groups[i]);
+    td_recorder_set_rings(recorder, rings, ring_count);
+    return recorder;
+}
+
+void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *rings,
+                           size_t ring_count)
+{
+    free(recorder->ring_cpus);
     recorder->ring_cpus = td_xcalloc(ring_count, sizeof(*recorder->ring_cpus));
     for (size_t i = 0; i < ring_count; i++)
         recorder->ring_cpus[i] = rings[i].cpu;
-    return recorder;
 }
 
 void td_recorder_free(struct td_recorder *recorder)

@@ -20,6 +20,10 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
                                     const struct td_ring *rings, size_t ring_count);
 void td_recorder_free(struct td_recorder *recorder); /* NULL is allowed */
 
+/* The rings of a further run of the command, whose groups the plan has too. */
+void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *rings,
+                           size_t ring_count);
+
 /* Where the processes are kept, to add those that run when recording begins. */
 struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 

@@ -14,7 +14,7 @@
 /* The options as written, before they are checked against each other. */
 struct words {
     const char *frequency, *call_graph, *pids, *tids, *cpus, *method;
-    uint64_t period, delay_ms, ring_pages;
+    uint64_t period, delay_ms, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
 };
@@ -64,6 +64,10 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
              &request->sim_sample),
         VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ[xN],...",
               "sample the modelled core's own PMU as well", &request->sim_pmu),
+        VALUE(TD_OPT_U64, 0, "topdown-level", "N", "how deep a tree (1 to 3; what fits)",
+              &words->level),
+        VALUE(TD_OPT_U64, 0, "passes", "N",
+              "run N times for what does not fit the counters at once", &words->passes),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),
@@ -186,6 +190,20 @@ static int parse_rate(struct td_request *request, const struct words *words, str
     return TD_OK;
 }
 
+/* More runs than groups would record nothing new. */
+#define PASSES_MAX 16
+
+static int parse_passes(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    if (words->passes > PASSES_MAX)
+        return td_fail(err, TD_EUSAGE, "--passes: at most %d runs", PASSES_MAX);
+    if (words->level > 3)
+        return td_fail(err, TD_EUSAGE, "--topdown-level: there are levels 1 to 3");
+    request->passes = words->passes ? (unsigned)words->passes : 1;
+    request->topdown_level = (unsigned)words->level;
+    return TD_OK;
+}
+
 static int parse_method(struct td_request *request, const char *text, struct td_err *err)
 {
     request->method = TD_METHOD_AUTO;
@@ -207,6 +225,9 @@ static bool records(const struct td_request *request)
 
 static int check_command(struct td_request *request, struct td_err *err)
 {
+    if (request->passes > 1 && !request->command && request->duration_s <= 0)
+        return td_fail(err, TD_EUSAGE,
+                       "--passes: name a command to run again, or a --duration to divide");
     if (request->json && !request->plan)
         return td_fail(err, TD_EUSAGE, "--json goes with --plan");
     if ((request->sim_core || request->sim_sample) && strcmp(request->source, "auto") != 0 &&
@@ -242,7 +263,9 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         return td_fail(err, TD_EUSAGE, "--duration and -D must be positive times");
     if (request->ring_pages & (request->ring_pages - 1) || request->ring_pages > 1 << 18)
         return td_fail(err, TD_EUSAGE, "-m: the number of pages must be a power of two");
-    int rc = parse_scope(request, &words, err);
+    int rc = parse_passes(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_scope(request, &words, err);
     if (rc == TD_OK)
         rc = parse_call_graph(request, &words, err);
     if (rc == TD_OK)

@@ -80,9 +80,11 @@ struct td_request {
     struct td_cpulist cpus; /* CPUS */
     const char *cgroup;
     uint64_t delay_ms;
-    double duration_s;   /* 0: until the end */
-    uint64_t ring_pages; /* a CPU; 0: the default */
-    const char *root;    /* plan for another machine; NULL: this one */
+    double duration_s;      /* 0: until the end */
+    uint64_t ring_pages;    /* a CPU; 0: the default */
+    unsigned passes;        /* how many runs, or slices of time, the groups are spread over; 1 */
+    unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
+    const char *root;       /* plan for another machine; NULL: this one */
     bool plan, json, doctor, help, version, quiet;
 };
 

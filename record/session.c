@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,7 +46,9 @@ struct session {
     struct td_events events;
     struct td_drain drain;
     struct td_recorder *recorder;
-    uint32_t *tids; /* METHOD_TASK: to open events for */
+    unsigned pass;        /* of the plan's runs, from 1 */
+    uint64_t lost_before; /* samples lost in earlier runs */
+    uint32_t *tids;       /* METHOD_TASK: to open events for */
     size_t tid_count;
     int cgroup_fd, signal_fd;
     struct pollfd *fds; /* signals, then one a ring, then one a process that is attached to */
@@ -213,6 +216,33 @@ static void tell_compromises(struct session *s)
     }
 }
 
+/* The first run makes the file; the others add to it. */
+static int open_profile(struct session *s, struct td_err *err)
+{
+    char text[32];
+
+    if (s->pass > 1) {
+        td_recorder_set_rings(s->recorder, s->events.rings, s->events.ring_count);
+        return TD_OK;
+    }
+    const int rc = open_output(s, err);
+    if (rc < 0)
+        return rc;
+    td_env_write(s->writer, s->caps, s->request, s->plan);
+    if (s->plan->passes > 1) {
+        snprintf(text, sizeof(text), "passes=%u", s->plan->passes);
+        td_profile_env(s->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    }
+    s->recorder = td_recorder_new(s->plan, s->writer, s->events.rings, s->events.ring_count);
+    return TD_OK;
+}
+
+/* A command is run again for the whole time; what runs already gets a part of it. */
+static double slice_s(const struct session *s)
+{
+    return launches(s) ? s->request->duration_s : s->request->duration_s / s->plan->passes;
+}
+
 static int start(struct session *s, struct td_err *err)
 {
     int rc = open_target(s, err);
@@ -223,30 +253,29 @@ static int start(struct session *s, struct td_err *err)
         .tids = s->tids,
         .tid_count = s->tid_count,
         .cgroup_fd = s->cgroup_fd,
+        .pass = s->pass,
         .ring_pages = s->request->ring_pages,
     };
     if (rc == TD_OK)
         rc = td_events_open(&s->events, s->plan, s->caps, &target, err);
     if (rc == TD_OK)
-        rc = open_output(s, err);
+        rc = open_profile(s, err);
     if (rc < 0)
         return rc;
     const struct td_layouts layouts = td_events_layouts(&s->events);
-    td_env_write(s->writer, s->caps, s->request, s->plan);
-    s->recorder = td_recorder_new(s->plan, s->writer, s->events.rings, s->events.ring_count);
     td_drain_init(&s->drain, s->events.rings, s->events.ring_count, &layouts);
     make_poll_set(s);
     tell_compromises(s);
     setpriority(PRIO_PROCESS, 0, NICENESS);
     s->start_ns = td_clock_ns();
-    td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->start_ns);
+    if (s->pass == 1)
+        td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->start_ns);
     if (s->request->delay_ms)
         s->enable_ns = s->start_ns + s->request->delay_ms * NS_PER_MS;
     else
         td_events_enable(&s->events);
     if (s->request->duration_s > 0)
-        s->stop_ns = s->start_ns + s->request->delay_ms * NS_PER_MS +
-                     (uint64_t)(s->request->duration_s * 1e9);
+        s->stop_ns = s->start_ns + s->request->delay_ms * NS_PER_MS + (uint64_t)(slice_s(s) * 1e9);
     s->next_flush_ns = s->start_ns + FLUSH_NS;
     s->recording = true;
     add_running(s);
@@ -298,7 +327,7 @@ static void drain(struct session *s, uint64_t horizon_ns)
 
 static void update_lost(struct session *s)
 {
-    const uint64_t lost = td_events_read(&s->events).lost;
+    const uint64_t lost = s->lost_before + td_events_read(&s->events).lost;
 
     if (lost > td_recorder_counter(s->recorder, TD_COUNTER_LOST))
         td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);
@@ -387,6 +416,15 @@ static void warn_stacks(struct session *s)
     warn(s, text);
 }
 
+/* Whether another run follows: not after the user, or a signal, ended this one. */
+static bool goes_on(const struct session *s)
+{
+    const bool killed = s->target.ended && WIFSIGNALED(s->target.status);
+
+    return s->pass < s->plan->passes && s->interrupts == 0 && !killed && s->exit_status == 0 &&
+           !s->failed;
+}
+
 /* The last records, the totals, the end of the file. */
 static void finish(struct session *s)
 {
@@ -406,6 +444,10 @@ static void finish(struct session *s)
     warn_gap(s);
     warn_stacks(s);
     s->recording = false;
+    if (goes_on(s)) {
+        s->lost_before = td_recorder_counter(s->recorder, TD_COUNTER_LOST);
+        return;
+    }
     if (td_recorder_finish(s->recorder, &err) < 0) {
         s->recording = true;
         give_up(s, &err);
@@ -557,21 +599,14 @@ static void loop(struct session *s)
     }
 }
 
-static void release(struct session *s)
+/* What belongs to one run. */
+static void release_run(struct session *s)
 {
-    struct td_err err = TD_ERR_INIT;
-
     td_target_release(&s->target);
     td_drain_release(&s->drain);
-    td_recorder_free(s->recorder);
-    td_profile_writer_free(s->writer);
-    td_events_close(&s->events);
-    if (td_output_close(&s->output, &err) < 0) {
-        td_status_error(&s->status, err.text);
-        s->failed = true;
-    }
     for (size_t i = 1 + s->events.ring_count; i < s->fd_count; i++)
         close(s->fds[i].fd);
+    td_events_close(&s->events);
     if (s->cgroup_fd >= 0)
         close(s->cgroup_fd);
     if (s->signal_fd >= 0)
@@ -579,6 +614,28 @@ static void release(struct session *s)
     free(s->fds);
     free(s->watched);
     free(s->tids);
+    s->target = (struct td_target){.go_fd = -1, .error_fd = -1};
+    s->drain = (struct td_drain){0};
+    s->cgroup_fd = s->signal_fd = -1;
+    s->fds = NULL;
+    s->watched = NULL;
+    s->tids = NULL;
+    s->fd_count = s->tid_count = 0;
+    s->enable_ns = s->stop_ns = 0;
+    s->leave = false;
+}
+
+static void release(struct session *s)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    release_run(s);
+    td_recorder_free(s->recorder);
+    td_profile_writer_free(s->writer);
+    if (td_output_close(&s->output, &err) < 0) {
+        td_status_error(&s->status, err.text);
+        s->failed = true;
+    }
 }
 
 static int failure_status(const struct session *s, int rc)
@@ -604,21 +661,32 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         .cgroup_fd = -1,
         .signal_fd = -1,
     };
-    const int rc = start(&s, &err);
-    int status = 0;
+    int rc = TD_OK, status = 0;
+    bool again = true;
 
-    if (rc < 0) {
-        td_status_error(&s.status, err.text);
-        status = failure_status(&s, rc);
-    } else {
+    while (again && rc == TD_OK) {
+        s.pass++;
+        rc = start(&s, &err);
+        if (rc < 0) {
+            td_status_error(&s.status, err.text);
+            status = failure_status(&s, rc);
+            if (s.pass > 1) /* what the runs before recorded is whole */
+                td_recorder_finish(s.recorder, NULL);
+            break;
+        }
+        if (plan->passes > 1)
+            td_status_note(&s.status, "run %u of %u", s.pass, plan->passes);
         loop(&s);
         finish(&s);
+        again = goes_on(&s);
         if (s.failed)
             status = TD_EXIT_FAILED;
         else if (s.target.ended)
             status = td_target_exit_status(&s.target);
         else
             status = s.exit_status;
+        if (again)
+            release_run(&s);
     }
     release(&s);
     return rc == TD_OK && s.failed ? TD_EXIT_FAILED : status;

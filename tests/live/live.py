@@ -228,6 +228,23 @@ def patterns():
     tdrec("-o", os.path.join(folder, "%x.td"), "--", "true", status=125)
 
 
+def passes():
+    """Each run records its own groups, into one file; the status is the command's."""
+    out = td.scratch("passes.td")
+    child = td.workload("split")
+    done = tdrec("--passes", "2", "-e", "cpu-clock,task-clock", "-F", "999", "-o", out,
+                 "--", "sh", "-c", f"echo once; {child} 0.3; exit 3", status=3)
+    td.check(done.stdout.count(b"once") == 2, f"runs: {done.stdout!r}")
+    td.check(b"run 2 of 2" in done.stderr, done.stderr)
+    dump = td.report(out, "dump")
+    for group in range(2):
+        td.check(f"run group={group} " in dump, f"no samples of group {group}")
+    td.check('"passes=2"' in dump, "the profile does not say how many runs there were")
+    td.check(dump.count("  total 9 samples") == 1, "one end")
+    tdrec("--passes", "2", "-o", out, "--", "true", status=125)
+    tdrec("--passes", "17", "-o", out, "--", "true", status=125)
+
+
 def second_interrupt():
     """The first interrupt is the command's; the second ends the recording and leaves the command alone."""
     out = td.scratch("second.td")
@@ -286,4 +303,4 @@ def quick_end():
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
-    "output", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end")})
+    "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end")})

@@ -102,12 +102,14 @@ static void add_group(struct openings *all, const struct td_plan *plan,
     }
 }
 
-static void list_openings(struct openings *all, const struct td_plan *plan)
+static void list_openings(struct openings *all, const struct td_plan *plan, unsigned pass)
 {
     all->count = 0;
     for (size_t g = 0; g < plan->group_count; g++) {
         const struct td_cpulist *cpus = &plan->groups[g].cpus;
 
+        if (plan->groups[g].pass && plan->groups[g].pass != pass)
+            continue;
         for (size_t i = 0; i < (cpus->len ? cpus->len : 1); i++)
             add_group(all, plan, &plan->groups[g], cpus->len ? (int)cpus->cpus[i] : -1);
     }
@@ -135,6 +137,26 @@ static struct td_caps the_caps;
 static struct perf_double the_double;
 static struct openings the_openings;
 
+/* How much is wrong with one run of the plan. */
+static size_t open_pass(const struct td_caps *caps, const struct td_plan *plan, unsigned pass,
+                        const char *machine, const char *line)
+{
+    size_t where = 0;
+
+    list_openings(&the_openings, plan, pass);
+    double_init(&the_double, caps);
+    const int rc = open_all(&the_double, &the_openings, &where);
+    const size_t starved = double_starved(&the_double);
+
+    if (rc < 0)
+        print_error("%s: %s: the kernel refuses %s of group %s: %s\n", machine, line,
+                    the_openings.items[where].name, the_openings.items[where].group, strerror(-rc));
+    if (starved)
+        print_error("%s: %s: run %u: %zu CPUs cannot count all of it at once\n", machine, line,
+                    pass, starved);
+    return rc < 0 || starved;
+}
+
 /* A plan for this command line, opened; fails the test when the kernel refuses any of it. With
  * `must`, the plan itself may not be refused. */
 static size_t expect_accepted(const struct td_caps *caps, const char *machine, const char *line,
@@ -145,26 +167,14 @@ static size_t expect_accepted(const struct td_caps *caps, const char *machine, c
     struct td_plan plan = {0};
     struct td_err err = TD_ERR_INIT;
     char *storage[2] = {NULL};
-    size_t where = 0;
 
     const int made = make_plan(&plan, &request, caps, line, storage, &err);
     if (made < 0 && must) {
         print_error("%s: %s: %s\n", machine, line, err.text);
         faults++;
     } else if (made == TD_OK) {
-        list_openings(&the_openings, &plan);
-        double_init(&the_double, caps);
-        const int rc = open_all(&the_double, &the_openings, &where);
-        const size_t starved = double_starved(&the_double);
-
-        if (rc < 0)
-            print_error("%s: %s: the kernel refuses %s of group %s: %s\n", machine, line,
-                        the_openings.items[where].name, the_openings.items[where].group,
-                        strerror(-rc));
-        if (starved)
-            print_error("%s: %s: %zu CPUs cannot count all of it at once\n", machine, line,
-                        starved);
-        faults += rc < 0 || starved;
+        for (unsigned pass = 1; pass <= plan.passes; pass++)
+            faults += open_pass(caps, &plan, pass, machine, line);
     } else {
         /* A refusal says what would help. */
         assert_true(strlen(err.text) > 20);
@@ -195,6 +205,7 @@ static const char *const lines[] = {
     "tdrec --source pmu -e MEM_LOAD_RETIRED:L3_MISS:upp,cycles -- app",
     "tdrec --source pmu -e {cycles:D,instructions}:S -- app",
     "tdrec --source pmu -D 100 -- app",
+    "tdrec --source pmu --topdown-level 1 -- app",
     "tdrec --source clock -- app",
     "tdrec --source clock -D 100 -e {cpu-clock,faults}:S -- app",
 };
@@ -231,6 +242,8 @@ static void test_accepts_golden_plans(void **state)
         const bool has_pmu = td_caps_core_pmu(&caps) != NULL;
         faults += expect_accepted(&caps, name,
                                   has_pmu ? "tdrec --source pmu -- app" : "tdrec -- app", true);
+        if (has_pmu)
+            faults += expect_accepted(&caps, name, "tdrec --source pmu --passes 4 -- app", true);
         for (size_t i = 0; i < TD_ARRAY_SIZE(lines) && takes_all_lines(name); i++)
             faults += expect_accepted(&caps, name, lines[i], false);
         td_caps_release(&caps);
@@ -743,7 +756,7 @@ static int open_spoiled(const char *machine, const char *line, unsigned kernel, 
         fail_msg("%s: %s", machine, err.text);
     if (kernel)
         the_caps.kernel_version = kernel;
-    list_openings(&the_openings, &plan);
+    list_openings(&the_openings, &plan, 1);
     spoil();
     double_init(&the_double, &the_caps);
     const int rc = open_all(&the_double, &the_openings, &where);
