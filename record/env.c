@@ -4,11 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "base/version.h"
+#include "formats/uarch.h"
 #include "record/output.h"
 
 static void put(struct td_profile_writer *writer, enum td_env_key key, const char *value)
@@ -74,6 +77,32 @@ static void put_target(struct td_profile_writer *writer, const struct td_request
     }
 }
 
+/* What a later reader needs to understand the counts: the descriptions themselves, so that a core
+ * that it does not know is no riddle, and what of them the kernel said here. */
+static void put_cores(struct td_profile_writer *writer, const struct td_caps *caps,
+                      const struct td_plan *plan)
+{
+    char name[64], width[32];
+
+    for (const char *at = plan->core; *at;) {
+        const size_t len = strcspn(at, ",");
+
+        snprintf(name, sizeof(name), "%.*s", (int)len, at);
+        at += len + (at[len] == ',');
+        const struct td_uarch_builtin *core = td_uarch_builtin(name);
+        char *text = core ? td_xstrndup(core->text, core->size) : NULL;
+        put(writer, TD_ENV_CORE_TEXT, text);
+        free(text);
+    }
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (!caps->pmus[i].core || caps->pmus[i].slot_width == 0)
+            continue;
+        snprintf(width, sizeof(width), "slot_width=%u", caps->pmus[i].slot_width);
+        put(writer, TD_ENV_PARAMETER, width);
+        return;
+    }
+}
+
 void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
                   const struct td_request *request, const struct td_plan *plan)
 {
@@ -85,6 +114,8 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_SOURCE, plan->source);
     put(writer, TD_ENV_SOURCE_REASON, plan->source_reason);
     put(writer, TD_ENV_CORE, plan->core);
+    if (strcmp(plan->source, "pmu") == 0)
+        put_cores(writer, caps, plan);
     put_machine(writer, caps);
     /* A model sees every call and return. */
     const bool modelled = plan->group_count == 0;

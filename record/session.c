@@ -349,6 +349,12 @@ static void flush(struct session *s, uint64_t now)
     td_status_line(&s->status, &figures);
 }
 
+/* Only the samples of a clock stand for time. */
+static bool samples_clock(const struct session *s)
+{
+    return s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME;
+}
+
 /* What the command took, when all of it was recorded. */
 static void count_command(struct session *s)
 {
@@ -362,7 +368,9 @@ static void count_command(struct session *s)
         counted = td_events_read(&s->events).count;
     else
         counted = s->target.user_ns + s->target.system_ns;
-    if (s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME)
+    if (!samples_clock(s) && !s->plan->privilege[0])
+        counted = s->target.user_ns + s->target.system_ns;
+    if (samples_clock(s) || strcmp(s->plan->source, "pmu") == 0)
         td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
 }
 
@@ -372,7 +380,8 @@ static void warn_gap(struct session *s)
     const uint64_t sampled = td_recorder_counter(s->recorder, TD_COUNTER_SAMPLED_NS);
     char text[256];
 
-    if (counted < GAP_COUNTED_NS || (double)sampled > (1 - GAP_SHARE) * (double)counted)
+    if (!samples_clock(s) || counted < GAP_COUNTED_NS ||
+        (double)sampled > (1 - GAP_SHARE) * (double)counted)
         return;
     const double missed = 100 * (1 - (double)sampled / (double)counted);
     if (td_recorder_counter(s->recorder, TD_COUNTER_LOST))

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
+#include "report/query/rows.h"
 
 /* Whether, and as which function, a frame belongs to what is annotated. */
 struct wanted {
@@ -201,6 +202,30 @@ static void collect(struct collecting *c, bool no_inline)
     free(c->line_caps);
 }
 
+/* Of measured slots: which categories of each line are known well enough. */
+static void mark_thin(struct td_sections *sections, const struct td_measure *measure,
+                      bool no_inline)
+{
+    struct td_map ids = {.slots = NULL};
+    struct td_rows rows;
+
+    if (!measure->slots)
+        return;
+    td_rows_init(&rows, measure, TD_ROWS_LINES, no_inline);
+    for (size_t i = 0; i < rows.len; i++)
+        td_map_put(&ids, rows.at[i].file, rows.at[i].line, (uint32_t)i, NULL);
+    for (size_t s = 0; s < sections->len; s++) {
+        for (size_t l = 0; l < sections->at[s].len; l++) {
+            struct td_marked_line *line = &sections->at[s].lines[l];
+            const uint32_t *row = td_map_find(&ids, sections->at[s].file, line->line);
+
+            line->thin = row ? td_row_thin(&rows, &rows.at[*row]) : UINT32_MAX;
+        }
+    }
+    td_map_release(&ids);
+    td_rows_release(&rows);
+}
+
 void td_sections_of_functions(struct td_sections *sections, const struct td_measure *measure,
                               const uint32_t *functions, size_t count, bool no_inline)
 {
@@ -213,6 +238,7 @@ void td_sections_of_functions(struct td_sections *sections, const struct td_meas
     for (size_t i = 0; i < count; i++)
         c.wanted.rank_of[functions[i]] = (uint32_t)i + 1;
     collect(&c, no_inline);
+    mark_thin(sections, measure, no_inline);
     free(c.wanted.rank_of);
 }
 
@@ -239,6 +265,7 @@ void td_sections_of_file(struct td_sections *sections, const struct td_measure *
             c.wanted.file_wanted[file] = td_pattern_is_path(pattern, td_model_string(model, file));
     }
     collect(&c, no_inline);
+    mark_thin(sections, measure, no_inline);
     free(c.wanted.file_wanted);
 }
 

@@ -143,10 +143,12 @@ static void scale(const struct td_estimates *e)
 void td_reconcile(const struct td_estimates *e)
 {
     assert(e->columns <= MAX);
-    for (int round = 0; round < ROUNDS && e->columns > 0; round++) {
-        for (size_t r = 0; r < e->rows; r++)
-            complete_row(e, r);
+    if (e->columns == 0)
+        return;
+    for (size_t r = 0; r < e->rows; r++)
+        complete_row(e, r);
+    /* Rows' sums are estimates too: from here on they move with the columns. */
+    for (int round = 0; round < ROUNDS; round++)
         complete_columns(e);
-    }
     scale(e);
 }

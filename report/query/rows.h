@@ -7,6 +7,7 @@
 #ifndef TD_REPORT_QUERY_ROWS_H
 #define TD_REPORT_QUERY_ROWS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,8 @@
 #include "base/err.h"
 #include "formats/measure.h"
 #include "report/query/mix.h"
+
+static_assert(TD_NODE_COUNT <= 32, "sets of nodes are bits");
 
 enum td_row_kind {
     TD_ROWS_FUNCTIONS,
@@ -81,6 +84,8 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
                            enum td_tma_node node);
 /* The evidence of the row; NULL where values are exact, or no slots. */
 const struct td_mix *td_row_evidence(const struct td_rows *rows, const struct td_row *row);
+/* The nodes of which that is so, by bit. */
+uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row);
 /* Of td_row_share: ±, 95 %; 0 when the attribution is exact. */
 double td_row_error(const struct td_rows *rows, const struct td_row *row);
 

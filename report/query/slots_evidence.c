@@ -193,6 +193,23 @@ void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, c
     free(one);
 }
 
+uint32_t td_slots_not_placed(const struct td_measure *measure)
+{
+    uint32_t nodes = 0;
+
+    for (size_t p = 0; measure->slots && p < measure->slots->len; p++) {
+        const struct td_slots_part *part = &measure->slots->parts[p];
+
+        for (int leaf = 0; leaf < TD_NODE_COUNT; leaf++) {
+            if (!part->leaf[leaf] || part->locators[leaf].samples > 0)
+                continue;
+            for (int n = leaf; n != TD_NODE_NONE; n = td_tma_info((enum td_tma_node)n)->parent)
+                nodes |= UINT32_C(1) << n;
+        }
+    }
+    return nodes;
+}
+
 /* Of all that was counted. */
 static double counted_error(const struct td_slots *slots, enum td_tma_node node)
 {

@@ -79,7 +79,8 @@ static void print_line(const struct printing *p, uint32_t number, const struct t
     const struct td_style *style = p->style;
     size_t len = 0;
 
-    td_margin_print(&p->margin, line ? line->values : NULL, line ? line->inlined : 0);
+    td_margin_print(&p->margin, line ? line->values : NULL, line ? line->inlined : 0,
+                    line ? line->thin : 0);
     td_style_begin(style, line ? TD_TONE_PLAIN : TD_TONE_DIM);
     fprintf(style->out, "  %*" PRIu32 " %s", p->line_width, number, td_style_bar(style));
     const char *text = source ? td_source_line(source, number, &len) : NULL;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "formats/frames.h"
+#include "report/query/slots.h"
 #include "report/view/json.h"
 #include "report/view/margin.h"
 #include "report/view/table.h"
@@ -196,7 +197,8 @@ static void print_instruction(struct printing *p, const struct td_listed *listed
 
     print_heading_for(p, listed);
     instruction_text(p, listed, text, sizeof(text));
-    td_margin_print(&p->margin, listed->cost ? listed->cost->values : NULL, 0);
+    td_margin_print(&p->margin, listed->cost ? listed->cost->values : NULL, 0,
+                    td_slots_not_placed(p->margin.measure));
     td_style_begin(style, tone);
     fprintf(style->out, "  %*" PRIx64 "%s", p->address_width, listed->address, text[0] ? "  " : "");
     td_style_safe(style, text, style->full || style->width <= used + 1 ? 0 : style->width - used);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/frames.h"
+#include "report/query/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
 #include "report/view/slots.h"
@@ -126,17 +127,19 @@ void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
     td_json_end(json);
 }
 
-/* Shares of the row's own slots. */
+/* Shares of the row's own slots; null for nodes in `thin`, of which too little is known. */
 static void add_categories(struct td_json *json, const struct td_measure *measure,
-                           const uint64_t *values)
+                           const uint64_t *values, uint32_t thin)
 {
     td_json_object(json, "categories");
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const unsigned metric = (unsigned)TD_METRIC_FIRST_NODE + (unsigned)n;
 
         if (measure->values[metric] && values[TD_METRIC_SLOTS] > 0)
-            td_json_double(json, td_tma_info((enum td_tma_node)n)->id,
-                           td_ratio(values[metric], values[TD_METRIC_SLOTS]), DIGITS);
+            td_json_double(
+                json, td_tma_info((enum td_tma_node)n)->id,
+                thin & UINT32_C(1) << n ? NAN : td_ratio(values[metric], values[TD_METRIC_SLOTS]),
+                DIGITS);
     }
     td_json_end(json);
 }
@@ -181,7 +184,7 @@ void td_report_json_costs(struct td_json *json, const struct td_measure *measure
                           const uint64_t *values)
 {
     add_costs(json, measure, values);
-    add_categories(json, measure, values);
+    add_categories(json, measure, values, td_slots_not_placed(measure));
 }
 
 void td_report_json_place(struct td_json *json, const struct td_model *model, uint32_t file,
@@ -244,20 +247,6 @@ static void add_check(struct td_json *json, const struct td_measure *measure,
     td_json_bool(json, "disagrees", check.disagrees);
 }
 
-/* null where too little is known. */
-static void add_cells(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
-{
-    td_json_object(json, "categories");
-    for (int n = 0; n < TD_NODE_COUNT; n++) {
-        const struct td_cell cell = td_row_cell(rows, row, (enum td_tma_node)n);
-
-        if (rows->measure->values[TD_METRIC_FIRST_NODE + n])
-            td_json_double(json, td_tma_info((enum td_tma_node)n)->id, cell.thin ? NAN : cell.share,
-                           DIGITS);
-    }
-    td_json_end(json);
-}
-
 static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_measure *measure = rows->measure;
@@ -296,10 +285,7 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
     td_json_double(json, "error", td_row_error(rows, row), DIGITS);
     if (measure->weighted && rows->kind == TD_ROWS_FUNCTIONS)
         add_check(json, measure, row->values);
-    if (rows->evidence)
-        add_cells(json, rows, row);
-    else
-        add_categories(json, measure, row->values);
+    add_categories(json, measure, row->values, td_row_thin(rows, row));
     td_json_end(json);
 }
 
@@ -343,7 +329,7 @@ static void add_section(struct td_json *json, const struct td_measure *measure,
         add_costs(json, measure, line->values);
         td_json_double(json, "inlined_share", td_ratio(line->inlined, measure->totals[primary]),
                        DIGITS);
-        add_categories(json, measure, line->values);
+        add_categories(json, measure, line->values, line->thin);
         td_json_end(json);
     }
     td_json_end(json);

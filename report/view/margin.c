@@ -71,7 +71,8 @@ static void print_share(const struct td_margin *margin, double share, int width)
     td_style_end(margin->style, tone);
 }
 
-void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined)
+void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined,
+                     uint32_t thin)
 {
     FILE *out = margin->style->out;
 
@@ -84,7 +85,7 @@ void td_margin_print(const struct td_margin *margin, const uint64_t *values, uin
         const uint64_t value = values ? values[TD_METRIC_FIRST_NODE + (int)margin->nodes[i]] : 0;
         char text[16] = "";
 
-        if (value > 0)
+        if (value > 0 && !(thin & UINT32_C(1) << margin->nodes[i]))
             snprintf(text, sizeof(text), "%.0f", 100 * td_ratio(value, values[TD_METRIC_SLOTS]));
         fprintf(out, "  %*s", (int)strlen(td_node_heading(margin->nodes[i])), text);
     }

@@ -27,8 +27,10 @@ struct td_margin td_margin_of(const struct td_measure *measure, int levels, bool
 /* Columns that the figures take. */
 unsigned td_margin_width(const struct td_margin *margin);
 void td_margin_headings(const struct td_margin *margin);
-/* `values` NULL: blanks. `inlined` is of the primary metric. */
-void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined);
+/* `values` NULL: blanks. `inlined` is of the primary metric; nodes in `thin`, by bit, stay blank.
+ */
+void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined,
+                     uint32_t thin);
 /* Of the primary metric. */
 double td_margin_share(const struct td_margin *margin, uint64_t value);
 
