@@ -2,17 +2,21 @@
 #include "record/modelled.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/intern.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/load.h"
 #include "formats/uarch_core.h"
 #include "record/emulate.h"
 #include "record/env.h"
@@ -21,9 +25,16 @@
 #include "record/session.h"
 #include "record/signals.h"
 #include "record/sim/launch.h"
+#include "record/sim/spool.h"
 #include "record/sim_pmu.h"
 #include "record/status.h"
 #include "record/target.h"
+
+/* A recorder that is killed loses at most what came since the images were last looked at, or this
+ * share of the time that takes. */
+#define ADD_EVERY_NS TD_NS_PER_S
+#define ADD_SHARE    20
+#define FIRST_NS     (TD_NS_PER_S / 4)
 
 struct modelled {
     const struct td_request *request;
@@ -35,40 +46,77 @@ struct modelled {
     struct td_pieces pieces;
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
-    char *qemu, *plugin, *spool, *option;
+    char *pmu_folder;
+    struct td_spool *spool;
+    uint32_t *seen; /* by image: the sequence of its last piece that was added */
+    size_t seen_count, seen_cap;
+    uint64_t mhz; /* of the modelled core */
+    char *qemu, *plugin, *option;
     char **argv, **env;
     int signal_fd;
-    uint64_t start_ns;
+    unsigned interrupts;
+    bool recording; /* the file takes what the images tell */
+    bool leave;     /* end, whether or not the command did */
+    int rc;         /* of writing the file */
+    uint64_t start_ns, next_ns, next_line_ns;
 };
+
+/* The images open our descriptor under /proc, for which they need all that we are allowed: the
+ * model itself needs no privilege. */
+static void drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    if (geteuid() != 0 && syscall(SYS_capset, &header, none) == 0)
+        prctl(PR_SET_DUMPABLE, 1);
+}
+
+/* The records of a simulated PMU are many: they go through files. */
+static int prepare_pmu(struct modelled *m, struct td_err *err)
+{
+    const char *temp = getenv("TMPDIR");
+
+    m->pmu_folder = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
+    if (!mkdtemp(m->pmu_folder)) {
+        const int sys_errno = errno;
+
+        td_fail_errno(err, TD_EIO, sys_errno, "cannot create the folder '%s'", m->pmu_folder);
+        free(m->pmu_folder);
+        m->pmu_folder = NULL;
+        return TD_EIO;
+    }
+    if (strchr(m->pmu_folder, ','))
+        return td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths",
+                       m->pmu_folder);
+    return td_sim_pmu_prepare(&m->pmu, m->request->sim_pmu, m->plan->core, m->pmu_folder, err);
+}
 
 static int prepare_command(struct modelled *m, struct td_err *err)
 {
-    const char *temp = getenv("TMPDIR");
     char *path = NULL;
     int rc = td_emulate_check(m->request->command[0], &path, &m->guest, err);
 
+    drop_capabilities();
     if (rc == TD_OK)
         rc = td_emulate_find(m->guest, &m->qemu, &m->plugin, err);
-    if (rc == TD_OK) {
-        m->spool = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
-        if (!mkdtemp(m->spool)) {
-            rc = td_fail_errno(err, TD_EIO, errno, "cannot create the folder '%s'", m->spool);
-            free(m->spool);
-            m->spool = NULL;
-        } else if (strchr(m->spool, ',') || strchr(m->plugin, ',')) {
-            rc = td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths",
-                         strchr(m->spool, ',') ? m->spool : m->plugin);
-        }
-    }
+    if (rc == TD_OK && strchr(m->plugin, ','))
+        rc =
+            td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths", m->plugin);
+    if (rc == TD_OK)
+        rc = td_spool_create(&m->spool, err);
     if (rc == TD_OK && m->request->sim_pmu)
-        rc = td_sim_pmu_prepare(&m->pmu, m->request->sim_pmu, m->plan->core, m->spool, err);
+        rc = prepare_pmu(m, err);
     if (rc == TD_OK) {
+        char *name = td_spool_name(m->spool);
+
         m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s%s%s", m->plugin, m->plan->core,
-                                 m->request->sim_sample ? "sample" : "exact", m->spool,
+                                 m->request->sim_sample ? "sample" : "exact", name,
                                  m->pmu ? ",pmu=" : "", m->pmu ? td_sim_pmu_plan_path(m->pmu) : "");
         const struct td_launch launch = {.qemu = m->qemu, .guest = m->guest, .plugin = m->option};
         m->argv = td_launch_argv(&launch, path, m->request->command, environ);
         m->env = td_launch_env(&launch, environ);
+        free(name);
     }
     free(path);
     return rc;
@@ -99,7 +147,9 @@ static void write_head(struct modelled *m, const struct td_caps *caps)
     char text[64];
 
     td_env_write(m->writer, caps, m->request, m->plan);
+    m->mhz = 0;
     if (td_core_desc_builtin(&desc, m->plan->core, NULL) == TD_OK) {
+        m->mhz = (uint64_t)desc.mhz;
         snprintf(text, sizeof(text), "clock_hz=%llu", (unsigned long long)desc.mhz * 1000000);
         td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
         snprintf(text, sizeof(text), "width=%llu", (unsigned long long)desc.width);
@@ -129,41 +179,107 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
     if (rc < 0)
         return rc;
     m->start_ns = td_clock_ns();
+    m->next_ns = m->start_ns + FIRST_NS;
+    m->recording = true;
     td_pieces_init(&m->pieces, m->writer);
     write_head(m, caps);
     rc = td_profile_flush(m->writer, err);
     return rc < 0 ? rc : td_target_start(&m->target, m->request->command[0], err);
 }
 
-/* SIGTERM and the like are the command's, which is waited for; a second interrupt ends the wait. */
-static void take_signals(struct modelled *m)
+/* Adds the piece of an image when it is a new one. */
+static void add_image(struct modelled *m, uint32_t image)
 {
-    for (int number; (number = td_signals_next(m->signal_fd));) {
-        if (number == SIGTERM && m->target.pid > 0 && !m->target.ended)
-            kill(m->target.pid, SIGTERM);
+    const struct td_spool_piece piece = td_spool_look(m->spool, image);
+    struct td_load_status status = {.damaged = false};
+    struct td_model *model = NULL;
+    struct td_buf bytes = {0};
+
+    m->seen = td_grow(m->seen, &m->seen_cap, image + 1, sizeof(*m->seen));
+    while (m->seen_count <= image)
+        m->seen[m->seen_count++] = 0;
+    if (piece.sequence != m->seen[image] && td_spool_get(m->spool, image, &bytes) &&
+        td_load_bytes(&model, bytes.data, bytes.len, "piece", NULL, &status, NULL) == TD_OK) {
+        td_pieces_add(&m->pieces, image, model);
+        m->seen[image] = piece.sequence;
     }
+    if (piece.ended) {
+        td_pieces_forget(&m->pieces, image);
+        td_spool_discard(m->spool, image);
+        m->seen[image] = 0;
+    }
+    td_model_free(model);
+    td_buf_release(&bytes);
 }
 
-static void wait_for_command(struct modelled *m)
+static void add_images(struct modelled *m, struct td_err *err)
 {
-    while (!td_target_poll(&m->target)) {
-        struct pollfd fd = {.fd = m->signal_fd, .events = POLLIN};
+    for (uint32_t i = 0; i < td_spool_images(m->spool); i++)
+        add_image(m, i);
+    td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
+    m->rc = td_profile_flush(m->writer, err);
+}
 
-        if (poll(&fd, 1, 100) > 0)
-            take_signals(m);
+/* Images whose last words never came. */
+static uint64_t count_lost(const struct modelled *m)
+{
+    uint64_t lost = td_spool_refused(m->spool);
+
+    for (uint32_t i = 0; i < td_spool_images(m->spool); i++) {
+        const struct td_spool_piece piece = td_spool_look(m->spool, i);
+
+        lost += piece.claimed && !piece.ended && piece.sequence == 0;
     }
+    return lost;
+}
+
+static void warn(struct modelled *m, const char *text)
+{
+    td_profile_env(m->writer, td_env_key_name(TD_ENV_WARNING), text);
+    td_status_note(&m->status, "%s", text);
+}
+
+/* What the images noted, each sentence once. */
+static void tell_notes(struct modelled *m)
+{
+    char *notes = td_spool_notes(m->spool);
+    struct td_intern *told = td_intern_new();
+    char *rest = notes, *line;
+
+    while ((line = strsep(&rest, "\n"))) {
+        const uint32_t known = td_intern_count(told);
+
+        if (line[0] && td_intern_put(told, line, strlen(line)) == known)
+            warn(m, line);
+    }
+    td_intern_free(told);
+    free(notes);
+}
+
+static void tell_lost(struct modelled *m)
+{
+    const uint64_t lost = count_lost(m);
+    char text[128];
+
+    if (lost == 0)
+        return;
+    snprintf(text, sizeof(text), "%llu process%s ended before anything of %s could be kept",
+             (unsigned long long)lost, lost == 1 ? "" : "es", lost == 1 ? "it" : "them");
+    warn(m, text);
 }
 
 static void summarize(struct modelled *m)
 {
     const uint64_t *counters = m->pieces.counters;
     const double seconds = (double)(td_clock_ns() - m->start_ns) / 1e9;
-    char instructions[32], bytes[32];
+    const double modelled_s =
+        m->mhz ? (double)counters[TD_COUNTER_CYCLES] / ((double)m->mhz * 1e6) : 0;
+    char instructions[32], images[32], threads[32], bytes[32];
 
     td_status_note(
-        &m->status, "%.2f s, %s instructions modelled on %s (%.0f million a second)", seconds,
+        &m->status, "%.2f s for %.3f s on the modelled %s, %s instructions (%.0f million a second)",
+        seconds, modelled_s, m->plan->core,
         td_format_count(instructions, sizeof(instructions), counters[TD_COUNTER_INSTRUCTIONS]),
-        m->plan->core,
         (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1));
     if (m->request->sim_sample) {
         const double whole = (double)counters[TD_COUNTER_INSTRUCTIONS] + 1e-9,
@@ -176,9 +292,11 @@ static void summarize(struct modelled *m)
                            100 * (double)counters[TD_COUNTER_DETAILED] / whole,
                            100 * (double)counters[TD_COUNTER_CYCLES_ERROR] / cycles);
     }
-    td_status_note(&m->status, "%llu process images, %llu threads",
-                   (unsigned long long)counters[TD_COUNTER_PROCESSES],
-                   (unsigned long long)counters[TD_COUNTER_THREADS]);
+    td_status_note(&m->status, "%s process image%s, %s thread%s",
+                   td_format_count(images, sizeof(images), counters[TD_COUNTER_PROCESSES]),
+                   counters[TD_COUNTER_PROCESSES] == 1 ? "" : "s",
+                   td_format_count(threads, sizeof(threads), counters[TD_COUNTER_THREADS]),
+                   counters[TD_COUNTER_THREADS] == 1 ? "" : "s");
     td_status_note(&m->status, "wrote %s, %s", m->output.path,
                    td_format_bytes(bytes, sizeof(bytes), td_profile_bytes(m->writer)));
     if (strcmp(m->output.path, "profile.td") == 0)
@@ -187,45 +305,116 @@ static void summarize(struct modelled *m)
         td_status_note(&m->status, "now type: tdreport -i %s", m->output.path);
 }
 
-static int finish(struct modelled *m, struct td_err *err)
+/* The file cannot be written any more: the command goes on, we only wait for it. */
+static void give_up(struct modelled *m, struct td_err *err)
 {
-    int rc = m->pmu ? td_sim_pmu_collect(m->pmu, m->request, m->output.path, err) : TD_OK;
+    m->recording = false;
+    td_spool_leave(m->spool);
+    td_err_prefix(err, "recording stopped, what was written before is readable");
+    td_status_error(&m->status, err->text);
+}
 
-    if (rc == TD_OK)
-        rc = td_pieces_add_all(&m->pieces, m->spool, err);
+/* The last pieces, the totals, the end of the file. */
+static void finish(struct modelled *m)
+{
+    struct td_err err = TD_ERR_INIT;
 
-    if (m->pieces.unread)
-        td_profile_env(m->writer, td_env_key_name(TD_ENV_WARNING),
-                       "some processes ended before they could write what was modelled of them");
-    if (WIFSIGNALED(m->target.status) && WTERMSIG(m->target.status) == SIGILL) {
-        static const char hint[] =
-            "the command ended with an illegal instruction: the emulated CPU has AVX2 but no "
-            "AVX-512 (build without -march=native, or use --source clock)";
-
-        td_profile_env(m->writer, td_env_key_name(TD_ENV_WARNING), hint);
-        td_status_note(&m->status, "%s", hint);
+    if (!m->recording)
+        return;
+    if (m->pmu)
+        m->rc = td_sim_pmu_collect(m->pmu, m->request, m->output.path, &err);
+    if (m->rc == TD_OK)
+        add_images(m, &err);
+    tell_notes(m);
+    tell_lost(m);
+    if (m->target.ended)
+        td_env_write_exit(m->writer, m->target.status);
+    if (m->rc == TD_OK)
+        m->rc = td_profile_finish(m->writer, &err);
+    if (m->rc < 0) {
+        give_up(m, &err);
+        return;
     }
-    td_env_write_exit(m->writer, m->target.status);
-    td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
-    const int finished = td_profile_finish(m->writer, rc == TD_OK ? err : NULL);
-    return rc < 0 ? rc : finished;
+    m->recording = false;
+    td_spool_leave(m->spool);
+    summarize(m);
+}
+
+/* As td_session_run's: the first interrupt is the command's alone, SIGTERM is handed on. */
+static void take_signal(struct modelled *m, int number)
+{
+    if (number == SIGINT && ++m->interrupts == 2 && m->recording) {
+        finish(m);
+        td_status_note(&m->status, "recording stopped by a second interrupt; the command goes on");
+    } else if (number == SIGTERM && m->target.pid > 0 && !m->target.ended) {
+        kill(m->target.pid, SIGTERM);
+    } else if (number == SIGHUP) {
+        m->leave = true;
+    }
+}
+
+static void show_progress(struct modelled *m, uint64_t now)
+{
+    const double seconds = (double)(now - m->start_ns) / 1e9;
+    const uint64_t instructions = td_spool_instructions(m->spool);
+    const double modelled_s =
+        m->mhz ? (double)td_spool_cycles(m->spool) / ((double)m->mhz * 1e6) : 0;
+    char count[32];
+
+    td_status_live(&m->status, "tdrec %.0f s, %s instructions, %.0f M/s, %.0f times slower",
+                   seconds, td_format_count(count, sizeof(count), instructions),
+                   (double)instructions / 1e6 / seconds, modelled_s > 0 ? seconds / modelled_s : 0);
+}
+
+static void on_time(struct modelled *m)
+{
+    struct td_err err = TD_ERR_INIT;
+    const uint64_t before = td_clock_ns();
+
+    if (m->recording && before >= m->next_ns) {
+        add_images(m, &err);
+        if (m->rc < 0)
+            give_up(m, &err);
+        const uint64_t after = td_clock_ns(), pause = (after - before) * ADD_SHARE;
+        m->next_ns = after + (pause > ADD_EVERY_NS ? pause : ADD_EVERY_NS);
+    }
+    if (m->recording && before >= m->next_line_ns) {
+        show_progress(m, before);
+        m->next_line_ns = before + TD_NS_PER_S;
+    }
+}
+
+static void wait_for_command(struct modelled *m)
+{
+    while (!m->leave && !td_target_poll(&m->target)) {
+        struct pollfd fd = {.fd = m->signal_fd, .events = POLLIN};
+
+        if (poll(&fd, 1, 100) > 0) {
+            for (int number; (number = td_signals_next(m->signal_fd));)
+                take_signal(m, number);
+        }
+        on_time(m);
+    }
 }
 
 static int release(struct modelled *m, struct td_err *err)
 {
     td_target_release(&m->target);
+    td_pieces_release(&m->pieces);
+    td_spool_close(m->spool);
     td_profile_writer_free(m->writer);
     const int rc = td_output_close(&m->output, err);
     if (m->signal_fd >= 0)
         close(m->signal_fd);
     td_sim_pmu_run_free(m->pmu);
-    if (m->spool)
-        rmdir(m->spool);
+    if (m->pmu_folder)
+        rmdir(m->pmu_folder);
+    free(m->pmu_folder);
     td_launch_free(m->argv);
     td_launch_free(m->env);
     free(m->qemu);
     free(m->plugin);
-    free(m->spool);
+    free(m->seen);
     free(m->option);
     return rc;
 }
@@ -256,10 +445,13 @@ int td_modelled_run(const struct td_request *request, const struct td_caps *caps
         status = failure_status(rc);
     } else {
         wait_for_command(&m);
-        rc = finish(&m, &err);
-        status = rc < 0 ? TD_EXIT_FAILED : td_target_exit_status(&m.target);
-        if (rc == TD_OK)
-            summarize(&m);
+        finish(&m);
+        if (m.rc < 0)
+            status = TD_EXIT_FAILED;
+        else if (m.target.ended)
+            status = td_target_exit_status(&m.target);
+        else
+            status = 128 + SIGHUP;
     }
     if (rc < 0)
         td_status_error(&m.status, err.text);

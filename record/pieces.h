@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles of the process images of an emulated command, put together into one. */
+/*
+ * The profiles of the process images of an emulated command, put together into one while they come.
+ * A piece holds all that its image did so far; what it tells more than the image's last one is
+ * added, so that the profile is true at any moment and only grows.
+ */
 #ifndef TD_RECORD_PIECES_H
 #define TD_RECORD_PIECES_H
 
@@ -7,21 +11,31 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/map.h"
+#include "formats/model.h"
 #include "formats/profile_write.h"
 
 struct td_intern;
+struct td_piece_image;
 
 struct td_pieces {
     struct td_profile_writer *writer;
     uint32_t group; /* TD_NONE: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
-    struct td_intern *warnings; /* while pieces are added: what they warned of */
-    size_t unread;              /* pieces of which nothing could be read */
+    double squares;          /* of the images' errors */
+    struct td_intern *texts; /* what modules are, and what pieces warned of */
+    struct td_map modules;   /* text to the profile's module */
+    struct td_map warnings;
+    struct td_piece_image **images; /* by place; NULL: nothing of it was added */
+    size_t image_count, image_cap;
 };
 
 void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer);
-/* Adds every piece in the folder to the writer, in the order of their names, and removes it.
- * TD_EIO when the folder cannot be read. */
-int td_pieces_add_all(struct td_pieces *pieces, const char *folder, struct td_err *err);
+void td_pieces_release(struct td_pieces *pieces);
+
+/* Adds what the piece tells more than the last one of the same image. Images are told apart by a
+ * small number, which is free for another after td_pieces_forget. */
+void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model);
+void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
 
 #endif

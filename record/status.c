@@ -19,11 +19,11 @@ struct td_status td_status_init(FILE *out, bool quiet)
     return (struct td_status){.out = out, .quiet = quiet, .live = !quiet && fd >= 0 && isatty(fd)};
 }
 
-/* Takes the live line away, for what comes next. */
+/* Takes the live line away, for what comes next; what the command left on its line stays. */
 static void clear(struct td_status *status)
 {
     if (status->shown)
-        fputs("\r\033[K", status->out);
+        fprintf(status->out, "\0337\033[%uG\033[K\0338", status->column);
     status->shown = false;
 }
 
@@ -40,25 +40,37 @@ static unsigned terminal_width(const struct td_status *status)
     return ioctl(fileno(status->out), TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-void td_status_line(struct td_status *status, const struct td_status_figures *figures)
+void td_status_live(struct td_status *status, const char *format, ...)
 {
-    char samples[32], lost[32], bytes[32], text[160];
+    char text[160];
+    va_list args;
 
     if (!status->live || !in_foreground(status))
         return;
-    const int len = snprintf(text, sizeof(text), "tdrec %.0f s, %s samples, %s lost, %s",
-                             (double)figures->elapsed_ns / 1e9,
-                             td_format_count(samples, sizeof(samples), figures->samples),
-                             td_format_count(lost, sizeof(lost), figures->lost),
-                             td_format_bytes(bytes, sizeof(bytes), figures->bytes));
+    va_start(args, format);
+    const int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
     const unsigned width = terminal_width(status);
-    if (len < 0 || (unsigned)len >= width)
+    if (len < 0 || (unsigned)len >= width || len >= (int)sizeof(text))
         return;
-    /* At the right end, and the cursor back at the start of the line: what the command prints
-     * next stands to the left of it. */
-    fprintf(status->out, "\r\033[K\033[%uG%s\r", width - (unsigned)len, text);
+    clear(status);
+    /* At the right end, and the cursor back where it was: what the command prints next stands
+     * where it would without us. */
+    status->column = width - (unsigned)len;
+    fprintf(status->out, "\0337\033[%uG\033[K%s\0338", status->column, text);
     fflush(status->out);
     status->shown = true;
+}
+
+void td_status_line(struct td_status *status, const struct td_status_figures *figures)
+{
+    char samples[32], lost[32], bytes[32];
+
+    td_status_live(status, "tdrec %.0f s, %s samples, %s lost, %s",
+                   (double)figures->elapsed_ns / 1e9,
+                   td_format_count(samples, sizeof(samples), figures->samples),
+                   td_format_count(lost, sizeof(lost), figures->lost),
+                   td_format_bytes(bytes, sizeof(bytes), figures->bytes));
 }
 
 void td_status_note(struct td_status *status, const char *format, ...)

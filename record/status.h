@@ -12,6 +12,7 @@ struct td_status {
     bool quiet;
     bool live; /* the live line is wanted: a terminal, and not quiet */
     bool shown;
+    unsigned column; /* where the live line begins */
 };
 
 /* What the line and the summary tell. */
@@ -25,6 +26,9 @@ struct td_status_figures {
 };
 
 struct td_status td_status_init(FILE *out, bool quiet);
+/* A line that the next one, or anything else, replaces; nothing when it is not wanted. */
+void td_status_live(struct td_status *status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void td_status_line(struct td_status *status, const struct td_status_figures *figures);
 /* One sentence; nothing when quiet. */
 void td_status_note(struct td_status *status, const char *format, ...)

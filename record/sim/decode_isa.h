@@ -25,4 +25,8 @@ struct td_decoder {
 /* Gives the uop the cost of its class. */
 void td_decode_cost(const struct td_decoder *decoder, enum td_op_class class, struct td_uop *uop);
 
+/* The x86-64 instruction as text. False when it is none, or is meant to be illegal. */
+bool td_decode_x86_text(const uint8_t *bytes, size_t size, uint64_t pc, char *text,
+                        size_t text_size);
+
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stdio.h>
+
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
@@ -509,6 +511,18 @@ static void *open_zydis(void)
 
     ZydisDecoderInit(zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     return zydis;
+}
+
+bool td_decode_x86_text(const uint8_t *bytes, size_t size, uint64_t pc, char *text,
+                        size_t text_size)
+{
+    ZydisDisassembledInstruction insn;
+
+    if (!ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, pc, bytes, size, &insn)))
+        return false;
+    snprintf(text, text_size, "%s", insn.text);
+    return insn.info.mnemonic != ZYDIS_MNEMONIC_UD0 && insn.info.mnemonic != ZYDIS_MNEMONIC_UD1 &&
+           insn.info.mnemonic != ZYDIS_MNEMONIC_UD2;
 }
 
 const struct td_isa td_isa_x86 = {.name = "x86_64", .open = open_zydis, .decode = decode};

@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "base/bytes.h"
-#include "record/sim/program.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
@@ -77,18 +76,13 @@ static char **copy_strings(uint64_t from)
     return NULL;
 }
 
-struct call {
-    char *path;
-    uint64_t argv, envp;
-};
-
-/* The path of the call's program, newly allocated; NULL when the call is none of ours. */
-static bool read_call(struct call *ret, int64_t number, const uint64_t a[5])
+bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t a[5])
 {
     char *path = NULL;
 
     if (number == GUEST_EXECVE) {
-        *ret = (struct call){.path = copy_string(a[0], PATH_MAX), .argv = a[1], .envp = a[2]};
+        *ret =
+            (struct td_exec_call){.path = copy_string(a[0], PATH_MAX), .argv = a[1], .envp = a[2]};
         return ret->path != NULL;
     }
     if (number != GUEST_EXECVEAT)
@@ -102,35 +96,17 @@ static bool read_call(struct call *ret, int64_t number, const uint64_t a[5])
         free(path);
         path = whole;
     }
-    *ret = (struct call){.path = path, .argv = a[2], .envp = a[3]};
+    *ret = (struct td_exec_call){.path = path, .argv = a[2], .envp = a[3]};
     return true;
 }
 
-bool td_exec_can_follow(const struct td_launch *launch, int64_t number, const uint64_t arguments[5])
+void td_exec_follow(const struct td_launch *launch, const struct td_exec_call *call)
 {
-    struct call call = {0};
+    char **argv = copy_strings(call->argv);
+    char **envp = copy_strings(call->envp);
 
-    if (!read_call(&call, number, arguments))
-        return false;
-    struct td_program program;
-
-    td_program_look(&program, call.path);
-    const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == launch->guest;
-    td_program_release(&program);
-    free(call.path);
-    return can;
-}
-
-void td_exec_follow(const struct td_launch *launch, int64_t number, const uint64_t arguments[5])
-{
-    struct call call = {0};
-
-    if (!read_call(&call, number, arguments))
-        return;
-    char **argv = copy_strings(call.argv);
-    char **envp = copy_strings(call.envp);
     if (argv && envp) {
-        char **full = td_launch_argv(launch, call.path, argv, envp);
+        char **full = td_launch_argv(launch, call->path, argv, envp);
         char **env = td_launch_env(launch, envp);
 
         if (full)
@@ -140,5 +116,4 @@ void td_exec_follow(const struct td_launch *launch, int64_t number, const uint64
     }
     td_launch_free(argv);
     td_launch_free(envp);
-    free(call.path);
 }

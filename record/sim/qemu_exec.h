@@ -11,14 +11,16 @@
 
 #include "record/sim/launch.h"
 
-/* Whether the system call `number` with these guest arguments would execute a program that can be
- * emulated: it exists, may be executed, and is (or is a script of) one for this architecture,
- * without privileges of its own. Anything else is left to the kernel. */
-bool td_exec_can_follow(const struct td_launch *launch, int64_t number,
-                        const uint64_t arguments[5]);
+struct td_exec_call {
+    char *path;          /* newly allocated */
+    uint64_t argv, envp; /* guest addresses */
+};
+
+/* The call, when the system call `number` with these guest arguments executes a program. */
+bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t arguments[5]);
 
 /* Executes it under the emulator. Returns only when that failed; the guest's own call then says
  * why. */
-void td_exec_follow(const struct td_launch *launch, int64_t number, const uint64_t arguments[5]);
+void td_exec_follow(const struct td_launch *launch, const struct td_exec_call *call);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/procfs.h"
@@ -198,11 +196,10 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
     return TD_OK;
 }
 
-int td_piece_write(const char *path, const struct td_piece *piece, struct td_err *err)
+int td_piece_write(struct td_buf *ret, const struct td_piece *piece, struct td_err *err)
 {
-    struct td_buf bytes = {0};
     struct writing w = {.piece = piece, .unknown = TD_NONE};
-    int rc = td_profile_writer_new(&w.writer, append, &bytes, NULL, err);
+    int rc = td_profile_writer_new(&w.writer, append, ret, NULL, err);
 
     if (rc < 0)
         return rc;
@@ -213,11 +210,8 @@ int td_piece_write(const char *path, const struct td_piece *piece, struct td_err
     write_threads(&w);
     count_totals(piece, w.writer);
     rc = td_profile_finish(w.writer, err);
-    if (rc == TD_OK)
-        rc = td_file_replace(path, bytes.data, bytes.len, err);
     td_profile_writer_free(w.writer);
     td_map_release(&w.nodes);
-    td_buf_release(&bytes);
     free(w.modules);
     return rc;
 }

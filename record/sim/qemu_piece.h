@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one process image did, as a profile of its own: a piece. tdrec puts the pieces of a command
- * together. A piece is written again and again while the process runs, each time whole and put in
- * place by rename, so that a process that is killed leaves its last one.
+ * together. A piece is written again and again while the process runs, each time whole (spool.h),
+ * so that a process that is killed leaves its last one.
  */
 #ifndef TD_RECORD_SIM_QEMU_PIECE_H
 #define TD_RECORD_SIM_QEMU_PIECE_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/range.h"
 #include "formats/uarch_core.h"
@@ -40,7 +41,7 @@ struct td_piece {
     size_t thread_count;
 };
 
-/* Replaces the file. */
-int td_piece_write(const char *path, const struct td_piece *piece, struct td_err *err);
+/* Appends the piece to the buffer. */
+int td_piece_write(struct td_buf *ret, const struct td_piece *piece, struct td_err *err);
 
 #endif

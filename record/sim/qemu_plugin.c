@@ -2,12 +2,16 @@
 /*
  * A QEMU user-mode plugin that feeds the modelled core. The program's blocks and addresses go to a
  * buffer a thread, and from there to that thread's model. Arguments: core=NAME
- * mode=exact|sample|warm|skip, spool=FOLDER: each process image writes its profile there; pmu=FILE:
- * and is sampled (qemu_pmu.h); out=FILE: at the end, lines of text.
+ * mode=exact|sample|warm|skip, spool=NAME: each process image leaves its profile there (spool.h),
+ * after=N: the place of the image that executed this one, pmu=FILE: and is sampled (qemu_pmu.h);
+ * out=FILE: at the end, lines of text.
  */
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +27,14 @@
 #include "base/procfs.h"
 #include "formats/uarch_core.h"
 #include "record/sim/qemu_api.h"
+#include "record/sim/program.h"
 #include "record/sim/qemu_exec.h"
+#include "record/sim/qemu_fault.h"
 #include "record/sim/qemu_piece.h"
 #include "record/sim/qemu_pmu.h"
 #include "record/sim/sampling.h"
 #include "record/sim/sim.h"
+#include "record/sim/spool.h"
 
 TD_QEMU_EXPORT int qemu_plugin_version = TD_QEMU_VERSION;
 TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
@@ -43,6 +50,14 @@ enum {
     THREADS_MAX = 4096,
 };
 
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+enum {
+    GUEST_EXIT = 60,
+    GUEST_KILL = 62,
+    GUEST_EXIT_GROUP = 231,
+    GUEST_TGKILL = 234,
+};
+
 struct thread {
     pthread_mutex_t lock; /* held while the model runs or is read */
     uint32_t used;
@@ -52,6 +67,7 @@ struct thread {
     int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     struct td_sampling sampling;
     struct td_sim *sim;
+    uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
     uint64_t recent[RECENT_LINES];
     struct td_qemu_pmu_thread *sampled; /* NULL unless the PMU is simulated */
@@ -67,25 +83,29 @@ struct plugin {
     bool sample;
     enum td_sim_mode mode;   /* of all, when it is not sampled */
     struct td_qemu_pmu *pmu; /* NULL: none is simulated */
+    char *pmu_folder;        /* of its records: where its plan is */
     const char *out;
     struct thread *threads[THREADS_MAX]; /* by vcpu index */
 
     /* Pieces (qemu_piece.h); spool NULL: none are wanted. */
-    const char *spool;
+    struct td_spool *spool;
+    char *spool_name;
+    _Atomic bool abandoned; /* nobody reads the spool any more: only run on */
     pthread_mutex_t piece_lock;
-    char *piece_path; /* of this process image; NULL before the first */
-    char *process;    /* the program's name */
+    uint32_t place; /* of this process image */
+    uint32_t after; /* of the image that executed this one, or TD_SPOOL_NONE */
+    char *process;  /* the program's name */
     uint64_t start_ns, next_piece_ns;
     struct td_piece_maps maps; /* under `lock` */
     struct td_launch exec;
 };
 
-/* A process that is killed loses at most this much, or this many times what a piece takes. */
+/* A process that is killed loses at most this much, or half of a short life, or this many times
+ * what a piece takes. */
 #define PIECE_EVERY_NS TD_NS_PER_S
+#define PIECE_FIRST_NS (TD_NS_PER_S / 8)
+#define COUNT_EVERY_NS (TD_NS_PER_S / 16)
 #define PIECE_SHARE    50
-
-/* System calls of the guest, x86-64's numbers. */
-enum { GUEST_EXIT = 60, GUEST_EXIT_GROUP = 231 };
 
 /* QEMU's callbacks carry no context of ours. */
 static struct plugin *self;
@@ -99,21 +119,6 @@ static void run_batch(struct thread *thread)
     thread->planned = thread->left;
     thread->used = 0;
     pthread_mutex_unlock(&thread->lock);
-}
-
-/* A name that no earlier image of this process has: exec keeps the pid. */
-static char *reserve_piece(void)
-{
-    for (unsigned i = 0;; i++) {
-        char *path = td_xasprintf("%s/%d.%u.td", self->spool, (int)getpid(), i);
-        const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-
-        if (fd >= 0)
-            close(fd);
-        if (fd >= 0 || i > 10000)
-            return path;
-        free(path);
-    }
 }
 
 /* Threads may be renamed, also by others; one that has ended keeps its last name. */
@@ -135,11 +140,10 @@ static void update_name(struct thread *thread)
 static void write_piece(void)
 {
     struct td_piece_thread *threads = NULL;
+    struct td_buf bytes = {0};
     size_t count = 0, cap = 0;
 
     pthread_mutex_lock(&self->piece_lock);
-    if (!self->piece_path)
-        self->piece_path = reserve_piece();
     pthread_mutex_lock(&self->lock);
     td_piece_maps_update(&self->maps);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
@@ -153,7 +157,7 @@ static void write_piece(void)
         threads[count] = (struct td_piece_thread){.tid = thread->tid, .sim = thread->sim};
         memcpy(threads[count].name, thread->name, sizeof(thread->name));
         if (thread->sampled)
-            td_qemu_pmu_write(thread->sampled, self->spool, self->start_ns, (uint32_t)getpid(),
+            td_qemu_pmu_write(thread->sampled, self->pmu_folder, self->start_ns, (uint32_t)getpid(),
                               &threads[count], &self->maps, NULL);
         count++;
     }
@@ -166,28 +170,65 @@ static void write_piece(void)
         .thread_count = count,
     };
     /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
-    td_piece_write(self->piece_path, &piece, NULL);
+    if (td_piece_write(&bytes, &piece, NULL) == TD_OK)
+        td_spool_put(self->spool, self->place, bytes.data, bytes.len);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         if (self->threads[i])
             pthread_mutex_unlock(&self->threads[i]->lock);
     }
     pthread_mutex_unlock(&self->lock);
     pthread_mutex_unlock(&self->piece_lock);
+    td_buf_release(&bytes);
     free(threads);
 }
 
-static void write_piece_in_time(void)
+/* Without a reader there is nothing to model for: the program runs on as fast as it can. */
+static void abandon(void)
+{
+    self->sample = false;
+    self->mode = TD_SIM_SKIP;
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (self->threads[i]) {
+            self->threads[i]->mode = TD_SIM_SKIP;
+            self->threads[i]->left = self->threads[i]->planned = INT64_MAX;
+        }
+    }
+    self->abandoned = true;
+}
+
+/* For the line that shows how far the program is. */
+static void count_progress(struct thread *thread, uint64_t now)
+{
+    struct td_sim_totals totals;
+
+    if (!self->spool || now < thread->next_count_ns)
+        return;
+    td_sim_totals(thread->sim, &totals);
+    td_spool_count(self->spool, totals.instructions - thread->counted_instructions,
+                   totals.cycles - thread->counted_cycles);
+    thread->counted_instructions = totals.instructions;
+    thread->counted_cycles = totals.cycles;
+    thread->next_count_ns = now + COUNT_EVERY_NS;
+}
+
+static void write_piece_in_time(struct thread *thread)
 {
     const uint64_t before = td_clock_ns();
 
+    count_progress(thread, before);
     if (!self->spool || before < __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED))
         return;
     __atomic_store_n(&self->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
+    if (!td_spool_watched(self->spool, self->spool_name)) {
+        abandon();
+        return;
+    }
     write_piece();
     const uint64_t after = td_clock_ns();
-    const uint64_t pause = (after - before) * PIECE_SHARE;
-    __atomic_store_n(&self->next_piece_ns,
-                     after + (pause > PIECE_EVERY_NS ? pause : PIECE_EVERY_NS), __ATOMIC_RELAXED);
+    const uint64_t pause = (after - before) * PIECE_SHARE, age = after - self->start_ns;
+    const uint64_t usual = age < PIECE_EVERY_NS ? age : PIECE_EVERY_NS;
+    __atomic_store_n(&self->next_piece_ns, after + (pause > usual ? pause : usual),
+                     __ATOMIC_RELAXED);
 }
 
 /* Who the thread is; called in it. */
@@ -216,7 +257,7 @@ static void flush(struct thread *thread, int64_t count)
     run_batch(thread);
     if (thread->left < count)
         begin_phase(thread);
-    write_piece_in_time();
+    write_piece_in_time(thread);
 }
 
 /* What callbacks are given: a block and its instructions, or an instruction's index. */
@@ -328,9 +369,9 @@ static void after_fork_in_child(void)
         if (self->threads[i])
             self->threads[i] = new_thread();
     }
-    self->piece_path = NULL;
+    self->place = self->spool ? td_spool_claim(self->spool) : TD_SPOOL_NONE;
     self->start_ns = td_clock_ns();
-    self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
+    self->next_piece_ns = self->start_ns + PIECE_FIRST_NS;
 }
 
 /* What ended without a piece would not be in the profile. */
@@ -340,8 +381,52 @@ static void finish_image(void)
         if (self->threads[i])
             run_batch(self->threads[i]);
     }
-    if (self->spool)
+    if (self->spool && !self->abandoned)
         write_piece();
+}
+
+/* What runs natively from here on is not in the profile: say so. */
+static void note_native(const char *path, const char *why)
+{
+    finish_image();
+    char *text = td_xasprintf("not modelled, it ran natively: '%s', %s", path, why);
+
+    td_spool_note(self->spool, text);
+    free(text);
+}
+
+/* The emulator executes itself with the program, unless that cannot be emulated. */
+static void follow_exec(struct thread *thread, const struct td_exec_call *call)
+{
+    struct td_program program;
+
+    td_program_look(&program, call->path);
+    const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == self->exec.guest;
+    if (can && td_spool_reachable(self->spool_name)) {
+        learn_thread(thread);
+        finish_image();
+        char *plugin = td_xasprintf("%s,after=%u", self->exec.plugin, self->place);
+        const struct td_launch launch = {
+            .qemu = self->exec.qemu, .guest = self->exec.guest, .plugin = plugin};
+        td_exec_follow(&launch, call);
+        free(plugin);
+    } else if (can) {
+        note_native(call->path, "executed as another user, or with another root");
+    } else if (program.kind == TD_PROGRAM_EMULATED) {
+        note_native(call->path, "for another processor than the program that executed it");
+    } else if (program.kind == TD_PROGRAM_PRIVILEGED || program.kind == TD_PROGRAM_FOREIGN ||
+               program.kind == TD_PROGRAM_AVX512) {
+        note_native(call->path, td_program_about(program.kind));
+    }
+    td_program_release(&program);
+}
+
+static bool kills_itself(int64_t number, const uint64_t a[5])
+{
+    const int64_t pid = (int32_t)a[0];
+
+    return (number == GUEST_KILL && a[1] == SIGKILL && (pid <= 0 || pid == getpid())) ||
+           (number == GUEST_TGKILL && a[2] == SIGKILL && pid == getpid());
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are QEMU's. */
@@ -350,6 +435,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
                        uint64_t a8)
 {
     const uint64_t arguments[5] = {a1, a2, a3, a4, a5};
+    struct td_exec_call call;
 
     number = td_guest_call(self->exec.guest, number);
     (void)id;
@@ -358,20 +444,76 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
     (void)a8;
     if (number == GUEST_EXIT || number == GUEST_EXIT_GROUP)
         learn_thread(self->threads[vcpu]);
-    if (!td_exec_can_follow(&self->exec, number, arguments))
+    if (self->abandoned)
         return;
-    learn_thread(self->threads[vcpu]);
-    finish_image();
-    td_exec_follow(&self->exec, number, arguments);
+    if (kills_itself(number, arguments))
+        finish_image();
+    if (!td_exec_read(&call, number, arguments))
+        return;
+    follow_exec(self->threads[vcpu], &call);
+    free(call.path);
+}
+
+/* The last instruction that a thread began. */
+static uint64_t last_pc(const struct thread *thread)
+{
+    for (uint32_t i = thread->used; i > 0; i--) {
+        const uint64_t word = thread->words[i - 1];
+
+        if ((word & TD_TRACE_BLOCK_BIT) && !(word & TD_TRACE_MARK_BIT)) {
+            const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)word);
+            return block->pc + block->insn_offsets[block->insn_count - 1];
+        }
+    }
+    return 0;
+}
+
+/* QEMU translates up to the instruction that it does not know and fails when it gets there. */
+static void note_illegal(void)
+{
+    const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+    td_piece_maps_update(&self->maps);
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (!self->threads[i] || (self->threads[i]->tid && self->threads[i]->tid != tid))
+            continue;
+        char *text = td_fault_text(self->process, last_pc(self->threads[i]), &self->maps);
+        if (text)
+            td_spool_note(self->spool, text);
+        free(text);
+    }
 }
 
 /* QEMU ends a process that a signal kills with kill() on itself, and calls no plugin. It finds this
  * one because the plugin is preloaded too. */
 TD_QEMU_EXPORT int kill(pid_t pid, int number)
 {
-    if (self && self->spool && pid == getpid())
+    if (self && self->spool && !self->abandoned && pid == getpid()) {
+        if (number == SIGILL && strcmp(self->exec.guest->name, "x86_64") == 0)
+            note_illegal();
         finish_image();
+        td_spool_end(self->spool, self->place);
+    }
     return (int)syscall(SYS_kill, pid, number);
+}
+
+/* The same for what QEMU then tells on the program's stderr, which the program would not. */
+TD_QEMU_EXPORT int td_print_checked(FILE *file, int flag, const char *format,
+                                    ...) __asm__("__fprintf_chk");
+
+int td_print_checked(FILE *file, int flag, const char *format, ...)
+{
+    static const char message[] = "qemu: uncaught target signal";
+    va_list args;
+    int written = 0;
+
+    (void)flag;
+    if (self && self->spool && strncmp(format, message, sizeof(message) - 1) == 0)
+        return 0;
+    va_start(args, format);
+    written = vfprintf(file, format, args);
+    va_end(args);
+    return written;
 }
 
 static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
@@ -476,6 +618,8 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
     (void)id;
     (void)userdata;
     finish_image();
+    if (self->spool)
+        td_spool_end(self->spool, self->place);
     FILE *file = self->out ? fopen(self->out, "w") : NULL;
 
     if (!file)
@@ -491,29 +635,39 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
     fclose(file);
 }
 
-/* The emulator's own words, to execute it again, and the program's name: "... -cpu C -plugin P -0
- * NAME PROGRAM ...". */
+/* What comes after ",after=" is of another image. */
+static char *without_after(const char *plugin)
+{
+    const char *after = strstr(plugin, ",after=");
+
+    return td_xstrndup(plugin, after ? (size_t)(after - plugin) : strlen(plugin));
+}
+
+/* The emulator's own words, to execute it again, and the program's name: options with a value each,
+ * then the program. */
 static void learn_command_line(void)
 {
     struct td_buf text = {0};
-    const char *words[16] = {NULL};
-    size_t count = 0;
+    size_t at = 0;
 
     if (td_file_read("/proc/self/cmdline", 1 << 24, &text, NULL) != TD_OK)
         return;
     td_buf_u8(&text, 0);
-    for (size_t at = 0; at + 1 < text.len && count < TD_ARRAY_SIZE(words);
-         at += strlen((const char *)text.data + at) + 1)
-        words[count++] = (const char *)text.data + at;
     self->exec.qemu = realpath("/proc/self/exe", NULL);
-    for (size_t i = 1; i + 2 < count && !self->process; i++) {
-        if (strcmp(words[i], "-plugin") == 0)
-            self->exec.plugin = td_xstrdup(words[++i]);
-        else if (strcmp(words[i], "-0") == 0) {
-            const char *slash = strrchr(words[i + 2], '/');
+    for (at = strlen((const char *)text.data) + 1; at + 1 < text.len && text.data[at] == '-';) {
+        const char *name = (const char *)text.data + at;
+        const char *value = name + strlen(name) + 1;
 
-            self->process = td_xstrndup(slash ? slash + 1 : words[i + 2], 15);
-        }
+        at = (size_t)(value - (const char *)text.data) + strlen(value) + 1;
+        if (strcmp(name, "-plugin") == 0)
+            self->exec.plugin = without_after(value);
+    }
+    if (at + 1 < text.len) {
+        const char *program = (const char *)text.data + at;
+        const char *slash = strrchr(program, '/');
+
+        self->process = td_xstrndup(slash ? slash + 1 : program, 15);
+        prctl(PR_SET_NAME, self->process);
     }
     td_buf_release(&text);
 }
@@ -529,7 +683,9 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
         else if (strncmp(argv[i], "out=", 4) == 0)
             plugin->out = td_xstrdup(argv[i] + 4);
         else if (strncmp(argv[i], "spool=", 6) == 0)
-            plugin->spool = td_xstrdup(argv[i] + 6);
+            plugin->spool_name = td_xstrdup(argv[i] + 6);
+        else if (strncmp(argv[i], "after=", 6) == 0)
+            plugin->after = (uint32_t)strtoul(argv[i] + 6, NULL, 10);
         else if (strncmp(argv[i], "pmu=", 4) == 0)
             pmu = argv[i] + 4;
         else if (strcmp(argv[i], "mode=warm") == 0)
@@ -539,6 +695,8 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
         else if (strcmp(argv[i], "mode=sample") == 0)
             plugin->sample = true;
     }
+    if (pmu)
+        plugin->pmu_folder = td_xstrndup(pmu, (size_t)(strrchr(pmu, '/') - pmu));
     if (td_core_desc_builtin(&plugin->desc, core, &err) != TD_OK ||
         (pmu && !(plugin->pmu = td_qemu_pmu_read(pmu, &plugin->desc, &err)))) {
         fprintf(stderr, "tdprof: %s\n", err.text);
@@ -563,14 +721,22 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     self = td_xcalloc(1, sizeof(*self));
     self->exec.guest = guest;
     pthread_mutex_init(&self->lock, NULL);
+    self->place = self->after = TD_SPOOL_NONE;
     if (parse_arguments(self, argc, argv) < 0)
         return -1;
+    self->spool = self->spool_name ? td_spool_open(self->spool_name) : NULL;
+    if (self->spool) {
+        self->place = td_spool_claim(self->spool);
+        td_spool_end(self->spool, self->after);
+    }
+    if (self->spool_name && !self->spool)
+        abandon();
     self->blocks = td_blocks_new(&self->desc);
     self->link = td_blocks_link(self->blocks);
     self->llc = td_llc_new(&self->desc);
     pthread_mutex_init(&self->piece_lock, NULL);
     self->start_ns = td_clock_ns();
-    self->next_piece_ns = self->start_ns + PIECE_EVERY_NS;
+    self->next_piece_ns = self->start_ns + PIECE_FIRST_NS;
     if (self->spool) {
         learn_command_line();
         pthread_atfork(NULL, NULL, after_fork_in_child);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/qemu_fault.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "record/sim/decode_isa.h"
+
+enum {
+    EVEX_PREFIX = 0x62,
+    INSTRUCTION_BYTES_MAX = 15,
+};
+
+static size_t read_code(uint64_t pc, uint8_t *bytes, size_t size)
+{
+    const struct iovec local = {.iov_base = bytes, .iov_len = size};
+    const struct iovec remote = {.iov_base = (void *)(uintptr_t)pc, .iov_len = size};
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+    if (got > 0)
+        return (size_t)got;
+    /* Not over the end of a page, behind which there may be nothing. */
+    const size_t room = 4096 - (size_t)(pc & 4095);
+    return room < size ? read_code(pc, bytes, room) : 0;
+}
+
+/* "app+0x1139" */
+static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text, size_t size)
+{
+    const struct td_range *range = td_range_set_find(&maps->ranges, pc);
+    const char *path = range ? maps->paths[range->value] : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    if (path)
+        snprintf(text, size, "%s+0x%llx", slash ? slash + 1 : path,
+                 (unsigned long long)(pc - range->start + range->offset));
+    else
+        snprintf(text, size, "0x%llx", (unsigned long long)pc);
+}
+
+char *td_fault_text(const char *process, uint64_t pc, const struct td_piece_maps *maps)
+{
+    uint8_t bytes[INSTRUCTION_BYTES_MAX] = {0};
+    const size_t size = read_code(pc, bytes, sizeof(bytes));
+    char place[300], text[128];
+
+    if (size == 0 || !td_decode_x86_text(bytes, size, pc, text, sizeof(text)))
+        return NULL;
+    name_place(pc, maps, place, sizeof(place));
+    return td_xasprintf("%s was ended by %s'%s' at %s, which the emulated processor does not have: "
+                        "build with -march=x86-64-v3, or use --source clock",
+                        process ? process : "a program",
+                        bytes[0] == EVEX_PREFIX ? "the AVX-512 instruction " : "", text, place);
+}

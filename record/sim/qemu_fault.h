@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Why an illegal instruction ended a program: what the emulated processor does not have. */
+#ifndef TD_RECORD_SIM_QEMU_FAULT_H
+#define TD_RECORD_SIM_QEMU_FAULT_H
+
+#include <stdint.h>
+
+#include "record/sim/qemu_piece.h"
+
+/* One sentence about the instruction at `pc`, newly allocated. NULL when it is illegal on every
+ * processor: then the program ended as it would have without us. */
+char *td_fault_text(const char *process, uint64_t pc, const struct td_piece_maps *maps);
+
+#endif

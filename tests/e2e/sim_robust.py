@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The recorder of a modelled program dies or is told to end: the profile is readable, the program goes on, and nothing
+is left behind."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import td
+
+if not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so")):
+    td.skip("the plugin is not built (sanitizers)")
+td.need("qemu-x86_64")
+
+TEMP = td.scratch("temp")
+os.makedirs(TEMP)
+COMMAND = 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; echo finished >"$0"'
+
+
+def start(out, done, *prefix):
+    if os.path.exists(done):
+        os.unlink(done)
+    return subprocess.Popen([*prefix, td.TDREC, "--source", "sim", "-o", out, "--", "sh", "-c", COMMAND, done],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            start_new_session=True, env={**os.environ, "TMPDIR": TEMP})
+
+
+def finished(done):
+    for _ in range(1500):
+        if os.path.exists(done):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def wait_for_pieces(out):
+    """Until a good part of what was modelled can be read."""
+    for _ in range(100):
+        time.sleep(1)
+        done = subprocess.run([td.TDREPORT, "-i", out, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              check=False)
+        if done.returncode == 3 and json.loads(done.stdout)["profile"]["instructions"] > 2000000:
+            return
+    td.fail("nothing is written while the program runs")
+
+
+def ended(number, out_name):
+    out, done = td.scratch(out_name), td.scratch("done")
+    child = start(out, done)
+    wait_for_pieces(out)
+    child.send_signal(number)
+    err = child.communicate(timeout=200)[1]
+    data = td.report_json(out, status=(0, 3))
+    td.check(data["profile"]["instructions"] > 2000000, f"{data['profile']}")
+    td.check(any(row["module"].startswith(("dash", "sh", "bash")) for row in data["functions"]), "no function of the shell")
+    td.check(not os.listdir(TEMP), f"left behind: {os.listdir(TEMP)}")
+    return child.returncode, data, done, err
+
+
+def kill():
+    code, data, done, _ = ended(signal.SIGKILL, "killed.td")
+    td.check(code == -signal.SIGKILL and data["coverage"]["complete"] is False, f"{code}: {data['coverage']}")
+    td.check(finished(done), "the program did not go on")
+
+
+def hangup():
+    code, data, done, err = ended(signal.SIGHUP, "hangup.td")
+    td.check(code == 128 + signal.SIGHUP and data["coverage"]["complete"], f"{code}: {err!r}")
+    td.check(finished(done), "the program did not go on")
+
+
+def terminate():
+    """SIGTERM is handed on, and the program's end is the recording's."""
+    code, data, done, err = ended(signal.SIGTERM, "terminated.td")
+    td.check(code == 128 + signal.SIGTERM and data["coverage"]["complete"], f"{code}: {err!r}")
+    td.check(not os.path.exists(done), "the program did not get the signal")
+
+
+def wrong():
+    """One sentence with the fix each."""
+    out = td.scratch("wrong.td")
+    empty = td.scratch("empty")
+    os.makedirs(empty)
+    script = td.scratch("script")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("#!/nonexistent/interpreter\n")
+    os.chmod(script, 0o755)
+    foreign = td.scratch("foreign")
+    with open("/bin/true", "rb") as file:
+        data = bytearray(file.read())
+    data[18:20] = (243).to_bytes(2, "little")  # EM_RISCV
+    with open(foreign, "wb") as file:
+        file.write(data)
+    os.chmod(foreign, 0o755)
+    for command, environment, status, words in (
+            (["/bin/true"], {"PATH": empty}, 125, (b"qemu-x86_64", b"apt-get install qemu-user")),
+            ([script], {}, 125, (b"/nonexistent/interpreter", b"#!")),
+            ([foreign], {}, 125, (b"a processor that is neither",)),
+            (["./no-such-program"], {}, 127, (b"there is no such program",)),
+            ([empty + "/.."], {}, 126, (b"cannot execute",)) if os.geteuid() else
+            (["no-such-program"], {}, 127, (b"PATH",))):
+        done = td.run([td.TDREC, "--source", "sim", "-o", out, "--", *command], status,
+                      env={**os.environ, **environment})
+        td.check(done.stderr.count(b"\n") == 1 and all(word in done.stderr for word in words),
+                 f"{command}: {done.stderr!r}")
+
+
+def default():
+    """Without a PMU, the model is used where it can be, and says so in one line; options that sample keep the clock."""
+    out = td.scratch("default.td")
+    done = td.run([td.TDREC, "-o", out, "--", "/bin/true"])
+    first = done.stderr.split(b"\n")[0]
+    if b"no core PMU" not in first:
+        td.skip("this machine has a PMU")
+    td.check(b"source sim" in first and b"slower" in first and b"--source clock" in first, f"{first!r}")
+    td.check("modelled" in td.report(out), "the report's head does not say modelled")
+    data = td.report_json(out)["profile"]
+    td.check(data["source"] == "sim" and "no core PMU" in data["source_reason"], f"{data}")
+    done = td.run([td.TDREC, "-o", out, "--", "/bin/true"], env={**os.environ, "PATH": td.scratch("nowhere")})
+    td.check(b"source clock" in done.stderr and b"apt-get install qemu-user" in done.stderr, f"{done.stderr!r}")
+
+
+def quiet_without_terminal():
+    """No progress line but on a terminal."""
+    done = td.run([td.TDREC, "--source", "sim", "-o", td.scratch("q.td"), "--", "sh", "-c",
+                   "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"])
+    td.check(b"\x1b" not in done.stderr and b"\r" not in done.stderr, f"{done.stderr!r}")
+
+
+td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
+          "quiet_without_terminal": quiet_without_terminal})

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""On the modelled core a program does what it does natively: the same output, errors and exit status; and every
+process is profiled, or named where it is not."""
+import os
+import shutil
+import subprocess
+
+import td
+
+PLUGIN = os.path.join(td.BUILD, "tdprof-sim-plugin.so")
+if not os.path.exists(PLUGIN):
+    td.skip("the plugin is not built (sanitizers)")
+td.need("qemu-x86_64")
+FOLDER = td.scratch("work")
+os.makedirs(FOLDER)
+# The shell that a shell's variable says it is, and what a test's own folder is called, are the same in both runs.
+ENVIRONMENT = {**os.environ, "_": "x"}
+OUT = td.scratch("sim.td")
+
+
+def native(command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER,
+                          env=ENVIRONMENT, timeout=60, check=False)
+    # As a shell would say it.
+    return (done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stdout, done.stderr)
+
+
+def modelled(command, quiet=True):
+    done = subprocess.run([td.TDREC, *(["-q"] if quiet else []), "--source", "sim", "-o", OUT, "--", *command],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER,
+                          env=ENVIRONMENT, timeout=230, check=False)
+    return (done.returncode, done.stdout, done.stderr)
+
+
+def same(*command):
+    expected, got = native(command), modelled(command)
+    td.check(expected == got, f"{' '.join(command)}:\nnatively  {expected}\nmodelled  {got}")
+    return td.report_json(OUT)
+
+
+def processes(data=None):
+    """Names of the processes in the profile."""
+    rows = td.report_json(OUT, "threads")["threads"] if data is None else data
+    return {row["process"] for row in rows}
+
+
+def compile_c(name, text, *options):
+    source = os.path.join(FOLDER, name + ".c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    td.run(["gcc", "-O1", "-o", os.path.join(FOLDER, name), source, *options])
+    return "./" + name
+
+
+def environment():
+    same("env")
+    same("cat", "/proc/self/comm")
+    same("sh", "-c", "pwd; ulimit -a; umask; echo $0")
+    same("bash", "-c", 'exec -a another sh -c "echo \\$0"')
+    same("sh", "-c", "cat /proc/self/status | grep -E 'Sig(Blk|Ign)'")
+
+
+def shells():
+    same("sh", "-c", "ls /usr | sort -r | head -3 | tr a-z A-Z; exit 7")
+    wanted = {"sh", "ls", "sort", "head", "tr"}
+    found = processes()
+    td.check(wanted <= found, f"missing in the profile: {wanted - found} (there are {found})")
+    same("bash", "-c", "trap 'echo caught' USR1; kill -USR1 $$; echo after; sleep 0.1 & wait $!; echo $?")
+
+
+def signals():
+    for name in ("TERM", "KILL", "SEGV", "ABRT", "ILL"):
+        data = same("sh", "-c", f"echo before; kill -{name} $$")
+        td.check(data["profile"]["instructions"] > 10000, f"nothing of a program killed by {name} is in the profile")
+    same("bash", "-c", "sleep 5 & kill -9 $!; wait $! 2>/dev/null; echo $?")
+
+
+def scripts():
+    same("/usr/bin/perl", "-e", 'print "$0 $^X\\n"; system("echo hi"); exit 5')
+    same("/usr/bin/python3", "-Sc", "import os, sys; print(sys.argv, os.getcwd(), os.readlink('/proc/self/exe')); "
+         "print(os.spawnlp(os.P_WAIT, 'sh', 'sh', '-c', 'exit 3'))")
+    path = os.path.join(FOLDER, "script")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh -e\necho $0 $1 $-\nfalse\n")
+    os.chmod(path, 0o755)
+    same("./script", "one two")
+
+
+def make():
+    td.need("make")
+    for name in ("one", "two"):
+        with open(os.path.join(FOLDER, f"{name}.c"), "w", encoding="utf-8") as file:
+            file.write(f"int {name}(void) {{ return {len(name)}; }}\n")
+    with open(os.path.join(FOLDER, "Makefile"), "w", encoding="utf-8") as file:
+        file.write("all: one.o two.o\n\tcat one.o two.o | wc -l >/dev/null\n%.o: %.c\n\t@cp $< $@; echo made $@\n")
+    expected = native(["make", "-s", "-j2"])
+    subprocess.run(["rm", os.path.join(FOLDER, "one.o"), os.path.join(FOLDER, "two.o")], check=True)
+    got = modelled(["make", "-s", "-j2"])
+    td.check((expected[0], sorted(expected[1].split(b"\n")), expected[2]) ==
+             (got[0], sorted(got[1].split(b"\n")), got[2]), f"make:\n{expected}\n{got}")
+    wanted = {"make", "cp", "cat", "wc"}
+    td.check(wanted <= processes(), f"{wanted - processes()} are missing")
+
+
+def threads():
+    program = compile_c("threads", r"""
+#include <pthread.h>
+#include <stdio.h>
+static volatile long sums[4];
+static void *work(void *arg) { for (long i = 0; i < 300000; i++) sums[(long)arg] += i; return 0; }
+int main(void) { pthread_t t[4]; for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, work, (void *)i);
+for (int i = 0; i < 4; i++) pthread_join(t[i], 0); printf("%ld\n", sums[0] + sums[3]); return 4; }
+""", "-pthread")
+    data = same(program)
+    td.check(data["profile"]["instructions"] > 4 * 300000 * 3, f"{data['profile']['instructions']} instructions")
+    rows = td.report_json(OUT, "threads")["threads"]
+    td.check(len(rows) == 5, f"{len(rows)} threads: {rows}")
+
+
+def forks():
+    """A server that forks a child a request; vfork and posix_spawn; a child that outlives nothing."""
+    program = compile_c("server", r"""
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static volatile long sum;
+static void work(long n) { for (long i = 0; i < n; i++) sum += i; }
+int main(void) {
+    int status;
+    for (int i = 0; i < 5; i++) if (fork() == 0) { work(200000); _exit(i); }
+    for (int i = 0, all = 0; i < 5; i++) { wait(&status); all += WEXITSTATUS(status); if (i == 4) printf("%d\n", all); }
+    fflush(stdout);
+    if (vfork() == 0) { execlp("echo", "echo", "vforked", (char *)0); _exit(1); }
+    wait(&status);
+    char *argv[] = {"echo", "spawned", 0};
+    pid_t pid;
+    posix_spawnp(&pid, "echo", 0, 0, argv, environ);
+    wait(&status);
+    abort();
+}
+""")
+    data = same(program)
+    td.check(data["profile"]["instructions"] > 5 * 200000 * 3, f"{data['profile']['instructions']} instructions")
+    td.check({"server", "echo"} <= processes(), f"{processes()}")
+
+
+def hostile():
+    """A program that closes every descriptor, changes its root and its user, and dies of SIGKILL."""
+    program = compile_c("hostile", r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long sum;
+__attribute__((noinline)) static void closed(long n) { for (long i = 0; i < n; i++) sum += i; }
+int main(void) {
+    closefrom(0);
+    if (geteuid() == 0 && (chroot("/var/empty") < 0 && chroot("/var") < 0)) return 9;
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) return 8;
+    if (fork() == 0) { closed(500000); _exit(0); }
+    closed(500000);
+    wait(0);
+    raise(SIGKILL);
+}
+""", "-g")
+    data = same(program)
+    rows = [row for row in data["functions"] if row["function"] == "closed"]
+    td.check(rows and data["profile"]["instructions"] > 2 * 500000 * 3, f"{data['profile']}: {rows}")
+
+
+def unprofiled():
+    """What cannot be emulated runs natively, and the profile says so."""
+    path = os.path.join(FOLDER, "setuid")
+    shutil.copy("/bin/true", path)
+    os.chmod(path, 0o4755)
+    code, _, err = modelled(["sh", "-c", "./setuid && echo ran"], quiet=False)
+    td.check(code == 0 and b"not modelled" in err and b"setuid" in err, f"{code}: {err!r}")
+    td.check("not modelled" in td.report(OUT), "the report does not name what was not modelled")
+    code, _, err = modelled(["./setuid"], quiet=False)
+    td.check(code == 125 and b"setuid" in err and err.count(b"\n") == 1, f"{code}: {err!r}")
+
+
+def avx512():
+    program = compile_c("wide", r"""
+#include <immintrin.h>
+volatile float g;
+int main(void) { __m512 a = _mm512_set1_ps(g); a = _mm512_add_ps(a, a); float f[16]; _mm512_storeu_ps(f, a);
+for (int i = 0; i < 16; i++) g += f[i]; return 0; }
+""", "-mavx512f")
+    code, _, err = modelled([program], quiet=False)
+    td.check(code == 132, f"exit {code}")
+    td.check(b"AVX-512" in err and b"wide+0x" in err and b"zmm" in err and b"-march=x86-64-v3" in err, f"{err!r}")
+    td.check("AVX-512" in td.report(OUT), "the report does not say so")
+    marked = compile_c("marked", "int main(void) { return 0; }\n", "-Wl,-z,x86-64-v4")
+    code, _, err = modelled([marked], quiet=False)
+    td.check(code == 125 and b"AVX-512" in err, f"{code}: {err!r}")
+    trap = compile_c("trap", "int main(void) { __builtin_trap(); }\n")
+    code, _, err = modelled([trap], quiet=False)
+    td.check(code == 132 and b"AVX" not in err, f"{code}: {err!r}")
+
+
+def node():
+    td.need("node")
+    same("node", "-e", "console.log([3, 1, 2].sort().join()); process.exit(6)")
+
+
+td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
+          "threads": threads, "forks": forks, "hostile": hostile, "unprofiled": unprofiled, "avx512": avx512,
+          "node": node})
