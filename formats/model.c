@@ -44,6 +44,11 @@ struct module_symbols {
     bool sorted;
 };
 
+/* The tally of a node, good while its turn is the model's. */
+struct near_tally {
+    uint32_t turn, tally;
+};
+
 struct td_model {
     struct td_intern *strings;
     VECTOR(env_entry) env;
@@ -66,7 +71,10 @@ struct td_model {
     uint64_t *sample_values;
     size_t sample_values_len, sample_values_cap;
     struct id_table module_ids, location_ids, node_ids, function_ids, tally_ids;
-    uint32_t last_tally; /* samples of one place often follow one another */
+    uint32_t last_tally;             /* samples of one place often follow one another */
+    struct near_tally *near_tallies; /* by node: those of the thread and group at hand */
+    size_t near_cap;
+    uint32_t near_thread, near_group, near_turn;
 };
 
 static void id_table_grow(struct id_table *table)
@@ -138,6 +146,7 @@ void td_model_free(struct td_model *model)
     free(model->functions.at);
     free(model->lines.at);
     free(model->tallies.at);
+    free(model->near_tallies);
     free(model->samples.at);
     free(model->symbols.at);
     free(model->tally_values);
@@ -372,6 +381,35 @@ static bool tally_equal(const struct td_model *model, uint32_t id, const void *k
     return a->thread == b->thread && a->node == b->node && a->group == b->group;
 }
 
+/* Profiles of many stacks bring their tallies thread by thread: a place of that thread is found
+ * without hashing. */
+static uint32_t find_tally(struct td_model *model, const struct td_tally *place)
+{
+    if (place->thread != model->near_thread || place->group != model->near_group ||
+        model->near_turn == 0) {
+        model->near_thread = place->thread;
+        model->near_group = place->group;
+        model->near_turn++;
+    }
+    while (place->node >= model->near_cap) {
+        const size_t old = model->near_cap;
+
+        model->near_tallies = td_grow(model->near_tallies, &model->near_cap,
+                                      (size_t)place->node + 1, sizeof(*model->near_tallies));
+        memset(model->near_tallies + old, 0, (model->near_cap - old) * sizeof(struct near_tally));
+    }
+    struct near_tally *near = &model->near_tallies[place->node];
+    if (near->turn != model->near_turn) {
+        const uint64_t hash =
+            td_hash_mix((uint64_t)place->thread << 32 | place->group, place->node);
+
+        near->turn = model->near_turn;
+        near->tally = id_table_put(&model->tally_ids, hash, (uint32_t)model->tallies.len,
+                                   tally_equal, model, place);
+    }
+    return near->tally;
+}
+
 static void add_tally(struct td_model *model, const struct td_tally *place, uint32_t columns)
 {
     model->tally_values = td_grow(model->tally_values, &model->tally_values_cap,
@@ -391,8 +429,7 @@ void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node,
 
     assert(thread < model->threads.len && node < model->nodes.len);
     if (id >= model->tallies.len || !tally_equal(model, id, &place))
-        id = id_table_put(&model->tally_ids, td_hash_mix((uint64_t)thread << 32 | group, node),
-                          (uint32_t)model->tallies.len, tally_equal, model, &place);
+        id = find_tally(model, &place);
     if (id == model->tallies.len)
         add_tally(model, &place, columns);
     model->last_tally = id;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "formats/profile_read.h"
 
@@ -27,6 +28,7 @@ struct loader {
     struct id_map nodes; /* leaves_only: of those that values stood on, once they did */
     struct leaf *leaves; /* leaves_only: by the file's node */
     size_t leaf_cap;
+    struct td_map leaf_ids; /* leaves_only: module and offset to node */
     uint32_t epoch;
     uint64_t started_ns;
     uint64_t chunks; /* to tell an empty profile from one of which nothing could be read */
@@ -195,11 +197,14 @@ static uint32_t leaf_of(struct loader *loader, uint32_t id)
 
     if (node != TD_NONE || id >= loader->nodes.len || loader->leaves[id].module == TD_NONE)
         return node;
-    node = td_model_put_node(
-        loader->model, 0,
-        td_model_put_location(loader->model, loader->leaves[id].module, loader->leaves[id].offset));
-    loader->nodes.ids[id] = node;
-    return node;
+    const struct leaf *leaf = &loader->leaves[id];
+    bool added = false;
+    uint32_t *known = td_map_put(&loader->leaf_ids, leaf->module, leaf->offset, 0, &added);
+    if (added)
+        *known = td_model_put_node(
+            loader->model, 0, td_model_put_location(loader->model, leaf->module, leaf->offset));
+    loader->nodes.ids[id] = *known;
+    return *known;
 }
 
 static uint32_t node_of(struct loader *loader, uint32_t epoch, uint32_t node)
@@ -393,5 +398,6 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         free(loader.tables[t].ids);
     free(loader.nodes.ids);
     free(loader.leaves);
+    td_map_release(&loader.leaf_ids);
     return rc;
 }

@@ -169,6 +169,24 @@ static void get_planes(struct td_rd *rd, uint64_t *numbers, size_t count, unsign
     }
 }
 
+/* LEB128 numbers, most of which are a byte in most columns. `count` bytes are left at least. */
+static void get_ulebs(struct td_rd *rd, uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count && td_rd_ok(rd); i++) {
+        const size_t left = td_rd_left(rd);
+        const uint8_t *bytes = rd->data + rd->pos;
+        const size_t most = left < count - i ? left : count - i;
+        size_t small = 0;
+
+        for (; small < most && bytes[small] < 0x80; small++)
+            numbers[i + small] = bytes[small];
+        rd->pos += small;
+        i += small;
+        if (i < count)
+            numbers[i] = td_rd_uleb(rd);
+    }
+}
+
 static void get_coded(struct td_rd *rd, uint64_t *numbers, size_t count, uint8_t code)
 {
     const unsigned planes = code & TD_NUMBERS_PLANES;
@@ -182,12 +200,12 @@ static void get_coded(struct td_rd *rd, uint64_t *numbers, size_t count, uint8_t
     }
     if (code & ~(TD_NUMBERS_PLANES | TD_NUMBERS_DELTA) || count > td_rd_left(rd))
         td_rd_fail(rd);
-    for (size_t i = 0; i < count && td_rd_ok(rd); i++) {
-        const uint64_t high = td_rd_uleb(rd);
-
-        if (high > UINT64_MAX >> (8 * planes))
+    if (td_rd_ok(rd))
+        get_ulebs(rd, numbers, count);
+    for (size_t i = 0; planes > 0 && i < count && td_rd_ok(rd); i++) {
+        if (numbers[i] > UINT64_MAX >> (8 * planes))
             td_rd_fail(rd);
-        numbers[i] = high << (8 * planes);
+        numbers[i] <<= 8 * planes;
     }
     get_planes(rd, numbers, count, planes);
     for (size_t i = 0; (code & TD_NUMBERS_DELTA) && i < count; i++)
