@@ -83,12 +83,29 @@ static bool countable(const struct td_pmu_core *core, const struct td_pmu *pmu)
     return !core->width_from_caps || core->matches[0].any_model == false || pmu->slot_width > 0;
 }
 
-/* Reads the i-th description; false past the last or when it has nothing to count with. */
-static bool read_builtin(struct td_pmu_choice *ret, size_t i)
+/* Whether a line of the text begins with this vendor, or with any: reading the others, which cannot
+ * fit, is most of the work. */
+static bool may_match(const struct td_uarch_builtin *builtin, enum td_pmu_vendor vendor)
+{
+    static const char *const lines[] = {
+        [TD_VENDOR_INTEL] = "\nintel ",
+        [TD_VENDOR_AMD] = "\namd ",
+        [TD_VENDOR_ARM] = "\narm ",
+        [TD_VENDOR_ANY] = "\nany ",
+    };
+
+    return memmem(builtin->text, builtin->size, lines[vendor], strlen(lines[vendor])) ||
+           memmem(builtin->text, builtin->size, lines[TD_VENDOR_ANY], strlen(lines[TD_VENDOR_ANY]));
+}
+
+/* Reads the i-th description; false when it is for others or has nothing to count with. */
+static bool read_builtin(struct td_pmu_choice *ret, size_t i, enum td_pmu_vendor vendor)
 {
     const struct td_uarch_builtin *builtin = td_uarch_builtin_at(i);
 
     *ret = (struct td_pmu_choice){0};
+    if (!may_match(builtin, vendor))
+        return false;
     if (td_uarch_parse(&ret->uarch, builtin->text, builtin->size, NULL) != TD_OK)
         return false;
     if (td_pmu_core_read(&ret->core, ret->uarch, NULL) == TD_OK)
@@ -108,7 +125,7 @@ int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const s
     for (size_t i = 0; td_uarch_builtin_at(i); i++) {
         struct td_pmu_choice one;
 
-        if (!read_builtin(&one, i))
+        if (!read_builtin(&one, i, cpu.vendor))
             continue;
         const int fit = td_pmu_core_fits(one.core, &cpu, pmu->name);
         if (fit > refused_fit && !countable(one.core, pmu)) {
