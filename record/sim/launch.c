@@ -8,7 +8,11 @@
 #include "base/mem.h"
 #include "record/sim/program.h"
 
-enum { OWN_WORDS = 16 };
+enum {
+    OWN_WORDS = 16,
+    /* Strings are aligned in their block as in a line of the caches. */
+    STRINGS_ALIGN = 64,
+};
 
 static char *preload_of(const struct td_launch *launch)
 {
@@ -60,6 +64,31 @@ static size_t add_environment(char **full, size_t n, char *const *envp)
     return n;
 }
 
+static size_t string_bytes(char *const *strings)
+{
+    size_t bytes = 0;
+
+    for (; *strings; strings++)
+        bytes += strlen(*strings) + 1;
+    return bytes;
+}
+
+/* The kernel puts a program's path, environment and arguments above its stack, one after the other:
+ * how long they are decides how each is aligned, and so which way functions on strings go. Slashes
+ * in the path make up for that, so that equal runs are equal. Newly allocated. */
+static char *pad_path(const char *path, size_t other_bytes)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t bytes = strlen(path) + 1 + (slash ? 0 : 2) + other_bytes;
+    const size_t more = (STRINGS_ALIGN - bytes % STRINGS_ALIGN) % STRINGS_ALIGN;
+    char slashes[STRINGS_ALIGN + 1] = {0};
+
+    memset(slashes, '/', more);
+    if (!slash)
+        return td_xasprintf("./%s%s", slashes, path);
+    return td_xasprintf("%.*s%s%s", (int)(slash - path), path, slashes, slash);
+}
+
 char **td_launch_argv(const struct td_launch *launch, const char *path, char *const *argv,
                       char *const *envp)
 {
@@ -84,11 +113,13 @@ char **td_launch_argv(const struct td_launch *launch, const char *path, char *co
             full[n++] = td_xstrdup(program.sysroot);
         }
         n = add_environment(full, n, envp);
-        full[n++] = td_xstrdup(program.file);
+        const size_t file = n++;
         for (size_t i = program.word_count; i > 0; i--)
             full[n++] = td_xstrdup(program.words[i - 1]);
         for (size_t i = 1; i < argc; i++)
             full[n++] = td_xstrdup(argv[i]);
+        full[file] = pad_path(program.file, string_bytes(envp) + string_bytes(full + file + 1) +
+                                                strlen(own[TD_ARRAY_SIZE(own) - 1]) + 1);
     }
     td_program_release(&program);
     return full;

@@ -32,6 +32,7 @@
 #include "record/sim/qemu_fault.h"
 #include "record/sim/qemu_piece.h"
 #include "record/sim/qemu_pmu.h"
+#include "record/sim/qemu_stack.h"
 #include "record/sim/sampling.h"
 #include "record/sim/sim.h"
 #include "record/sim/spool.h"
@@ -98,6 +99,8 @@ struct plugin {
     uint64_t start_ns, next_piece_ns;
     struct td_piece_maps maps; /* under `lock` */
     struct td_launch exec;
+    struct td_guest_stack stack; /* of the main thread; set by its first batch */
+    bool stack_known;
 };
 
 /* A process that is killed loses at most this much, or half of a short life, or this many times
@@ -110,9 +113,24 @@ struct plugin {
 /* QEMU's callbacks carry no context of ours. */
 static struct plugin *self;
 
+/* The first access of a program is to its stack. */
+static void learn_stack(const struct thread *thread)
+{
+    self->stack_known = true;
+    for (uint32_t i = 0; i < thread->used; i++) {
+        if (!(thread->words[i] & TD_TRACE_BLOCK_BIT)) {
+            td_guest_stack_learn(&self->stack, TD_TRACE_ADDRESS(thread->words[i]));
+            return;
+        }
+    }
+}
+
 static void run_batch(struct thread *thread)
 {
     pthread_mutex_lock(&thread->lock);
+    if (!self->stack_known)
+        learn_stack(thread);
+    td_guest_stack_apply(&self->stack, thread->words, thread->used);
     td_sim_run(thread->sim, thread->words, thread->used, thread->mode);
     if (thread->mode == TD_SIM_SKIP)
         td_sim_skipped(thread->sim, (uint64_t)(thread->planned - thread->left));
