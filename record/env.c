@@ -137,13 +137,18 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     }
 }
 
+void td_env_exit_text(char *text, size_t size, int status)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "signal %d", WTERMSIG(status));
+    else
+        snprintf(text, size, "exit %d", WEXITSTATUS(status));
+}
+
 void td_env_write_exit(struct td_profile_writer *writer, int status)
 {
     char text[32];
 
-    if (WIFSIGNALED(status))
-        snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
-    else
-        snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(status));
+    td_env_exit_text(text, sizeof(text), status);
     put(writer, TD_ENV_EXIT, text);
 }

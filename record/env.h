@@ -11,7 +11,8 @@
 /* Writes all that is known when recording begins. */
 void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
                   const struct td_request *request, const struct td_plan *plan);
-/* How the command ended, by its wait status. */
+/* How a command ended, by its wait status: "exit 0", "signal 11". */
+void td_env_exit_text(char *text, size_t size, int status);
 void td_env_write_exit(struct td_profile_writer *writer, int status);
 
 #endif

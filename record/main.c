@@ -9,6 +9,7 @@
 #include "record/caps.h"
 #include "record/doctor.h"
 #include "record/emulate.h"
+#include "record/hybrid.h"
 #include "record/modelled.h"
 #include "record/plan.h"
 #include "record/plan_print.h"
@@ -76,6 +77,16 @@ static void look_at_pmu(struct td_caps *caps, const struct td_request *request)
         td_probe(caps, td_probe_count, NULL);
 }
 
+static int record(const struct td_request *request, const struct td_caps *caps,
+                  const struct td_plan *plan)
+{
+    if (strcmp(plan->source, "sim") == 0)
+        return td_modelled_run(request, caps, plan, NULL);
+    if (strcmp(plan->source, "hybrid") == 0)
+        return td_hybrid_run(request, caps, plan);
+    return td_session_run(request, caps, plan);
+}
+
 static int run(const struct td_request *request)
 {
     struct td_err err = TD_ERR_INIT;
@@ -107,8 +118,7 @@ static int run(const struct td_request *request)
     } else {
         if (!request->quiet)
             announce(&plan);
-        status = strcmp(plan.source, "sim") == 0 ? td_modelled_run(request, &caps, &plan)
-                                                 : td_session_run(request, &caps, &plan);
+        status = record(request, &caps, &plan);
     }
 out:
     td_plan_release(&plan);

@@ -44,6 +44,7 @@ struct modelled {
     struct td_output output;
     struct td_profile_writer *writer;
     struct td_pieces pieces;
+    const struct td_model *native; /* of the same command; NULL unless hybrid */
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
     char *pmu_folder;
@@ -157,7 +158,10 @@ static void write_head(struct modelled *m, const struct td_caps *caps)
     }
     for (size_t i = 0; i < TD_ARRAY_SIZE(unseen); i++)
         td_profile_env(m->writer, td_env_key_name(TD_ENV_LEFT_OUT), unseen[i]);
-    td_profile_counter(m->writer, TD_COUNTER_STARTED_NS, m->start_ns);
+    if (m->native)
+        td_pieces_add_native(&m->pieces, m->native);
+    else
+        td_profile_counter(m->writer, TD_COUNTER_STARTED_NS, m->start_ns);
 }
 
 static int start(struct modelled *m, const struct td_caps *caps, struct td_err *err)
@@ -216,7 +220,8 @@ static void add_images(struct modelled *m, struct td_err *err)
 {
     for (uint32_t i = 0; i < td_spool_images(m->spool); i++)
         add_image(m, i);
-    td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
+    if (!m->native)
+        td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
     m->rc = td_profile_flush(m->writer, err);
 }
 
@@ -254,6 +259,21 @@ static void tell_notes(struct modelled *m)
     }
     td_intern_free(told);
     free(notes);
+}
+
+/* Joined figures are of two runs: they must have been of the same work. */
+static void tell_other_end(struct modelled *m)
+{
+    const char *native = td_model_env(m->native, TD_ENV_EXIT);
+    char modelled[32], text[160];
+
+    td_env_exit_text(modelled, sizeof(modelled), m->target.status);
+    if (!m->target.ended || (native && strcmp(native, modelled) == 0))
+        return;
+    snprintf(text, sizeof(text),
+             "the command ended differently on the modelled core (%s) than natively (%s)", modelled,
+             native ? native : "not known");
+    warn(m, text);
 }
 
 static void tell_lost(struct modelled *m)
@@ -327,7 +347,9 @@ static void finish(struct modelled *m)
         add_images(m, &err);
     tell_notes(m);
     tell_lost(m);
-    if (m->target.ended)
+    if (m->native)
+        tell_other_end(m);
+    else if (m->target.ended)
         td_env_write_exit(m->writer, m->target.status);
     if (m->rc == TD_OK)
         m->rc = td_profile_finish(m->writer, &err);
@@ -427,12 +449,13 @@ static int failure_status(int rc)
 }
 
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
-                    const struct td_plan *plan)
+                    const struct td_plan *plan, const struct td_model *native)
 {
     struct td_err err = TD_ERR_INIT;
     struct modelled m = {
         .request = request,
         .plan = plan,
+        .native = native,
         .status = td_status_init(stderr, request->quiet),
         .target = {.go_fd = -1, .error_fd = -1},
         .output = {.fd = -1},

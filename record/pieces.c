@@ -225,6 +225,11 @@ static void add_tallies(struct td_pieces *pieces, const struct td_model *model,
     }
 }
 
+static bool counts_tasks(enum td_counter counter)
+{
+    return counter == TD_COUNTER_PROCESSES || counter == TD_COUNTER_THREADS;
+}
+
 static void add_counters(struct td_pieces *pieces, const struct td_model *model,
                          struct td_piece_image *image)
 {
@@ -237,7 +242,8 @@ static void add_counters(struct td_pieces *pieces, const struct td_model *model,
 
         pieces->counters[summed[i]] += now - image->counters[summed[i]];
         image->counters[summed[i]] = now;
-        td_profile_counter(pieces->writer, summed[i], pieces->counters[summed[i]]);
+        if (!pieces->native || !counts_tasks(summed[i]))
+            td_profile_counter(pieces->writer, summed[i], pieces->counters[summed[i]]);
     }
     /* Processes err independently. */
     const double error = (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR);
@@ -265,17 +271,33 @@ static void add_warnings(struct td_pieces *pieces, const struct td_model *model)
     }
 }
 
-void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model)
+static void translation_init(struct translation *t, const struct td_model *model,
+                             struct td_piece_image *image)
 {
-    struct translation t = {
-        .image = image_at(pieces, image),
+    *t = (struct translation){
+        .image = image,
         .modules = td_xcalloc(td_model_module_count(model) + 1, sizeof(uint32_t)),
         .threads = td_xcalloc(td_model_thread_count(model) + 1, sizeof(uint32_t)),
         .nodes = td_xcalloc(td_model_node_count(model), sizeof(uint32_t)),
         .hashes = td_xcalloc(td_model_node_count(model), sizeof(uint64_t)),
         .epoch = TD_NONE,
     };
+}
 
+static void translation_release(struct translation *t)
+{
+    free(t->modules);
+    free(t->threads);
+    free(t->nodes);
+    free(t->hashes);
+    free(t->chain);
+}
+
+void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model)
+{
+    struct translation t;
+
+    translation_init(&t, model, image_at(pieces, image));
     describe_group(pieces, model);
     if (td_model_group_count(model) > 0)
         t.columns = td_model_group(model, 0)->column_count;
@@ -285,9 +307,106 @@ void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_mod
     add_tallies(pieces, model, &t);
     add_counters(pieces, model, t.image);
     add_warnings(pieces, model);
-    free(t.modules);
-    free(t.threads);
-    free(t.nodes);
-    free(t.hashes);
-    free(t.chain);
+    translation_release(&t);
+}
+
+/* The groups of a native run, as they are; newly allocated: the profile's group of each. */
+static uint32_t *add_groups(struct td_pieces *pieces, const struct td_model *model)
+{
+    uint32_t *events = td_xcalloc(td_model_event_count(model) + 1, sizeof(*events));
+    uint32_t *groups = td_xcalloc(td_model_group_count(model) + 1, sizeof(*groups));
+
+    for (uint32_t i = 0; i < td_model_event_count(model); i++) {
+        const struct td_event *e = td_model_event(model, i);
+        const struct td_profile_event event = {.name = td_model_string(model, e->name),
+                                               .unit = e->unit,
+                                               .pmu_type = e->pmu_type,
+                                               .config = {e->config[0], e->config[1], e->config[2]},
+                                               .period = e->period,
+                                               .frequency_hz = e->frequency_hz,
+                                               .flags = e->flags};
+
+        events[i] = td_profile_event(pieces->writer, &event);
+    }
+    for (uint32_t i = 0; i < td_model_group_count(model); i++) {
+        struct td_group group = *td_model_group(model, i);
+
+        for (uint32_t c = 0; c < group.column_count; c++) {
+            if (group.columns[c].event != TD_NONE)
+                group.columns[c].event = events[group.columns[c].event];
+        }
+        if (group.sampler != TD_NONE)
+            group.sampler = events[group.sampler];
+        groups[i] = td_profile_group(pieces->writer, &group, td_model_string(model, group.name),
+                                     td_model_string(model, group.cpu_type));
+    }
+    free(events);
+    return groups;
+}
+
+/* Every thread of it, under each of its names. */
+static void add_native_threads(struct td_pieces *pieces, const struct td_model *model,
+                               uint32_t *threads)
+{
+    for (uint32_t i = 0; i < td_model_thread_count(model); i++) {
+        const struct td_thread *t = td_model_thread(model, i);
+
+        threads[i] =
+            td_profile_thread(pieces->writer, t->pid, t->tid, td_model_string(model, t->name),
+                              td_model_string(model, t->process), t->start_ns);
+    }
+}
+
+static void add_symbols(struct td_pieces *pieces, const struct td_model *model,
+                        const uint32_t *modules)
+{
+    for (uint32_t i = 0; i < td_model_module_count(model); i++) {
+        size_t count = 0;
+        const struct td_symbol *symbols = td_model_symbols(model, i, &count);
+
+        for (size_t k = 0; k < count; k++)
+            td_profile_symbol(pieces->writer, modules[i], symbols[k].offset, symbols[k].size,
+                              td_model_string(model, symbols[k].name),
+                              symbols[k].file ? td_model_string(model, symbols[k].file) : NULL,
+                              symbols[k].line);
+    }
+}
+
+static void add_samples(struct td_pieces *pieces, const struct td_model *model,
+                        struct translation *t, const uint32_t *groups)
+{
+    for (size_t i = 0; i < td_model_sample_count(model); i++) {
+        struct td_sample sample = *td_model_sample(model, i);
+        const uint64_t *values = td_model_sample_values(model, &sample);
+
+        sample.node = put_node(pieces, model, t, sample.node);
+        sample.thread = t->threads[sample.thread];
+        sample.group = groups[sample.group];
+        td_profile_sample(pieces->writer, &sample, values);
+    }
+}
+
+void td_pieces_add_native(struct td_pieces *pieces, const struct td_model *model)
+{
+    const char *end = td_model_env(model, TD_ENV_EXIT);
+    struct translation t;
+
+    translation_init(&t, model, NULL);
+    uint32_t *groups = add_groups(pieces, model);
+    add_modules(pieces, model, t.modules);
+    add_native_threads(pieces, model, t.threads);
+    add_symbols(pieces, model, t.modules);
+    add_samples(pieces, model, &t, groups);
+    for (unsigned c = 0; c < TD_COUNTER_COUNT; c++) {
+        const uint64_t value = td_model_counter(model, (enum td_counter)c);
+
+        if (value)
+            td_profile_counter(pieces->writer, (enum td_counter)c, value);
+    }
+    add_warnings(pieces, model);
+    if (end)
+        td_profile_env(pieces->writer, td_env_key_name(TD_ENV_EXIT), end);
+    pieces->native = true;
+    free(groups);
+    translation_release(&t);
 }

@@ -7,6 +7,7 @@
 #ifndef TD_RECORD_PIECES_H
 #define TD_RECORD_PIECES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct td_pieces {
     uint32_t group; /* TD_NONE: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
     double squares;          /* of the images' errors */
+    bool native;             /* a native run was added */
     struct td_intern *texts; /* what modules are, and what pieces warned of */
     struct td_map modules;   /* text to the profile's module */
     struct td_map warnings;
@@ -37,5 +39,9 @@ void td_pieces_release(struct td_pieces *pieces);
  * small number, which is free for another after td_pieces_forget. */
 void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model);
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
+
+/* Adds what a native run of the same command recorded, samples and all. Its counters stand where
+ * both runs have them. Before any piece. */
+void td_pieces_add_native(struct td_pieces *pieces, const struct td_model *model);
 
 #endif

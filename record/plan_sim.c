@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of the `sim` source: no events, only the core that is modelled. */
+/* The plan of the `sim` source: no events, only the core that is modelled; and of `hybrid`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +16,9 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     if (plan->scope != TD_SCOPE_COMMAND)
         return td_fail(
             err, TD_EUSAGE,
-            "--source sim runs a command: tdrec --source sim -- ./app (what runs already "
-            "is recorded with --source clock)");
+            "--source %s runs a command: tdrec --source %s -- ./app (what runs already is recorded "
+            "with --source clock)",
+            plan->source, plan->source);
     if (request->events.len)
         return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
                        request->events.items[0]);
@@ -38,4 +39,14 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     plan->follow = false;
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
     return TD_OK;
+}
+
+int td_plan_hybrid(struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_request *request, struct td_err *err)
+{
+    int rc = td_plan_sim(plan, caps, request, err);
+
+    if (rc == TD_OK)
+        rc = td_plan_decide_method(plan, caps, request, err);
+    return rc == TD_OK ? td_plan_clock(plan, caps, request, err) : rc;
 }

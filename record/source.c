@@ -11,7 +11,7 @@ static const struct td_source sources[] = {
     {.name = "pmu", .about = "hardware top-down events", .plan = td_plan_pmu},
     {.name = "sim", .about = "the modelled core under qemu", .plan = td_plan_sim},
     {.name = "clock", .about = "time, by cpu-clock", .plan = td_plan_clock},
-    {.name = "hybrid", .about = "measured time, modelled categories"},
+    {.name = "hybrid", .about = "measured time, modelled categories", .plan = td_plan_hybrid},
 };
 
 static const struct td_source *find(const char *name)
