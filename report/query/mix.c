@@ -13,6 +13,7 @@
 #define LAG_MIX     8
 #define BATCHES     32
 #define KAPPA_MAX   0.999999
+#define ALIKE       0.1 /* total variation: functions that differ less are hardly two */
 #define HALF_MARGIN 1.3 /* neither model is quite right */
 /* Perf metrics are fractions of 255 (Linux, icl_get_metrics_event_value): half a step is not known,
  * however many intervals there are. */
@@ -262,17 +263,41 @@ static struct estimate unblurred(double p, double sampling, double clean, double
                              fmin(sampling * (1 - usual) / gain + fabs(half) * HALF_MARGIN, 1)};
 }
 
+/* What is usual around the key's intervals. */
+static double around_of(const struct key_sums *k, int node, double otherwise)
+{
+    return k->near_s > 0 ? fmin(fmax(k->near_x[node] / k->near_s, 0), 1) : otherwise;
+}
+
+/* A program that repeats itself in about the sampling period looks as if it stayed where its
+ * samples fall, while every interval holds all of it: then the key's mix is that of its neighbours.
+ * Real functions seldom have the same. 1 when they do not differ at all, 0 from ALIKE on. */
+static double suspicion(const struct work *w, const struct key_sums *k,
+                        const struct td_pmu_tree *mix, const struct blur *blur)
+{
+    double variation = 0;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (td_tma_info((enum td_tma_node)n)->level == 1 && w->in->node_at[n] >= 0)
+            variation += fabs(mix->share[n] - around_of(k, n, mix->share[n])) / 2;
+    }
+    return fmax(0, 1 - variation / (1 - blur->usual) / ALIKE);
+}
+
 static struct estimate estimate_of(const struct key_sums *k, const struct sums *set, int node,
-                                   double exact_share, double clean, const struct blur *blur)
+                                   double exact_share, double clean, const struct blur *blur,
+                                   double suspected)
 {
     const double counted_part = k->all.s > 0 ? set->s * clean / k->all.s : 0;
     const double sampling = ratio_error(set, node, counted_part);
-    const double around = k->near_s > 0 ? k->near_x[node] / k->near_s : exact_share;
+    const double around = around_of(k, node, exact_share);
     const struct estimate plain = bounded(exact_share, sampling, clean);
-    const struct estimate solved =
-        unblurred(exact_share, sampling, clean, blur->usual, fmin(fmax(around, 0), 1));
+    const struct estimate solved = unblurred(exact_share, sampling, clean, blur->usual, around);
+    const struct estimate blurred = bounded(exact_share, sampling, blur->usual);
+    struct estimate best = solved.error < plain.error ? solved : plain;
 
-    return solved.error < plain.error ? solved : plain;
+    best.error = fmax(best.error, suspected * blurred.error);
+    return best;
 }
 
 /* Fills the mix from one set of the key's intervals; returns the sum of its errors. */
@@ -283,6 +308,7 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
     double errors = 0;
 
     td_counted_tree(w->in->counted, set->columns, &tree);
+    const double suspected = suspicion(w, k, &tree, blur);
     mix->clean = clean;
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const bool known = !isnan(w->in->tree.share[n]);
@@ -292,7 +318,7 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
         if (!known)
             continue;
         const double p = isnan(tree.share[n]) ? w->in->tree.share[n] : tree.share[n];
-        const struct estimate e = estimate_of(k, set, n, p, clean, blur);
+        const struct estimate e = estimate_of(k, set, n, p, clean, blur, suspected);
         mix->share[n] = e.share;
         mix->error[n] = fmin(hypot(e.error, STEP_ERROR), 1);
         errors += e.error;

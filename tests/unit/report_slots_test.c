@@ -39,6 +39,7 @@ static const enum td_tma_node level_1[4] = {TD_NODE_RETIRING, TD_NODE_BAD_SPECUL
 
 struct program {
     double phase[FUNCTIONS]; /* mean length, in slots */
+    bool regular;            /* one function after the other; else one is left out at times */
     double fixed;            /* of a phase's length, that does not vary: 0 is exponential */
     double period;           /* slots between samples */
     double window;           /* paired: of the second sample behind the first; 0: none */
@@ -63,7 +64,7 @@ static double uniform(struct running *r)
 
 static void next_phase(struct running *r)
 {
-    r->at = (r->at + 1 + (uniform(r) < 0.3)) % FUNCTIONS;
+    r->at = (r->at + 1 + (uniform(r) < 0.3 && !r->p->regular)) % FUNCTIONS;
     r->left = r->p->phase[r->at] * (r->p->fixed - (1 - r->p->fixed) * log(uniform(r)));
 }
 
@@ -313,6 +314,30 @@ static void test_short_phases(void **state)
         assert_true(score.shown <= score.cells / 4);
         assert_true(score.covered >= score.shown * 9 / 10);
     }
+}
+
+/* A program that repeats itself in a little less than the sampling period: samples stay in a place
+ * for long, and every interval holds all of it. */
+static void test_in_step(void **state)
+{
+    struct score score = {0};
+    const double round = 3 * 5 * us; /* f0, f1, f2 */
+
+    (void)state;
+    for (unsigned seed = 1; seed <= 3; seed++) {
+        const struct program program = {.phase = {5 * us, 5 * us, 5 * us},
+                                        .fixed = 1,
+                                        .regular = true,
+                                        .period = round * 3.03,
+                                        .length = us * 3e5,
+                                        .seed = seed};
+        struct profile p = sampled(&program);
+
+        judge(&score, &p);
+        td_model_free(p.model);
+    }
+    assert_true(score.covered >= score.shown * 9 / 10);
+    assert_true(score.shown <= score.cells / 4);
 }
 
 static const struct program usual = {.phase = {36e6, 36e6, 18e6}, /* 2 ms, 1 ms */
@@ -683,13 +708,14 @@ static void test_only_tallies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),       cmocka_unit_test(test_long_phases),
-        cmocka_unit_test(test_short_phases),  cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_error_bars),    cmocka_unit_test(test_located),
-        cmocka_unit_test(test_timed),         cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_imported),      cmocka_unit_test(test_clamped),
-        cmocka_unit_test(test_not_described), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_only_tallies),  cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_windows),      cmocka_unit_test(test_long_phases),
+        cmocka_unit_test(test_short_phases), cmocka_unit_test(test_in_step),
+        cmocka_unit_test(test_totals),       cmocka_unit_test(test_error_bars),
+        cmocka_unit_test(test_located),      cmocka_unit_test(test_timed),
+        cmocka_unit_test(test_filter),       cmocka_unit_test(test_imported),
+        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_not_described),
+        cmocka_unit_test(test_lost),         cmocka_unit_test(test_only_tallies),
+        cmocka_unit_test(test_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
