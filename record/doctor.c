@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "record/events.h"
 #include "record/kernel.h"
+#include "record/sim/guest.h"
 #include "record/pfm.h"
 #include "record/pmu_core.h"
 #include "record/target.h"
@@ -217,6 +218,32 @@ static void tell_model(const struct td_caps *caps, FILE *out)
     free(path);
 }
 
+/* Programs for other processors, on the modelled core only. */
+static void tell_guests(const struct td_caps *caps, FILE *out)
+{
+    const struct td_guest *guest;
+
+    for (unsigned i = 0; (guest = td_guest_at(i)); i++) {
+        char name[NAME_COLUMN + 1];
+
+        if (strcmp(guest->name, caps->machine) == 0)
+            continue;
+        snprintf(name, sizeof(name), "%s programs", guest->title);
+        char *path = td_target_find_program(guest->emulator);
+        const bool libraries = access(guest->sysroot, X_OK) == 0;
+        if (!path)
+            line(out, false, name, "%s is not installed: sudo apt install qemu-user",
+                 guest->emulator);
+        else if (!libraries)
+            line(out, false, name,
+                 "modelled when static; the others' libraries: sudo apt install %s",
+                 guest->package);
+        else
+            line(out, true, name, "modelled, %s", path);
+        free(path);
+    }
+}
+
 static void tell_limits(const struct td_caps *caps, FILE *out)
 {
     const uint64_t need = caps->online.len + 32;
@@ -240,6 +267,7 @@ bool td_doctor(const struct td_caps *caps, FILE *out)
     tell_kernel_names(caps, out);
     tell_hardware(caps, out);
     tell_model(caps, out);
+    tell_guests(caps, out);
     tell_limits(caps, out);
     line(out, true, "machine", "Linux %s, %s, CPUs %s%s%s", caps->kernel, caps->cpu, online,
          caps->hypervisor[0] ? ", hypervisor " : "", caps->hypervisor);

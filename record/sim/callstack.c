@@ -150,6 +150,11 @@ bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_
     return false;
 }
 
+void td_callstack_leave(struct td_callstack *stack)
+{
+    drop_to(stack, 0);
+}
+
 void td_callstack_unwind(struct td_callstack *stack, uint64_t target)
 {
     if (td_map_find(&stack->ids, stack->node, target - 1))

@@ -68,6 +68,8 @@ void td_callstack_return(struct td_callstack *stack, uint64_t place);
 /* A return to `target` with the stack pointer at `*place` (0: not known). True when a call was
  * found for it; *place is then the stack pointer at that call. */
 bool td_callstack_return_to(struct td_callstack *stack, uint64_t target, uint64_t *place);
+/* All calls have been left. */
+void td_callstack_leave(struct td_callstack *stack);
 /* A jump that may have unwound the stack: when calls have been made from just before `target` on
  * one of the paths to here, goes back to that. */
 void td_callstack_unwind(struct td_callstack *stack, uint64_t target);

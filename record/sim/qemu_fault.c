@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu_fault.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "record/sim/decode_isa.h"
 
@@ -41,17 +43,45 @@ static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text
         snprintf(text, size, "0x%llx", (unsigned long long)pc);
 }
 
-char *td_fault_text(const char *process, uint64_t pc, const struct td_piece_maps *maps)
+/* What the instruction is, and what helps. False when it is illegal on every processor. */
+static bool describe_x86(const uint8_t *bytes, size_t size, uint64_t pc, char *text,
+                         size_t text_size)
 {
+    char name[128];
+
+    if (!td_decode_x86_text(bytes, size, pc, name, sizeof(name)))
+        return false;
+    snprintf(text, text_size, "%s'%s'", bytes[0] == EVEX_PREFIX ? "the AVX-512 instruction " : "",
+             name);
+    return true;
+}
+
+/* Of what the emulated processor has not, SVE and SME are groups of their own (C4.1). */
+static bool describe_a64(const uint8_t *bytes, size_t size, char *text, size_t text_size)
+{
+    struct td_rd rd = td_rd_init(bytes, size, 0);
+    const uint32_t word = td_rd_u32(&rd), group = word >> 25 & 15;
+
+    if (!td_rd_ok(&rd) || !(group == 2 || (group == 0 && word >> 31)))
+        return false;
+    snprintf(text, text_size, "the %s instruction %08x", group == 2 ? "SVE" : "SME", word);
+    return true;
+}
+
+char *td_fault_text(const struct td_guest *guest, const char *process, uint64_t pc,
+                    const struct td_piece_maps *maps)
+{
+    const bool x86 = strcmp(guest->name, "x86_64") == 0;
     uint8_t bytes[INSTRUCTION_BYTES_MAX] = {0};
     const size_t size = read_code(pc, bytes, sizeof(bytes));
-    char place[300], text[128];
+    char place[300], text[192];
 
-    if (size == 0 || !td_decode_x86_text(bytes, size, pc, text, sizeof(text)))
+    if (size == 0 || !(x86 ? describe_x86(bytes, size, pc, text, sizeof(text))
+                           : describe_a64(bytes, size, text, sizeof(text))))
         return NULL;
     name_place(pc, maps, place, sizeof(place));
-    return td_xasprintf("%s was ended by %s'%s' at %s, which the emulated processor does not have: "
-                        "build with -march=x86-64-v3, or use --source clock",
-                        process ? process : "a program",
-                        bytes[0] == EVEX_PREFIX ? "the AVX-512 instruction " : "", text, place);
+    return td_xasprintf("%s was ended by %s at %s, which the emulated processor does not have: "
+                        "build with %s, or use --source clock",
+                        process ? process : "a program", text, place,
+                        x86 ? "-march=x86-64-v3" : "-march=armv8.2-a (no +sve, no -mcpu=native)");
 }

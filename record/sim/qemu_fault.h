@@ -5,10 +5,12 @@
 
 #include <stdint.h>
 
+#include "record/sim/guest.h"
 #include "record/sim/qemu_piece.h"
 
 /* One sentence about the instruction at `pc`, newly allocated. NULL when it is illegal on every
  * processor: then the program ended as it would have without us. */
-char *td_fault_text(const char *process, uint64_t pc, const struct td_piece_maps *maps);
+char *td_fault_text(const struct td_guest *guest, const char *process, uint64_t pc,
+                    const struct td_piece_maps *maps);
 
 #endif

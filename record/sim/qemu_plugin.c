@@ -433,7 +433,7 @@ static void follow_exec(struct thread *thread, const struct td_exec_call *call)
     } else if (program.kind == TD_PROGRAM_EMULATED) {
         note_native(call->path, "for another processor than the program that executed it");
     } else if (program.kind == TD_PROGRAM_PRIVILEGED || program.kind == TD_PROGRAM_FOREIGN ||
-               program.kind == TD_PROGRAM_AVX512) {
+               program.kind == TD_PROGRAM_AVX512 || program.kind == TD_PROGRAM_LOADER) {
         note_native(call->path, td_program_about(program.kind));
     }
     td_program_release(&program);
@@ -495,7 +495,8 @@ static void note_illegal(void)
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         if (!self->threads[i] || (self->threads[i]->tid && self->threads[i]->tid != tid))
             continue;
-        char *text = td_fault_text(self->process, last_pc(self->threads[i]), &self->maps);
+        char *text =
+            td_fault_text(self->exec.guest, self->process, last_pc(self->threads[i]), &self->maps);
         if (text)
             td_spool_note(self->spool, text);
         free(text);
@@ -507,7 +508,7 @@ static void note_illegal(void)
 TD_QEMU_EXPORT int kill(pid_t pid, int number)
 {
     if (self && self->spool && !self->abandoned && pid == getpid()) {
-        if (number == SIGILL && strcmp(self->exec.guest->name, "x86_64") == 0)
+        if (number == SIGILL)
             note_illegal();
         finish_image();
         td_spool_end(self->spool, self->place);
@@ -534,13 +535,22 @@ int td_print_checked(FILE *file, int flag, const char *format, ...)
     return written;
 }
 
+/* QEMU gives a new thread the number of one that has ended. */
+static void reuse_thread(struct thread *thread)
+{
+    if (thread->used < BATCH_WORDS + BATCH_SLACK)
+        thread->words[thread->used++] = td_trace_mark(TD_TRACE_THREAD);
+    thread->tid = 0;
+}
+
 static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 {
     (void)id;
     pthread_mutex_lock(&self->lock);
-    if (vcpu < THREADS_MAX && !self->threads[vcpu]) {
+    if (vcpu < THREADS_MAX && !self->threads[vcpu])
         self->threads[vcpu] = new_thread();
-    }
+    else if (vcpu < THREADS_MAX)
+        reuse_thread(self->threads[vcpu]);
     pthread_mutex_unlock(&self->lock);
 }
 

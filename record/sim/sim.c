@@ -353,6 +353,14 @@ static void settle(struct td_sim *sim, uint64_t next)
     sim->last = NULL;
 }
 
+static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
+{
+    if (mark == TD_TRACE_THREAD)
+        td_callstack_leave(&sim->calls);
+    sim->last = NULL;
+    lose_stack_pointer(sim);
+}
+
 static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *end)
 {
     for (; words < end; words++) {
@@ -360,8 +368,10 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
             td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
             continue;
         }
-        if (*words & TD_TRACE_MARK_BIT)
+        if (*words & TD_TRACE_MARK_BIT) {
+            take_mark(sim, (enum td_trace_mark)(*words & 0xff));
             continue;
+        }
         const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
         settle(sim, block->pc);
         sim->last = block;
@@ -389,14 +399,6 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     sim->windows.sampled = true;
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->mode = mode;
-}
-
-static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
-{
-    if (mark == TD_TRACE_GAP || mark == TD_TRACE_SIGNAL) {
-        sim->last = NULL;
-        lose_stack_pointer(sim);
-    }
 }
 
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)

@@ -31,6 +31,7 @@
 enum td_trace_mark {
     TD_TRACE_GAP = 1,    /* what ran between is not in the stream: forget what was in flight */
     TD_TRACE_SIGNAL = 2, /* the next block is a signal handler's, entered from anywhere */
+    TD_TRACE_THREAD = 3, /* another thread goes on in this one's place, from its own first call */
 };
 
 static inline uint64_t td_trace_block(uint32_t id)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""a64.py known_answer_a64|words_a64|paths_a64 BUILD WORDS: aarch64 programs on the modelled core.
+"""a64.py known_answer_a64|words_a64|paths_a64|images_a64 BUILD WORDS: aarch64 programs on the modelled core.
 
 known_answer_a64  the kernels of known_answer.py
 words_a64         every word of the C library, against what objdump says of it
 paths_a64         call paths through recursion, tail calls and longjmp, and the lines of a report
+images_a64        a program that executes another, and one that ends by an instruction that is not there
 """
 import glob
 import json
@@ -125,11 +126,38 @@ def check_lines(report, profile):
     return problems
 
 
-def paths(folder, binaries, _words):
-    record, report = (os.path.join(binaries, name) for name in ("tdrec", "tdreport"))
+def programs(binaries):
+    """tdrec and tdreport."""
     if not shutil.which("qemu-aarch64") or not os.path.exists(os.path.join(binaries,
                                                                            "tdprof-sim-plugin.so")):
         skip("needs qemu-aarch64 and the plugin (not built with sanitizers)")
+    return os.path.join(binaries, "tdrec"), os.path.join(binaries, "tdreport")
+
+
+def images(folder, binaries, _words):
+    record, report = programs(binaries)
+    program, profile = os.path.join(folder, "images"), os.path.join(folder, "images.td")
+    build("images_a64.c", program)
+    problems = []
+    done = subprocess.run([record, "-q", "--source", "sim", "-o", profile, program, "exec"],
+                          capture_output=True, text=True, check=False)
+    if (done.returncode, done.stdout) != (3, "child 7\n"):
+        problems.append(f"exec: {done}")
+    names = [row["function"] for row in json.loads(subprocess.run(
+        [report, "functions", "--json", "--no-inline", "-i", profile], capture_output=True, text=True,
+        check=True).stdout)["functions"]]
+    if "executed" not in names:
+        problems.append(f"exec: what was executed is not in the profile: {names}")
+    done = subprocess.run([record, "--source", "sim", "-o", profile, program, "sve"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 132 or "the SVE instruction 2518e3e0 at images+" not in done.stderr:
+        problems.append(f"sve: {done}")
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+def paths(folder, binaries, _words):
+    record, report = programs(binaries)
     problems = []
     for name, flags in (("dynamic", ()), ("static", ("-static",))):
         program, profile = os.path.join(folder, name), os.path.join(folder, name + ".td")
@@ -142,7 +170,8 @@ def paths(folder, binaries, _words):
 
 def main():
     name, binaries, words = sys.argv[1:4]
-    tests = {"known_answer_a64": known_answer, "words_a64": words_test, "paths_a64": paths}
+    tests = {"known_answer_a64": known_answer, "words_a64": words_test, "paths_a64": paths,
+             "images_a64": images}
     with tempfile.TemporaryDirectory() as folder:
         return tests[name](folder, binaries, words)
 

@@ -375,6 +375,24 @@ static void recursion_returns_one_by_one(void **state)
     rig_close(&rig);
 }
 
+static void another_thread_has_a_path_of_its_own(void **state)
+{
+    const uint64_t mark = td_trace_mark(TD_TRACE_THREAD);
+    struct rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    step(&rig, 0x1000, BL, NOWHERE);
+    step(&rig, 0x1100, NOP, NOWHERE);
+    td_sim_run(rig.sim, &mark, 1, TD_SIM_EXACT);
+    step(&rig, 0x3000, BL, NOWHERE);
+    step(&rig, 0x3100, NOP, NOWHERE);
+    assert_path(&rig, 0x1100, "1004 ");
+    assert_path(&rig, 0x3000, "");
+    assert_path(&rig, 0x3100, "3004 ");
+    rig_close(&rig);
+}
+
 static void a_tail_call_returns_to_the_first_caller(void **state)
 {
     struct rig rig;
@@ -522,6 +540,7 @@ int main(void)
         cmocka_unit_test(stack_pointer),
         cmocka_unit_test(unknown_words_cost_one_slot),
         cmocka_unit_test(recursion_returns_one_by_one),
+        cmocka_unit_test(another_thread_has_a_path_of_its_own),
         cmocka_unit_test(a_tail_call_returns_to_the_first_caller),
         cmocka_unit_test(longjmp_leaves_the_frames_between),
         cmocka_unit_test(unwound_frames_go_when_the_stack_pointer_shows),
