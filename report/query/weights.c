@@ -47,7 +47,7 @@ struct joining {
     struct site *sites; /* by owner, module, offset */
     size_t site_count;
     struct block *blocks;
-    size_t block_count, block_cap;
+    size_t block_count;
     uint32_t *block_of; /* by location; TD_NONE: not modelled */
 };
 
@@ -141,12 +141,12 @@ static bool begins_block(const struct site *sites, size_t i)
 
 static void find_blocks(struct joining *j)
 {
+    j->blocks = td_xcalloc(j->site_count + 1, sizeof(*j->blocks));
     for (size_t i = 0; i < j->site_count; i++) {
         const struct site *site = &j->sites[i];
         struct owner *owner = &j->owners[site->owner];
 
         if (begins_block(j->sites, i)) {
-            j->blocks = td_grow(j->blocks, &j->block_cap, j->block_count + 1, sizeof(*j->blocks));
             if (owner->block_count++ == 0)
                 owner->first_block = (uint32_t)j->block_count;
             j->blocks[j->block_count++] = (struct block){.first = site->offset};

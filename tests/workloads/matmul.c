@@ -2,7 +2,6 @@
 /* A few rows times a large matrix, computed in four ways: the same arithmetic, whose slots are lost
  * to different things. matmul naive|blocked|rows|copied prints a checksum, the same for each. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 16, N = 1024, BLOCK = 32 };
@@ -85,28 +84,26 @@ static const struct {
                 {"rows", multiply_rows},
                 {"copied", multiply_copied}};
 
+static void fill(double *cells, int count, int below)
+{
+    for (int i = 0; i < count; i++)
+        cells[i] = i % below;
+}
+
 int main(int argc, char **argv)
 {
-    const struct matrices m = {.a = calloc((size_t)ROWS * N, sizeof(double)),
-                               .b = calloc((size_t)N * N, sizeof(double)),
-                               .c = calloc((size_t)ROWS * N, sizeof(double))};
+    static double a[ROWS * N], b[N * N], c[ROWS * N];
+    const struct matrices m = {.a = a, .b = b, .c = c};
     double sum = 0;
 
-    if (!m.a || !m.b || !m.c)
-        return 1;
-    for (int i = 0; i < N * N; i++)
-        m.b[i] = i % 5;
-    for (int i = 0; i < ROWS * N; i++)
-        m.a[i] = i % 7;
+    fill(a, ROWS * N, 7);
+    fill(b, N * N, 5);
     for (size_t v = 0; v < sizeof(variants) / sizeof(variants[0]); v++) {
         if (argc > 1 && strcmp(argv[1], variants[v].name) == 0)
             variants[v].multiply(&m);
     }
     for (int i = 0; i < ROWS * N; i++)
-        sum += m.c[i];
+        sum += c[i];
     printf("%.0f\n", sum);
-    free(m.a);
-    free(m.b);
-    free(m.c);
     return 0;
 }
