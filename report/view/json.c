@@ -28,12 +28,32 @@ static void add_total(struct td_json *json, const char *key, uint64_t value)
 }
 
 /* Of the whole program: counted as such, or with the slots. */
-static void add_count(struct td_json *json, const char *key, const struct td_measure *measure,
-                      enum td_counter counter, enum td_metric metric)
+static uint64_t count_of(const struct td_measure *measure, enum td_counter counter,
+                         enum td_metric metric)
 {
     const uint64_t counted = td_model_counter(measure->model, counter);
 
-    add_total(json, key, counted || !measure->slots ? counted : measure->totals[metric]);
+    return counted || !measure->slots ? counted : measure->totals[metric];
+}
+
+/* Cycles an instruction; null where either was not counted. */
+static void add_cpi(struct td_json *json, uint64_t cycles, uint64_t instructions)
+{
+    if (cycles > 0 && instructions > 0)
+        td_json_double(json, "cpi", (double)cycles / (double)instructions, DIGITS);
+    else
+        td_json_null(json, "cpi");
+}
+
+static void add_counts(struct td_json *json, const struct td_measure *measure)
+{
+    const uint64_t cycles = count_of(measure, TD_COUNTER_CYCLES, TD_METRIC_CYCLES);
+    const uint64_t instructions =
+        count_of(measure, TD_COUNTER_INSTRUCTIONS, TD_METRIC_INSTRUCTIONS);
+
+    add_total(json, "cycles", cycles);
+    add_total(json, "instructions", instructions);
+    add_cpi(json, cycles, instructions);
 }
 
 static void add_list(struct td_json *json, const char *key, const struct td_model *model,
@@ -63,8 +83,7 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_env(json, "kernel", model, TD_ENV_KERNEL);
     add_env(json, "cpu", model, TD_ENV_CPU);
     td_json_double(json, "duration_s", coverage->duration_s, 9);
-    add_count(json, "cycles", measure, TD_COUNTER_CYCLES, TD_METRIC_CYCLES);
-    add_count(json, "instructions", measure, TD_COUNTER_INSTRUCTIONS, TD_METRIC_INSTRUCTIONS);
+    add_counts(json, measure);
     add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
     add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
@@ -178,6 +197,8 @@ static void add_costs(struct td_json *json, const struct td_measure *measure,
         add_value(json, "cycles", measure, values, TD_METRIC_CYCLES);
     if (measure->values[TD_METRIC_INSTRUCTIONS])
         add_value(json, "instructions", measure, values, TD_METRIC_INSTRUCTIONS);
+    if (measure->values[TD_METRIC_CYCLES] && measure->values[TD_METRIC_INSTRUCTIONS])
+        add_cpi(json, values[TD_METRIC_CYCLES], values[TD_METRIC_INSTRUCTIONS]);
 }
 
 void td_report_json_costs(struct td_json *json, const struct td_measure *measure,
