@@ -48,7 +48,9 @@ struct joining {
     size_t site_count;
     struct block *blocks;
     size_t block_count;
-    uint32_t *block_of; /* by location; TD_NONE: not modelled */
+    uint32_t *block_of;                 /* by location; TD_NONE: not modelled */
+    long double running[TD_NODE_COUNT]; /* scaled slots so far, */
+    uint64_t given[TD_NODE_COUNT];      /* and what of them rows have */
 };
 
 const char *td_weights_event(const struct td_model *model)
@@ -246,9 +248,10 @@ static uint64_t own_slots(const struct td_measure *m, size_t row, int node)
     return own;
 }
 
-/* Rounded one by one where they were charged, and summed up the tree again: rows and tree stay
- * sums of what is in them. */
-static void scale_slots(struct joining *j, size_t from, size_t to, double scale)
+/* Rounded where they were charged, and summed up the tree again: rows and tree stay sums of what is
+ * in them. Of each node as differences of a rounded running sum: the totals are the same however
+ * the places are divided among rows. */
+static void scale_slots(struct joining *j, size_t from, size_t to, long double scale)
 {
     struct td_measure *m = j->joined;
 
@@ -256,8 +259,10 @@ static void scale_slots(struct joining *j, size_t from, size_t to, double scale)
         if (!m->values[TD_METRIC_FIRST_NODE + n])
             continue;
         const uint64_t own = own_slots(j->modelled, from, n);
-        const uint64_t value = (uint64_t)((double)own * scale + 0.5);
 
+        j->running[n] += (long double)own * scale;
+        const uint64_t now = (uint64_t)(j->running[n] + 0.5L), value = now - j->given[n];
+        j->given[n] = now;
         if (value == 0)
             continue;
         add(m, TD_METRIC_SLOTS, to, value);
@@ -303,7 +308,7 @@ static void add_modelled(struct joining *j)
         add(j->joined, TD_METRIC_TIME_NS, row, now - before);
         before = now;
         add(j->joined, TD_METRIC_MODELLED_NS, row, modelled_ns);
-        scale_slots(j, i, row, scale * rate);
+        scale_slots(j, i, row, (long double)scale * (long double)rate);
     }
 }
 
