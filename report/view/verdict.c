@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/measure.h"
 #include "report/query/names.h"
 
 #define LABEL_WIDTH 10
-#define PLACE_WIDTH 54 /* of a place, what stands beside its names */
+#define PLACE_WIDTH 24 /* of a place's names at least */
 #define DIGITS      6
 #define NAME_MAX    60   /* a longer name is not worth typing */
 #define MORE_GAIN   1.05 /* a smaller bound is not worth a sentence */
@@ -124,30 +125,36 @@ static const char *place_name(const struct td_model *model, const struct td_verd
     const struct td_frame frame = {
         .location = TD_NONE, .module = place->module, .function = place->function};
 
-    return td_frame_name(model, &frame, buf, size);
+    if (place->function != TD_NONE)
+        return td_frame_name(model, &frame, buf, size);
+    snprintf(buf, size, "[unknown] of %s", td_module_name(model, place->module));
+    return buf;
 }
 
+/* "88.0 % l3_bound at matmul.c:22 multiply": the name gets half of the line at least, the path what
+ * the name leaves. */
 static void print_place(const struct td_verdict_place *place, const struct td_model *model,
-                        const char *modelled, bool first, const struct td_style *style)
+                        bool first, const struct td_style *style)
 {
-    const unsigned room =
-        style->full || style->width < 2 * PLACE_WIDTH ? 0 : style->width - PLACE_WIDTH;
-    char buf[512], name[1024], file[1024];
-    const char *const function = place_name(model, place, buf, sizeof(buf));
+    const bool known = place->node != TD_NODE_NONE;
+    char buf[512], name[1024], file[1024], head[128], line[16] = "";
 
+    snprintf(head, sizeof(head), "%.1f %%%s%s %s ", 100 * place->share, known ? " " : "",
+             known ? td_tma_info(place->node)->id : "", place->line ? "at" : "in");
+    if (place->line)
+        snprintf(line, sizeof(line), ":%u ", (unsigned)place->line);
+    const size_t used = LABEL_WIDTH + strlen(head) + strlen(line);
+    const unsigned room =
+        style->width > used + PLACE_WIDTH ? style->width - (unsigned)used : PLACE_WIDTH;
+    td_fit_name(style, name, sizeof(name), place_name(model, place, buf, sizeof(buf)),
+                style->full ? 0 : room / (place->line ? 2 : 1));
+    const unsigned taken = (unsigned)td_text_width(name);
+    td_fit_path(style, file, sizeof(file), place->line ? td_model_string(model, place->file) : "",
+                style->full        ? 0
+                : room > taken + 8 ? room - taken
+                                   : 8);
     print_label(style, first ? "look at" : "", TD_TONE_HOT);
-    if (place->line) {
-        td_fit_path(style, file, sizeof(file), td_model_string(model, place->file), room / 2);
-        td_fit_name(style, name, sizeof(name), function, room / 2);
-        fprintf(style->out, "%s:%u %s", file, (unsigned)place->line, name);
-    } else {
-        td_fit_name(style, name, sizeof(name), function, room);
-        fputs(name, style->out);
-    }
-    fprintf(style->out, ": %.1f %% of %sslots", 100 * place->share, modelled);
-    if (place->node != TD_NODE_NONE)
-        fprintf(style->out, ", %s", td_tma_info(place->node)->id);
-    fputc('\n', style->out);
+    fprintf(style->out, "%s%s%s%s\n", head, file, line, name);
 }
 
 void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
@@ -166,7 +173,7 @@ void td_verdict_print(const struct td_verdict *verdict, const struct td_measure 
     print_list(verdict, TD_FINDING_UNSURE, "not sure", "high is", style);
     print_list(verdict, TD_FINDING_RULED_OUT, "ruled out", "below", style);
     for (size_t i = 0; i < verdict->place_count; i++)
-        print_place(&verdict->places[i], measure->model, modelled, i == 0, style);
+        print_place(&verdict->places[i], measure->model, i == 0, style);
     td_next_print(next, style);
 }
 
