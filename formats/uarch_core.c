@@ -333,6 +333,17 @@ int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, st
     return TD_OK;
 }
 
+int td_core_desc_text(struct td_core_desc *ret, const char *text, struct td_err *err)
+{
+    struct td_uarch *uarch = NULL;
+    int rc = td_uarch_parse(&uarch, text, strlen(text), err);
+
+    if (rc == TD_OK)
+        rc = td_core_desc_read(ret, uarch, err);
+    td_uarch_free(uarch);
+    return rc;
+}
+
 /* Some descriptions only say how a core counts. */
 static bool is_modelled(const struct td_uarch_builtin *builtin)
 {

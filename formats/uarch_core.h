@@ -219,6 +219,8 @@ struct td_core_desc {
 /* Fills *ret from the description. Fails naming the line when a field is missing, unknown, twice
  * or out of range. */
 int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, struct td_err *err);
+/* The same from the terminated text of a file. */
+int td_core_desc_text(struct td_core_desc *ret, const char *text, struct td_err *err);
 /* The built-in core of this name. Fails with TD_ENOENT and the names there are. */
 int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err);
 

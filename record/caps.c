@@ -349,6 +349,7 @@ void td_caps_release(struct td_caps *caps)
     free(caps->cpu_id);
     free(caps->hypervisor);
     free(caps->cannot_model);
+    free(caps->host_core);
     *caps = (struct td_caps){0};
 }
 

@@ -6,9 +6,11 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "record/calibrate.h"
 #include "record/caps.h"
 #include "record/doctor.h"
 #include "record/emulate.h"
+#include "record/host_core.h"
 #include "record/hybrid.h"
 #include "record/modelled.h"
 #include "record/plan.h"
@@ -104,8 +106,14 @@ static int run(const struct td_request *request)
         status = checked_stdout() ? TD_EXIT_FAILED : status;
         goto out;
     }
+    if (rc == TD_OK && request->calibrate) {
+        status = td_calibrate(&caps, stdout, &err) < 0 ? fail(&err) : checked_stdout();
+        goto out;
+    }
     if (rc == TD_OK)
         td_emulate_look(&caps, request);
+    if (rc == TD_OK && request->sim_core && strcmp(request->sim_core, TD_HOST_CORE) == 0)
+        caps.host_core = td_host_core_read();
     if (rc == TD_OK)
         rc = td_plan_make(&plan, &caps, request, &err);
     if (rc < 0) {

@@ -111,6 +111,8 @@ static int prepare_command(struct modelled *m, struct td_err *err)
     if (rc == TD_OK) {
         char *name = td_spool_name(m->spool);
 
+        td_spool_set_core(m->spool, &m->plan->core_desc);
+
         m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s%s%s", m->plugin, m->plan->core,
                                  m->request->sim_sample ? "sample" : "exact", name,
                                  m->pmu ? ",pmu=" : "", m->pmu ? td_sim_pmu_plan_path(m->pmu) : "");
@@ -144,18 +146,15 @@ static void write_head(struct modelled *m, const struct td_caps *caps)
         "the model does not see: another thread of the core (SMT), other sockets (NUMA), "
         "coherence between cores",
     };
-    struct td_core_desc desc = {.mhz = 0};
+    const struct td_core_desc *desc = &m->plan->core_desc;
     char text[64];
 
     td_env_write(m->writer, caps, m->request, m->plan);
-    m->mhz = 0;
-    if (td_core_desc_builtin(&desc, m->plan->core, NULL) == TD_OK) {
-        m->mhz = (uint64_t)desc.mhz;
-        snprintf(text, sizeof(text), "clock_hz=%llu", (unsigned long long)desc.mhz * 1000000);
-        td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
-        snprintf(text, sizeof(text), "width=%llu", (unsigned long long)desc.width);
-        td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
-    }
+    m->mhz = (uint64_t)desc->mhz;
+    snprintf(text, sizeof(text), "clock_hz=%llu", (unsigned long long)desc->mhz * 1000000);
+    td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    snprintf(text, sizeof(text), "width=%d", desc->width);
+    td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
     for (size_t i = 0; i < TD_ARRAY_SIZE(unseen); i++)
         td_profile_env(m->writer, td_env_key_name(TD_ENV_LEFT_OUT), unseen[i]);
     if (m->native)
@@ -184,6 +183,7 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
         return rc;
     m->start_ns = td_clock_ns();
     m->next_ns = m->start_ns + FIRST_NS;
+    m->next_line_ns = m->start_ns + TD_NS_PER_S;
     m->recording = true;
     td_pieces_init(&m->pieces, m->writer);
     write_head(m, caps);

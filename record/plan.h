@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "formats/model.h"
+#include "formats/uarch_core.h"
 #include "record/caps.h"
 #include "record/request.h"
 
@@ -74,12 +75,13 @@ struct td_plan_left_out {
 
 struct td_plan {
     const char *source;
-    char source_reason[256]; /* why not pmu; "" when the source was asked for */
-    char privilege[256];     /* what is missing for lack of privilege; "" when nothing */
-    char core[64];           /* the core description used; "" for none */
-    unsigned passes;         /* runs, or slices of time; 1 */
-    bool topdown;            /* the slots are counted, or all that this very core can say */
-    bool forbidden;          /* this user may open nothing: no groups, `privilege` says why */
+    char source_reason[256];       /* why not pmu; "" when the source was asked for */
+    char privilege[256];           /* what is missing for lack of privilege; "" when nothing */
+    char core[64];                 /* the core description used; "" for none */
+    struct td_core_desc core_desc; /* of the modelled core; zeroed when none is modelled */
+    unsigned passes;               /* runs, or slices of time; 1 */
+    bool topdown;                  /* the slots are counted, or all that this very core can say */
+    bool forbidden;                /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;
     enum td_method method; /* CPU or TASK */
     bool follow;           /* CPU: keep only the samples of the wanted processes */

@@ -4,8 +4,21 @@
 #include <string.h>
 
 #include "formats/uarch_core.h"
+#include "record/host_core.h"
 #include "record/plan.h"
 #include "record/sim/guest.h"
+
+static int read_core(struct td_core_desc *desc, const struct td_caps *caps, const char *name,
+                     struct td_err *err)
+{
+    if (strcmp(name, TD_HOST_CORE) != 0)
+        return td_core_desc_builtin(desc, name, err);
+    if (!caps->host_core)
+        return td_fail(err, TD_ENOENT,
+                       "--sim-core " TD_HOST_CORE ": nothing was calibrated here yet: run "
+                       "tdrec --calibrate (some 20 seconds)");
+    return td_core_desc_text(desc, caps->host_core, err);
+}
 
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err)
@@ -27,7 +40,7 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
                        "--source sim models x86-64 and aarch64 programs; this machine is %s",
                        caps->machine);
     const char *core = request->sim_core ? request->sim_core : guest->core;
-    const int rc = td_core_desc_builtin(&desc, core, err);
+    const int rc = read_core(&desc, caps, core, err);
     if (rc < 0)
         return rc;
     if (strcmp(desc.isa, guest->name) != 0)
@@ -38,6 +51,7 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     plan->method = TD_METHOD_TASK;
     plan->follow = false;
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
+    plan->core_desc = desc;
     return TD_OK;
 }
 

@@ -80,6 +80,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
         HEADING("Instead of recording:"),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
+        FLAG(0, "calibrate", "measure this machine's core, for --sim-core host",
+             &request->calibrate),
         FLAG(0, "plan", "print what would be opened (--json)", &request->plan),
         FLAG(0, "json", "with --plan", &request->json),
         VALUE(TD_OPT_STRING, 0, "root", "DIR", "--plan for the machine of DIR/sys, DIR/proc",
@@ -220,7 +222,7 @@ static int parse_method(struct td_request *request, const char *text, struct td_
 
 static bool records(const struct td_request *request)
 {
-    return !request->help && !request->version && !request->doctor;
+    return !request->help && !request->version && !request->doctor && !request->calibrate;
 }
 
 static int check_command(struct td_request *request, struct td_err *err)

@@ -85,7 +85,7 @@ struct td_request {
     unsigned passes;        /* how many runs, or slices of time, the groups are spread over; 1 */
     unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
     const char *root;       /* plan for another machine; NULL: this one */
-    bool plan, json, doctor, help, version, quiet;
+    bool plan, json, doctor, calibrate, help, version, quiet;
 };
 
 /* Parses and checks argv; what it hands out points into argv. TD_EUSAGE with a sentence. Release

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* x86-64 instructions to uops, through Zydis. Forms are classed by forms_x86.def. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <stdio.h>
 
 #include <Zydis/Zydis.h>
 

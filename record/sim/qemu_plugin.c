@@ -700,6 +700,18 @@ static void learn_command_line(void)
     td_buf_release(&text);
 }
 
+/* tdrec's core stands in the spool; without one, the name says it. Nobody looks at what is modelled
+ * when the spool is gone: any core will do. */
+static int read_core(struct plugin *plugin, const char *name, struct td_err *err)
+{
+    if (plugin->spool) {
+        plugin->desc = *td_spool_core(plugin->spool);
+        return TD_OK;
+    }
+    return td_core_desc_builtin(&plugin->desc, plugin->spool_name ? plugin->exec.guest->core : name,
+                                err);
+}
+
 static int parse_arguments(struct plugin *plugin, int argc, char **argv)
 {
     const char *core = plugin->exec.guest->core, *pmu = NULL;
@@ -723,9 +735,10 @@ static int parse_arguments(struct plugin *plugin, int argc, char **argv)
         else if (strcmp(argv[i], "mode=sample") == 0)
             plugin->sample = true;
     }
+    plugin->spool = plugin->spool_name ? td_spool_open(plugin->spool_name) : NULL;
     if (pmu)
         plugin->pmu_folder = td_xstrndup(pmu, (size_t)(strrchr(pmu, '/') - pmu));
-    if (td_core_desc_builtin(&plugin->desc, core, &err) != TD_OK ||
+    if (read_core(plugin, core, &err) != TD_OK ||
         (pmu && !(plugin->pmu = td_qemu_pmu_read(pmu, &plugin->desc, &err)))) {
         fprintf(stderr, "tdprof: %s\n", err.text);
         return -1;
@@ -752,7 +765,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     self->place = self->after = TD_SPOOL_NONE;
     if (parse_arguments(self, argc, argv) < 0)
         return -1;
-    self->spool = self->spool_name ? td_spool_open(self->spool_name) : NULL;
     if (self->spool) {
         self->place = td_spool_claim(self->spool);
         td_spool_end(self->spool, self->after);

@@ -46,6 +46,7 @@ struct header {
     _Atomic uint32_t image_count; /* places that were ever claimed */
     _Atomic uint32_t notes_used;
     _Atomic uint32_t left; /* 1: nobody reads any more */
+    struct td_core_desc core;
     char notes[NOTES_BYTES];
     struct image images[IMAGES_MAX];
 };
@@ -112,6 +113,16 @@ int td_spool_create(struct td_spool **ret, struct td_err *err)
     spool->header->magic = MAGIC;
     *ret = spool;
     return TD_OK;
+}
+
+void td_spool_set_core(struct td_spool *spool, const struct td_core_desc *desc)
+{
+    spool->header->core = *desc;
+}
+
+const struct td_core_desc *td_spool_core(const struct td_spool *spool)
+{
+    return &spool->header->core;
 }
 
 char *td_spool_name(const struct td_spool *spool)

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "formats/uarch_core.h"
 
 #define TD_SPOOL_NONE UINT32_MAX
 
@@ -24,6 +25,9 @@ struct td_spool;
 
 /* By tdrec. The spool is freed with td_spool_close. TD_EIO. */
 int td_spool_create(struct td_spool **ret, struct td_err *err);
+/* The core that the images model; to be set before the first opens the spool. */
+void td_spool_set_core(struct td_spool *spool, const struct td_core_desc *desc);
+const struct td_core_desc *td_spool_core(const struct td_spool *spool);
 /* The name under which others may open it while its maker lives; newly allocated. */
 char *td_spool_name(const struct td_spool *spool);
 

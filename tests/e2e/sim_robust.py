@@ -129,5 +129,26 @@ def quiet_without_terminal():
     td.check(b"\x1b" not in done.stderr and b"\r" not in done.stderr, f"{done.stderr!r}")
 
 
+def calibrate():
+    """The machine's own core: measured, kept, used when asked for, and never else."""
+    environment = {**os.environ, "XDG_CONFIG_HOME": td.scratch("config")}
+    out = td.scratch("host.td")
+    command = [td.TDREC, "--source", "sim", "--sim-core", "host", "-o", out, "--", "/bin/true"]
+    done = td.run(command, 125, env=environment)
+    td.check(b"tdrec --calibrate" in done.stderr and done.stderr.count(b"\n") == 1, f"{done.stderr!r}")
+    done = td.run([td.TDREC, "--calibrate"], env=environment)
+    rows = {line[:28].strip(): float(line[28:].split()[0]) for line in done.stdout.decode().split("\n")[1:10]}
+    print(done.stdout.decode())
+    td.check(500 < rows["clock"] < 8000, f"{rows}")
+    td.check(1 < rows["L1 latency"] < rows["L2 latency"] < rows["L3 latency"] < rows["memory latency"], f"{rows}")
+    td.check(5 < rows["mispredicted branch"] < 60, f"{rows}")
+    td.check(os.path.exists(os.path.join(td.scratch("config"), "tdprof/host.uarch")), "no description was written")
+    td.run(command, env=environment)
+    data = td.report_json(out)["profile"]
+    td.check(data["core"] == "host", f"{data}")
+    td.run([td.TDREC, "--source", "sim", "-o", out, "--", "/bin/true"], env=environment)
+    td.check(td.report_json(out)["profile"]["core"] != "host", "the calibrated core was used without being asked for")
+
+
 td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
-          "quiet_without_terminal": quiet_without_terminal})
+          "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate})
