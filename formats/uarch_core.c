@@ -194,7 +194,8 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
         uint16_t *place;
     } sets[] = {{"load", &desc->load_ports},
                 {"store_address", &desc->store_address_ports},
-                {"store_data", &desc->store_data_ports}};
+                {"store_data", &desc->store_data_ports},
+                {"load_vector", &desc->load_vector_ports}};
     const struct td_uarch_section *section = td_uarch_section(uarch, "ports");
 
     if (!section)
@@ -306,6 +307,11 @@ static int check_core(const struct td_core_desc *desc, struct td_err *err)
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(sets); i++) {
         const int rc = check_sets(sets[i].what, sets[i].lines, sets[i].ways, err);
+        if (rc != TD_OK)
+            return rc;
+    }
+    if (desc->itlb2) {
+        const int rc = check_sets("itlb2", desc->itlb2, desc->itlb2_ways, err);
         if (rc != TD_OK)
             return rc;
     }

@@ -26,12 +26,15 @@
     X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")  \
     X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")          \
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")   \
-    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes stack data") \
+    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")       \
+    X(pipeline, rename_any, COUNT, 0, 1, "0: only the stack's; 1: of any address")              \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores") \
+    X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")  \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")            \
     X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                       \
     X(fetch, l1i_ways, COUNT, 1, 31, "")                                                        \
     X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                        \
+    X(fetch, fill, CYCLES, 0, 64, "between two lines into the instruction cache")               \
     X(fetch, uop_cache_lines, COUNT, 0, 65536, "lines of the uop cache, 0: none")               \
     X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                  \
     X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")           \
@@ -51,6 +54,9 @@
     X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")   \
     X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")     \
     X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")   \
+    X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")    \
+    X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")              \
+    X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                             \
     X(predict, returns, COUNT, 1, 64, "return stack")                                           \
     X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                            \
     X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                           \
@@ -59,6 +65,7 @@
     X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                               \
     X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                \
     X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                    \
+    X(memory, extend_latency, CYCLES, 0, 10, "more of it when bytes or words are extended")     \
     X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                         \
     X(memory, l2_kb, COUNT, 16, 65536, "")                                                      \
     X(memory, l2_ways, COUNT, 1, 31, "")                                                        \
@@ -75,18 +82,24 @@
     X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                     \
     X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")      \
     X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                   \
+    X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")    \
     X(memory, split, CYCLES, 0, 50, "a load over two lines")                                    \
     X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")            \
+    X(memory, string_start, CYCLES, 0, 200, "before rep movs, stos, scas, cmps do anything")    \
+    X(memory, string_scan, TICKS, 0, 640, "an element of rep scas and rep cmps")                \
     X(tlb, dtlb, COUNT, 8, 1024, "data TLB entries")                                            \
     X(tlb, dtlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, itlb, COUNT, 8, 1024, "instruction TLB entries")                                     \
     X(tlb, itlb_ways, COUNT, 1, 31, "")                                                         \
-    X(tlb, stlb, COUNT, 16, 8192, "second level, for both")                                     \
+    X(tlb, itlb2, COUNT, 0, 8192, "second level of its own for code; 0: shares stlb")           \
+    X(tlb, itlb2_ways, COUNT, 1, 31, "")                                                        \
+    X(tlb, stlb, COUNT, 16, 8192, "second level, for data")                                     \
     X(tlb, stlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                     \
     X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                            \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                          \
     X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")         \
+    X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")    \
     X(prefetch, l1_stream, COUNT, 0, 32, "lines ahead of a rising stream, into L1; 0: none")    \
     X(prefetch, l2_stream, COUNT, 0, 64, "lines ahead of a stream, into L2; 0: none")           \
     X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                      \
@@ -132,7 +145,9 @@
     X(VMUL32, vmul32, X86, "vector multiply of 32-bit elements, low half")                     \
     X(VSAD, vsad, X86, "psadbw")                                                               \
     X(VSHUF, vshuf, ANY, "shuffle within 128 bits")                                            \
+    X(VSHUF_BYTE, vshuf_byte, X86, "shuffle of bytes, shift by bytes")                         \
     X(VSHUF_LANE, vshuf_lane, X86, "shuffle over 128 bits")                                    \
+    X(VBROADCAST, vbroadcast, X86, "broadcast, insertion of 128 bits")                         \
     X(VBLEND, vblend, X86, "blend")                                                            \
     X(VBLENDV, vblendv, X86, "blend by a register")                                            \
     X(FADD, fadd, ANY, "floating add, subtract, min, max")                                     \
@@ -213,6 +228,7 @@ struct td_core_desc {
     TD_CORE_FIELDS(X)
 #undef X
     uint16_t load_ports, store_address_ports, store_data_ports;
+    uint16_t load_vector_ports; /* of those, what loads of vector registers use */
     struct td_op_cost ops[TD_OP_COUNT];
 };
 

@@ -8,7 +8,6 @@
 /* Lengths of history, geometric as in Seznec's TAGE; the longest covers what the measured cores
  * are known to use (about 200 branches). */
 static const uint8_t lengths[TD_TAGE_TABLES] = {5, 11, 22, 44, 90, 180};
-static const uint8_t indirect_lengths[TD_INDIRECT_TABLES] = {4, 12, 32};
 enum { TAG_BITS = 11, USEFUL_MAX = 3, INDIRECT_BITS = 11, BASE_WEAK = 1 };
 
 static void init_fold(struct td_fold *fold, int length, int width)
@@ -34,6 +33,11 @@ void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
     td_cache_init(&bpred->btb, (uint32_t)desc->btb_lines, (uint32_t)desc->btb_ways);
     td_cache_init(&bpred->btb2, (uint32_t)desc->btb2_lines, (uint32_t)desc->btb2_ways);
     bpred->return_count = (uint32_t)desc->returns;
+    /* The first table goes by the branch alone, as a plain target buffer. */
+    for (int i = 1; i < TD_INDIRECT_TABLES; i++) {
+        const int bits = desc->indirect_history * i / (TD_INDIRECT_TABLES - 1);
+        bpred->indirect_masks[i] = ~UINT64_C(0) >> (64 - (bits ? bits : 1));
+    }
 }
 
 void td_bpred_release(struct td_bpred *bpred)
@@ -210,9 +214,7 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
 
     bpred->branches++;
     for (int i = 0; i < TD_INDIRECT_TABLES; i++) {
-        /* The shortest table goes by the branch alone, as a plain target buffer. */
-        const uint64_t mask = (UINT64_C(2) << (indirect_lengths[i] * 2 - 1)) - 1;
-        const uint64_t history = i == 0 ? 0 : (bpred->path & mask);
+        const uint64_t history = bpred->path & bpred->indirect_masks[i];
         const uint64_t hash = mix(pc ^ mix(history + (uint64_t)i));
         entries[i] = &bpred->indirect[i][hash >> 32 & ((1U << INDIRECT_BITS) - 1)];
         tags[i] = (uint16_t)(hash >> 48 | 1);
@@ -268,10 +270,13 @@ bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
 
 enum td_target td_bpred_target(struct td_bpred *bpred, uint64_t pc)
 {
-    if (td_cache_find(&bpred->btb, pc >> 1) != TD_CACHE_MISS)
+    /* Branches lie at any distance, aligned ones too: sets go by a hash. */
+    const uint64_t key = mix(pc) >> 20;
+
+    if (td_cache_find(&bpred->btb, key) != TD_CACHE_MISS)
         return TD_TARGET_KNOWN;
-    const bool second = td_cache_touch(&bpred->btb2, pc >> 1);
-    td_cache_fill(&bpred->btb, pc >> 1);
+    const bool second = td_cache_touch(&bpred->btb2, key);
+    td_cache_fill(&bpred->btb, key);
     bpred->unknown_targets += !second;
     return second ? TD_TARGET_LATE : TD_TARGET_UNKNOWN;
 }

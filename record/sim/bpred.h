@@ -47,6 +47,7 @@ struct td_bpred {
     struct td_cache btb, btb2;
     uint64_t returns[TD_RETURNS_MAX];
     uint32_t return_top, return_count;
+    uint64_t indirect_masks[TD_INDIRECT_TABLES]; /* of path, by table */
     bool late; /* the last prediction was right, but not the first one made */
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
 };

@@ -30,9 +30,10 @@ struct td_core {
     uint64_t uops;    /* dispatched so far */
     uint64_t head;    /* the oldest not known to have retired */
     int64_t last_retire;
-    int64_t last_issue; /* no uop is booked to issue later */
-    uint64_t empty;     /* word of a cycle's ports when nothing has issued */
-    struct td_port_mask load_mask, store_mask;
+    int64_t last_issue;               /* no uop is booked to issue later */
+    uint64_t empty;                   /* word of a cycle's ports when nothing has issued */
+    struct td_port_mask load_mask[2]; /* of general, of vector registers */
+    struct td_port_mask store_mask;
     struct td_ledger *ledger;
     int64_t unit_free[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];

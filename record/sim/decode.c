@@ -70,6 +70,7 @@ void td_decode_cost(const struct td_decoder *decoder, enum td_op_class class, st
     uop->unit = (uint8_t)unit_of(class);
     if (cost->busy)
         uop->flags |= TD_UOP_BUSY;
-    if (class == TD_OP_SERIAL || class == TD_OP_SYSCALL || class == TD_OP_FENCE)
+    if (class == TD_OP_SERIAL || class == TD_OP_SYSCALL || class == TD_OP_FENCE ||
+        class == TD_OP_PAUSE)
         uop->flags |= TD_UOP_SERIAL;
 }

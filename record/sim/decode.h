@@ -38,6 +38,13 @@ enum td_uop_flag {
     TD_UOP_HEAVY = 1 << 7, /* its slots are heavy_operations */
 };
 
+/* What its load or store is. */
+enum td_uop_memory {
+    TD_MEMORY_VECTOR = 1 << 0, /* to or from a vector register */
+    TD_MEMORY_STACK = 1 << 1,  /* its address is the stack or frame pointer and a constant */
+    TD_MEMORY_WHOLE = 1 << 2,  /* 4 or 8 bytes of a general register, as they are */
+};
+
 /* Units that are not pipelined. */
 enum td_unit_kind { TD_UNIT_DIVIDE, TD_UNIT_FLOAT_DIVIDE, TD_UNIT_OTHER, TD_UNIT_KIND_COUNT };
 
@@ -52,7 +59,7 @@ struct td_uop {
     uint8_t slots;
     uint8_t load_latency; /* of a load: added to the cache's; else src[2] may come so much later */
     uint8_t unit;         /* enum td_unit_kind */
-    uint8_t on_stack;     /* 1: its address is the stack or frame pointer and a constant */
+    uint8_t memory;       /* enum td_uop_memory */
     uint16_t insn;        /* index in the block */
 };
 

@@ -111,7 +111,10 @@ static void read_memory(struct work *w, const ZydisDecodedOperand *operand)
     uop->address[0] = base;
     uop->address[1] = index;
     w->scaled = index != TD_REG_NONE && operand->mem.scale > 1;
-    uop->on_stack = index == TD_REG_NONE && (base == STACK_POINTER || base == FRAME_POINTER);
+    if (index == TD_REG_NONE && (base == STACK_POINTER || base == FRAME_POINTER))
+        uop->memory |= TD_MEMORY_STACK;
+    if (operand->size == 32 || operand->size == 64)
+        uop->memory |= TD_MEMORY_WHOLE;
     if (operand->size > w->width)
         w->width = operand->size;
 }
@@ -253,7 +256,7 @@ static bool is_vector_load(const struct work *w, enum td_op_class class)
         return false;
     if (class == TD_OP_VMOVE || class == TD_OP_MOV_FROM_GPR)
         return true;
-    if (class == TD_OP_VSHUF_LANE)
+    if (class == TD_OP_VSHUF_LANE || class == TD_OP_VBROADCAST)
         return w->in.operand_count_visible == 2;
     switch ((int)m) {
     case ZYDIS_MNEMONIC_MOVSS:
@@ -331,7 +334,7 @@ static void set_execution(struct work *w, enum td_op_class class)
     struct td_uop *uop = &w->insn->uop;
 
     td_decode_cost(w->decoder, class, uop);
-    if (w->width > 128 && uop->unit == TD_UNIT_FLOAT_DIVIDE)
+    if (w->width > 128 && uop->unit == TD_UNIT_FLOAT_DIVIDE && !w->decoder->desc->wide_divider)
         uop->busy = (uint8_t)(uop->busy * 2);
     if (class == TD_OP_STRING)
         uop->flags |= TD_UOP_STRING;
@@ -341,6 +344,34 @@ static void execute_nowhere(struct td_uop *uop)
 {
     uop->issue = (struct td_port_mask){0, 0};
     uop->latency = 0;
+}
+
+static bool extends(ZydisMnemonic m)
+{
+    return m == ZYDIS_MNEMONIC_MOVZX || m == ZYDIS_MNEMONIC_MOVSX || m == ZYDIS_MNEMONIC_MOVSXD;
+}
+
+/* What a load of this form takes beyond the cache's latency, and what rename can do with it. */
+static void set_load(struct work *w)
+{
+    const struct td_core_desc *desc = w->decoder->desc;
+    struct td_uop *uop = &w->insn->uop;
+    int more = 0;
+
+    if (w->vector)
+        uop->memory = (uint8_t)((uop->memory & ~TD_MEMORY_WHOLE) | TD_MEMORY_VECTOR);
+    if (!w->load)
+        return;
+    const bool changed = extends(w->in.mnemonic) || !is_plain_move(w->in.mnemonic);
+    if (changed && !w->store)
+        uop->memory &= (uint8_t)~TD_MEMORY_WHOLE;
+    if (w->vector_result)
+        more += desc->vector_latency;
+    if (w->scaled)
+        more += desc->index_latency;
+    if (extends(w->in.mnemonic))
+        more += desc->extend_latency;
+    uop->load_latency = (uint8_t)more;
 }
 
 /* The ways an instruction is cheaper than its class. */
@@ -368,10 +399,7 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
         uop->flags |= TD_UOP_FOLD;
         uop->issue = (struct td_port_mask){0, 0};
     }
-    if (w->load && w->vector_result)
-        uop->load_latency = (uint8_t)w->decoder->desc->vector_latency;
-    if (w->load && w->scaled)
-        uop->load_latency = (uint8_t)(uop->load_latency + w->decoder->desc->index_latency);
+    set_load(w);
     if (w->load && w->store && !stack && class != TD_OP_STRING &&
         uop->slots < w->decoder->desc->rmw_slots)
         uop->slots = (uint8_t)w->decoder->desc->rmw_slots;

@@ -46,8 +46,26 @@ static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
                                          .cause = TD_CAUSE_CLEAR,
                                          .row = row,
                                          .resolved = cycle,
-                                         .recovery = sim->desc->clear};
+                                         .recovery = sim->desc->clear,
+                                         .refill = sim->desc->clear};
     td_fetch_redirect(&sim->fetch, cycle, sim->desc->clear);
+}
+
+/* Whether rename gives the load the register that was stored: for plain loads at the store's own
+ * address, when the store is as many stores back as the last time. */
+static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct td_store_word *word,
+                    uint64_t address, uint32_t hash)
+{
+    const uint8_t wanted = sim->desc->rename_any ? TD_MEMORY_WHOLE : TD_MEMORY_STACK;
+    const uint32_t back = sim->stores.serial - word->serial + 1;
+    uint8_t *usual = &sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)];
+
+    if (!(uop->memory & wanted) || !word->whole || word->offset != (address & 7) ||
+        back > (uint32_t)sim->desc->rename_memory)
+        return false;
+    const bool same = *usual == back;
+    *usual = (uint8_t)back;
+    return same;
 }
 
 /* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
@@ -60,28 +78,26 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
     const struct td_core_desc *desc = sim->desc;
     const uint32_t index = td_stores_index(address);
     const struct td_store_word *word = &sim->stores.words[index];
-
-    if (word->word != address >> 3) {
-        if (desc->alias_4k && word->address > *t - desc->alias_4k)
-            *t += desc->alias_4k;
-        return -1;
-    }
     const uint8_t wanted = td_store_bytes(address, size);
+
     if (!(word->bytes & wanted))
         return -1;
+    if (word->word != address >> 3) {
+        *t += desc->alias_4k;
+        return -1;
+    }
+    const bool covered = (word->bytes & wanted) == wanted;
+    if (covered && renames(sim, uop, word, address, hash))
+        return later(sim->core.cycle + 1, word->data);
     if (word->address > *t) {
-        uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
-        if (!*waits)
-            machine_clear(sim, row, word->address);
-        *waits = 1;
+        machine_clear(sim, row, word->address);
+        sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)] = TD_ORDER_WAITS;
         *t = word->address;
     }
-    if ((word->bytes & wanted) == wanted) {
-        const uint32_t back = sim->stores.serial - word->serial;
-        if (uop->on_stack && back < (uint32_t)desc->rename_memory)
-            return later(sim->core.cycle + 1, word->data);
+    uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+    *waits = *waits ? TD_ORDER_WAITS : 0;
+    if (covered)
         return later(*t, word->data) + desc->forward;
-    }
     /* Bytes from the store and from L1: it waits until the store is in L1. */
     *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
     return -1;
@@ -117,16 +133,23 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     enum td_level level = TD_LEVEL_L1;
 
     *cause = TD_CAUSE_L1;
-    t = td_core_issue(&sim->core, sim->core.load_mask, t);
+    t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
     if (UNLIKELY(!access_find(a, uop->insn, key)))
         return t + sim->desc->l1d_latency;
 
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
     const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
     sim->stack_place = address;
+    uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+    if (UNLIKELY(*waits) && sim->stores.last_known > t) {
+        t = sim->stores.last_known;
+        --*waits;
+    }
     const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
     const int64_t forwarded =
         UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t) : -1;
+    if (forwarded < 0)
+        sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
     if (forwarded >= 0) {
         ready = forwarded;
@@ -134,6 +157,7 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     }
     if (UNLIKELY((address & 63) + size > 64)) {
         enum td_level other;
+        td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
         ready = later(ready, r) + sim->desc->split;
         level = other > level ? other : level;
@@ -145,8 +169,8 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     return ready + uop->load_latency;
 }
 
-static inline void note_store(struct td_sim *sim, uint64_t address, uint32_t size, int64_t known,
-                              int64_t data, int64_t commit)
+static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, uint32_t size,
+                              int64_t known, int64_t data, int64_t commit)
 {
     const uint32_t index = td_stores_index(address);
 
@@ -155,9 +179,11 @@ static inline void note_store(struct td_sim *sim, uint64_t address, uint32_t siz
                                                       .data = data,
                                                       .address = known,
                                                       .serial = sim->stores.serial,
-                                                      .bytes = td_store_bytes(address, size)};
+                                                      .bytes = td_store_bytes(address, size),
+                                                      .offset = (uint8_t)(address & 7),
+                                                      .whole = whole};
     if (UNLIKELY((address & 7) + size > 8))
-        note_store(sim, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
+        note_store(sim, false, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
                    commit);
 }
 
@@ -173,6 +199,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->serial++;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
+    stores->last_known = later(stores->last_known, known);
     const int64_t done = later(data, known + 1);
     const int64_t retired = later(done, sim->core.last_retire) + 1;
     if (UNLIKELY(!access_find(a, uop->insn, key))) {
@@ -185,7 +212,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     sim->stack_place = first;
     const int64_t owned = td_memory_access(&sim->memory, first, known + 1, true, &level);
     /* Stores go to L1 in order, one a cycle, two when to one line. */
-    int64_t commit = later(stores->last_commit + (line != stores->last_line), retired);
+    const bool apart =
+        line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
+    int64_t commit = later(stores->last_commit + apart, retired);
     commit = later(commit, owned - sim->desc->l1d_latency + 1);
     stores->last_line = line;
     stores->last_commit = stores->commit[k] = commit;
@@ -193,9 +222,15 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
     for (; access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
-        note_store(sim, address, TD_TRACE_BYTES(*a->at), known, data, commit);
-        if (UNLIKELY(address >> TD_LINE_BITS != line))
-            td_memory_access(&sim->memory, address, known + 1, true, &level);
+        const uint32_t size = TD_TRACE_BYTES(*a->at);
+        const uint64_t last = address + size - 1;
+        note_store(sim, (uop->memory & TD_MEMORY_WHOLE) != 0, address, size, known, data, commit);
+        /* A second line is a second turn. */
+        if (UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
+            stores->last_line = 0;
+            stores->last_commit = ++stores->commit[k];
+            td_memory_access(&sim->memory, last, known + 1, true, &level);
+        }
     }
     return done;
 }
@@ -262,6 +297,33 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     sim->branch_done = done;
 }
 
+/* What holds up dispatch before it begins. */
+static void begin_slow(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
+{
+    struct td_core *core = &sim->core;
+
+    if (uop->flags & TD_UOP_SERIAL)
+        td_core_stall(core, core->last_retire);
+    if (uop->flags & TD_UOP_STRING)
+        td_core_lose(core, core->cycle + sim->desc->string_start,
+                     td_ledger_cell(row, TD_CAUSE_PORTS));
+}
+
+/* The load buffer must have a place: loads leave it when they retire. */
+static inline void wait_load_buffer(struct td_sim *sim)
+{
+    struct td_core *core = &sim->core;
+    const uint64_t oldest =
+        sim->load_uop[(sim->loads - (uint32_t)sim->desc->load_buffer) & (TD_LOAD_RING - 1)];
+
+    if (core->uops - oldest < TD_ROB_RING) {
+        const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
+        if (UNLIKELY(retired > core->cycle))
+            td_core_stall(core, retired);
+    }
+    sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
+}
+
 static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
                                uint32_t first_row, struct accesses *a)
 {
@@ -270,10 +332,12 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     enum td_cause cause = TD_CAUSE_PORTS;
 
     td_core_make_room(core);
-    if (UNLIKELY(uop->flags & TD_UOP_SERIAL))
-        td_core_stall(core, core->last_retire);
+    if (UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING)))
+        begin_slow(sim, uop, row);
     if (uop->flags & TD_UOP_STORE)
         wait_store_buffer(sim);
+    if (uop->flags & TD_UOP_LOAD)
+        wait_load_buffer(sim);
     td_core_dispatch(core, uop->slots);
 
     const int64_t first = core->cycle + 1;
@@ -320,7 +384,10 @@ static void charge_redirect(struct td_sim *sim, int64_t cycle)
     }
     const int64_t recovered = redirect.resolved + redirect.recovery;
     td_core_lose(core, recovered < cycle ? recovered : cycle, cell);
-    td_core_lose(core, cycle, td_ledger_cell(redirect.row, TD_CAUSE_RESTEER));
+    /* What is later than the refill is the first line's own lateness. */
+    const int64_t refilled = redirect.resolved + redirect.refill;
+    td_core_lose(core, refilled < cycle ? refilled : cycle,
+                 td_ledger_cell(redirect.row, TD_CAUSE_RESTEER));
 }
 
 /* Fetches a part and lets dispatch wait for it. `row` is its first instruction's. */
@@ -365,16 +432,37 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
     return accesses.at;
 }
 
+/* What the microcode takes for a round: by bytes when it moves or fills, by elements when it
+ * compares or scans. */
+static void charge_string(struct td_sim *sim, uint32_t row, bool moves)
+{
+    struct td_core *core = &sim->core;
+    int cycles = 0;
+
+    if (moves) {
+        cycles = (int)sim->string_bytes / sim->desc->string_bytes;
+        sim->string_bytes -= (uint32_t)(cycles * sim->desc->string_bytes);
+    } else {
+        sim->string_ticks += sim->desc->string_scan;
+        cycles = sim->string_ticks / TD_TICKS_PER_CYCLE;
+        sim->string_ticks %= TD_TICKS_PER_CYCLE;
+    }
+    td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_PORTS));
+}
+
 const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
                                   const uint64_t *end)
 {
     struct td_core *core = &sim->core;
+    bool loads = false, stores = false;
 
     for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
         const bool store = (*words & TD_TRACE_STORE_BIT) != 0;
         const uint64_t address = TD_TRACE_ADDRESS(*words), line = address >> TD_LINE_BITS;
         enum td_level level;
         sim->string_bytes += store ? TD_TRACE_BYTES(*words) : 0;
+        loads |= !store;
+        stores |= store;
         if (line == sim->string_line[store])
             continue;
         sim->string_line[store] = line;
@@ -386,9 +474,6 @@ const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64
             td_core_lose(core, ready - reach,
                          td_ledger_cell(row, store ? TD_CAUSE_STORE : level_causes[level]));
     }
-    while (sim->string_bytes >= (uint32_t)sim->desc->string_bytes) {
-        sim->string_bytes -= (uint32_t)sim->desc->string_bytes;
-        td_core_lose(core, core->cycle + 1, td_ledger_cell(row, TD_CAUSE_PORTS));
-    }
+    charge_string(sim, row, stores || !loads);
     return words;
 }

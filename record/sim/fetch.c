@@ -12,6 +12,8 @@ void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc)
     *fetch = (struct td_fetch){.desc = desc};
     td_cache_init(&fetch->l1i, (uint32_t)desc->l1i_kb * 16, (uint32_t)desc->l1i_ways);
     td_cache_init(&fetch->itlb, (uint32_t)desc->itlb, (uint32_t)desc->itlb_ways);
+    if (desc->itlb2)
+        td_cache_init(&fetch->itlb2, (uint32_t)desc->itlb2, (uint32_t)desc->itlb2_ways);
     if (desc->uop_cache_lines)
         td_cache_init(&fetch->uop_cache, (uint32_t)desc->uop_cache_lines,
                       (uint32_t)desc->uop_cache_ways);
@@ -24,6 +26,7 @@ void td_fetch_release(struct td_fetch *fetch)
 {
     td_cache_release(&fetch->l1i);
     td_cache_release(&fetch->itlb);
+    td_cache_release(&fetch->itlb2);
     td_cache_release(&fetch->uop_cache);
     free(fetch->l1i_pending);
 }
@@ -58,7 +61,11 @@ static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint6
         return 0;
     fetch->epoch++;
     fetch->itlb_misses++;
-    return td_memory_translate(memory, &fetch->itlb, page, t);
+    struct td_cache *second = fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb;
+    /* One walk for code at a time: what is fetched ahead waits for it. */
+    const int64_t from = t > fetch->walked ? t : fetch->walked;
+    fetch->walked = from + td_memory_translate(memory, &fetch->itlb, second, page, from);
+    return fetch->walked - t;
 }
 
 /* Ticks at which the line is there; asked for at tick `asked`. */
@@ -78,7 +85,10 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
     fetch->epoch++;
     fetch->l1i_misses++;
     const int place = td_pool_find(&fetch->misses, t + wait, &start);
-    const int64_t ready = td_memory_from_l2(memory, line, start, &level);
+    int64_t ready = td_memory_from_l2(memory, line, start, &level);
+    if (ready < fetch->filled + fetch->desc->fill)
+        ready = fetch->filled + fetch->desc->fill;
+    fetch->filled = ready;
     fetch->misses.until[place] = ready;
     slot = td_cache_fill(&fetch->l1i, line);
     fetch->l1i_pending[slot] = ready;
@@ -193,7 +203,7 @@ void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
         fetch->last_page = page;
         if (!td_cache_touch(&fetch->itlb, page)) {
             fetch->epoch++;
-            td_cache_touch(&memory->stlb, page);
+            td_cache_touch(fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb, page);
         }
     }
     if (td_cache_find(&fetch->l1i, part->line) == TD_CACHE_MISS) {

@@ -28,12 +28,14 @@ struct td_fetch {
     int64_t part_cycle[TD_FETCH_RING];
     uint32_t newest, limit;
     uint64_t last_line, last_page;
+    int64_t walked;      /* cycle in which the last translation was done */
+    int64_t filled;      /* cycle in which the last line from L2 was there */
     uint32_t epoch;      /* counts what was put into L1I, its TLB or the uop cache */
     bool decoding;       /* the last part came from the decoders */
     enum td_cause cause; /* why delivery is late, if it is */
     uint64_t loop_pc;
     uint32_t loop_count;
-    struct td_cache l1i, itlb, uop_cache;
+    struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */
     int64_t *l1i_pending;
     struct td_pool misses;
     uint64_t l1i_misses, itlb_misses;

@@ -193,14 +193,17 @@ void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
 {
     const uint64_t page = address >> TD_PAGE_BITS;
 
-    /* Prefetches into L1 do not walk pages. */
-    if (page == memory->last_page || td_cache_holds(&memory->dtlb, page) ||
-        td_cache_holds(&memory->stlb, page))
-        prefetch_l1(memory, address >> TD_LINE_BITS, t);
+    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page) &&
+        !td_cache_holds(&memory->stlb, page)) {
+        if (!memory->desc->next_page)
+            return;
+        t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+    }
+    prefetch_l1(memory, address >> TD_LINE_BITS, t);
 }
 
-int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first, uint64_t page,
-                            int64_t t)
+int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
+                            struct td_cache *second, uint64_t page, int64_t t)
 {
     const struct td_core_desc *desc = memory->desc;
     enum td_level level;
@@ -208,7 +211,7 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first, ui
 
     if (td_cache_touch(first, page))
         return 0;
-    if (td_cache_touch(&memory->stlb, page))
+    if (td_cache_touch(second, page))
         return desc->stlb_latency;
     memory->counts.tlb_misses++;
     const int place = td_pool_find(&memory->walks, t, &start);

@@ -47,8 +47,8 @@ void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, s
 void td_memory_release(struct td_memory *memory);
 
 /* Cycles that translation adds at cycle `t` for a page other than the last one. */
-int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first, uint64_t page,
-                            int64_t t);
+int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
+                            struct td_cache *second, uint64_t page, int64_t t);
 /* The slow ways of td_memory_access. */
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
                           enum td_level *level);
@@ -67,7 +67,7 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
 
     if (page != memory->last_page) {
         memory->last_page = page;
-        t += td_memory_translate(memory, &memory->dtlb, page, t);
+        t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
     }
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (__builtin_expect(slot == TD_CACHE_MISS, 0))

@@ -25,6 +25,7 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
     add_set(ports, desc->load_ports);
     add_set(ports, desc->store_address_ports);
     add_set(ports, desc->store_data_ports);
+    add_set(ports, desc->load_vector_ports);
     for (int i = 0; i < TD_OP_COUNT; i++)
         add_set(ports, desc->ops[i].ports);
     for (int i = 0; i < TD_OP_COUNT; i++)

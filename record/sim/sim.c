@@ -92,7 +92,8 @@ static void mispredict(struct td_sim *sim, const struct td_block *block)
                                          .cause = TD_CAUSE_MISPREDICT,
                                          .row = sim->last_row + block->branch_insn,
                                          .resolved = sim->branch_done,
-                                         .recovery = desc->refill - desc->resteer};
+                                         .recovery = desc->refill - desc->resteer,
+                                         .refill = desc->refill};
     td_fetch_redirect(&sim->fetch, sim->branch_done, desc->refill);
 }
 
@@ -185,7 +186,9 @@ static void find_target(struct td_sim *sim, const struct td_block *block)
         if (!sim->redirect.pending)
             sim->redirect = (struct td_redirect){.pending = true,
                                                  .cause = TD_CAUSE_RESTEER,
-                                                 .row = sim->last_row + block->branch_insn};
+                                                 .row = sim->last_row + block->branch_insn,
+                                                 .resolved = sim->core.cycle,
+                                                 .refill = sim->desc->unknown};
         return;
     }
 }
@@ -213,6 +216,10 @@ static void resolve(struct td_sim *sim, uint64_t next)
         if (taken)
             find_target(sim, block);
     }
+    if (is_call(block))
+        td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
+    else if (block->branch == TD_BRANCH_RETURN)
+        td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
     if (taken)
         td_fetch_taken(&sim->fetch, block->branch_pc, next,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);

@@ -22,13 +22,16 @@ struct td_block_state {
     bool charged;                 /* there is an account */
 };
 
+#define TD_LOAD_RING 512 /* at least the largest load buffer */
+
 /* A machine clear or mispredict whose consequence for fetch is still to come. */
 struct td_redirect {
     bool pending;
     enum td_cause cause;
     uint32_t row;     /* the instruction to blame */
     int64_t resolved; /* cycle */
-    int recovery;     /* cycles after it that count as `cause`; the rest is resteer */
+    int recovery;     /* cycles after it that count as `cause` */
+    int refill;       /* cycles after it until fetch is back: what is not `cause` is resteer */
 };
 
 struct td_sim {
@@ -48,6 +51,9 @@ struct td_sim {
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
+    int string_ticks;
+    uint64_t load_uop[TD_LOAD_RING]; /* numbers of the uops of the last loads */
+    uint32_t loads;
     enum td_sim_mode mode;
     uint64_t instructions; /* modelled exactly */
     uint64_t warmed, primed, skipped, clears;

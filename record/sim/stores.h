@@ -13,6 +13,7 @@
 #define TD_STORE_WORDS      512
 #define TD_STORE_BUFFER_MAX 256
 #define TD_ORDER_ENTRIES    1024 /* loads whose wish to run early has failed before */
+#define TD_ORDER_WAITS      15   /* times that such a load waits, unless it was right to wait */
 
 struct td_store_word {
     uint64_t word;   /* address / 8 */
@@ -20,6 +21,8 @@ struct td_store_word {
     int64_t address; /* cycle in which the address is known */
     uint32_t serial; /* the store's number */
     uint8_t bytes;   /* which of the 8 */
+    uint8_t offset;  /* the first of them */
+    bool whole;      /* of a general register, 4 or 8 bytes: rename may pass it on */
 };
 
 struct td_stores {
@@ -34,7 +37,10 @@ struct td_stores {
     uint32_t serial;                    /* its number */
     int64_t last_commit;
     uint64_t last_line;
-    uint8_t waits[TD_ORDER_ENTRIES]; /* the load at this hash waits for older stores */
+    int64_t last_known; /* cycle in which the addresses of all stores so far are known */
+    /* How often yet the load at this hash waits for the addresses of older stores. */
+    uint8_t waits[TD_ORDER_ENTRIES];
+    uint8_t back[TD_ORDER_ENTRIES]; /* from how many stores back it last had its data; 0: not */
 };
 
 /* Which of a word's 8 bytes [address, address + size) covers. */
