@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""The modelled core beside the machine: cycles and time by function of real programs, user code only.
+
+Native cycles are the user CPU time times the clock that a chain of multiplications shows right before and after
+(tests/bench/native_cycles.c). A run counts only when independent instructions ran at full speed in both probes too: a
+neighbour on the same core halves them. Of the runs that count the least CPU time is taken, and the mean share of it
+that is user time, which the kernel only estimates by ticks. glibc is kept from AVX-512 and `rep movsb`, which the
+emulated CPU has not. Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
+With TD_SIM_SMALL=1 the inputs are a fifth."""
+import bisect
+import json
+import os
+import re
+import statistics
+import struct
+import subprocess
+import sys
+
+from . import common, sim_programs
+
+CORE = os.environ.get("TD_SIM_CORE", "zen4")
+RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
+MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
+TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
+NATIVE = os.path.join(sim_programs.FOLDER, "native.json")
+ACCEPTED, TRIES = 7, 40
+IPC_FULL = 0.93  # of the best probe seen
+CLOCK_CHANGE = 0.02
+LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound "
+          "l3_bound dram_bound store_bound divider ports_utilization").split()
+HERTZ, PROFILES = 9973, 4
+OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.15, 0.45, 0.95
+
+
+def environment():
+    return {**os.environ, "LC_ALL": "C", "PYTHONHASHSEED": "0", "GLIBC_TUNABLES": TUNABLES}
+
+
+def launch(words, **more):
+    """grep stops at its first match when it writes to /dev/null."""
+    with open(sim_programs.path("out"), "wb") as out:
+        return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
+                              check=False, env=environment(), **more)
+
+
+def alone(words):
+    """On one CPU, before all others when that is allowed."""
+    return ["taskset", "-c", str(os.cpu_count() - 1), *words]
+
+
+def native_run(words):
+    done = launch(alone([RUNNER, "-r", *words]))
+    return json.loads(done.stderr.strip().split("\n")[-1])
+
+
+def accepted(run, best):
+    low, high = sorted(run["hertz"])
+    return min(run["ipc"]) >= IPC_FULL * best and high <= low * (1 + CLOCK_CHANGE)
+
+
+def native_cycles(program):
+    """{"cycles", "user", "share" of user time, "runs" accepted, "spread"} or None."""
+    runs, good = [], []
+    for _ in range(TRIES):
+        runs.append(native_run(program.words))
+        best = statistics.quantiles([i for r in runs for i in r["ipc"]], n=20)[-1] if len(runs) > 1 else 7.0
+        good = [r for r in runs if accepted(r, min(best, 7.0))]
+        if len(good) >= ACCEPTED:
+            break
+    if len(good) < 2:
+        return None
+    user = sum(r["user"] for r in runs) / sum(r["user"] + r["system"] for r in runs)
+    totals = [(r["user"] + r["system"]) * statistics.mean(r["hertz"]) for r in good]
+    return {"cycles": min(totals) * user, "share": user, "runs": len(good), "tried": len(runs),
+            "spread": statistics.median(totals) / min(totals) - 1}
+
+
+def read_dump(profile):
+    """Where time went: {(module path, offset): weight}, from the samples or the modelled cycles, user code only."""
+    modules, nodes, places = {}, {}, {}
+    strings = {}
+    text = subprocess.run([common.TDREPORT, "dump", "-i", profile], capture_output=True, text=True, check=True).stdout
+    for line in text.split("\n"):
+        words = line.split()
+        if len(words) < 3:
+            continue
+        if words[1] == "string":
+            strings[words[2]] = line.split('"', 1)[1].rsplit('"', 1)[0]
+        elif words[1] == "module":
+            modules[words[2]] = strings.get(words[4][5:], "?") if words[3] == "file" else "[kernel]"
+        elif words[0] == "node":
+            nodes[words[1]] = (words[3][7:], words[4][7:])
+        elif words[0].startswith(("time=", "samples=")):
+            node = nodes.get(words[2][5:])
+            if node and modules.get(node[0], "[kernel]") != "[kernel]":
+                key = (modules[node[0]], int(node[1], 16))
+                places[key] = places.get(key, 0) + int(words[3])
+    return places
+
+
+def function_starts(path):
+    """Offsets at which functions begin, from the table of .eh_frame_hdr: stripped files have it too."""
+    text = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\.eh_frame_hdr\s+PROGBITS\s+([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", text)
+    if not found:
+        return []
+    address, offset, size = (int(word, 16) for word in found.groups())
+    with open(path, "rb") as file:
+        file.seek(offset)
+        data = file.read(size)
+    count = struct.unpack_from("<i", data, 8)[0]
+    # Offsets in a profile count from the lowest address of the file, which is 0 but for fixed programs.
+    loads = re.findall(r"LOAD\s+0x\S+ 0x(\S+)", subprocess.run(["readelf", "-lW", path], capture_output=True, text=True,
+                                                             check=False).stdout)
+    address -= min(int(load, 16) for load in loads)
+    return sorted(address + struct.unpack_from("<i", data, 12 + 8 * k)[0] for k in range(count))
+
+
+def by_function(places):
+    starts, sums = {}, {}
+    for (module, offset), weight in places.items():
+        if module not in starts:
+            starts[module] = function_starts(module)
+        at = bisect.bisect_right(starts[module], offset)
+        key = f"{module}+{starts[module][at - 1]:x}" if at else module
+        sums[key] = sums.get(key, 0) + weight
+    total = sum(sums.values())
+    return {key: value / total for key, value in sums.items()} if total else {}
+
+
+def native_places(bench, program):
+    """Shares by function of several sampled runs together."""
+    sums = {}
+    out = bench.path("native.td")
+    for _ in range(PROFILES):
+        launch(alone(["chrt", "-f", "50", common.TDREC, "-q", "--source", "clock", "-F", str(HERTZ), "-o", out, "--",
+                      *program.words]))
+        for key, value in read_dump(out).items():
+            sums[key] = sums.get(key, 0) + value
+    return by_function(sums)
+
+
+def native(bench, program):
+    """Measured once for a program and kept."""
+    kept = {}
+    if os.path.exists(NATIVE):
+        with open(NATIVE, encoding="utf-8") as file:
+            kept = json.load(file)
+    if program.name not in kept:
+        cycles = native_cycles(program)
+        if not cycles:
+            return None
+        kept[program.name] = {**cycles, "functions": native_places(bench, program)}
+        with open(NATIVE, "w", encoding="utf-8") as file:
+            json.dump(kept, file, indent=1)
+    return kept[program.name]
+
+
+def modelled(bench, program):
+    out = bench.path(program.name + ".td")
+    done = launch([common.TDREC, "-q", "--source", "sim", "--sim-core", CORE, "-o", out, "--", *program.words])
+    if not os.path.exists(out):
+        raise common.Unmeasured(f"{program.name}: {done.stderr.strip()}")
+    profile = common.td_json(out)
+    tree = {node["id"]: round(node["share"], 4) for node in profile["tree"]}
+    result = {"cycles": profile["profile"]["cycles"], "instructions": profile["profile"]["instructions"],
+              "functions": by_function(read_dump(out)), "tree": tree}
+    os.remove(out)
+    return result
+
+
+def overlap(a, b):
+    return sum(min(share, b.get(key, 0)) for key, share in a.items())
+
+
+def ranks(values):
+    order = sorted(values)
+    return [order.index(value) for value in values]
+
+
+def spearman(a, b):
+    return statistics.correlation(ranks(a), ranks(b))
+
+
+def compare(bench, program):
+    truth = native(bench, program)
+    if not truth:
+        print(f"bench:   {program.name}: no quiet native run", file=sys.stderr)
+        return None
+    model = modelled(bench, program)
+    return {"name": program.name, "tuned": program.tuned, "error": model["cycles"] / truth["cycles"] - 1,
+            "native_cpi": truth["cycles"] / model["instructions"], "cpi": model["cycles"] / model["instructions"],
+            "overlap": overlap(truth["functions"], model["functions"]), "user": truth["share"],
+            "spread": truth["spread"], "tree": model["tree"], "instructions": model["instructions"]}
+
+
+def line(row):
+    top = " ".join(f"{name[:4]} {100 * row['tree'][name]:.0f}" for name in
+                   ("retiring", "bad_speculation", "frontend_bound", "backend_bound"))
+    leaves = " ".join(f"{name} {100 * share:.0f}" for name, share in row["tree"].items() if share > 0.04 and name in LEAVES)
+    return (f"{row['name']:13} {'tuned' if row['tuned'] else 'held '} native CPI {row['native_cpi']:.3f} model "
+            f"{row['cpi']:.3f} {100 * row['error']:+6.1f} % place {100 * row['overlap']:.0f} %  "
+            f"{row['instructions'] / 1e6:.0f}M user {100 * row['user']:.0f} spread {100 * row['spread']:.1f} | {top} | {leaves}")
+
+
+def report(bench, rows, what):
+    errors = [abs(row["error"]) for row in rows]
+    mean, worst = statistics.mean(errors), max(rows, key=lambda row: abs(row["error"]))
+    bench.add(f"{what} ({len(rows)}): mean absolute error of cycles", f"{100 * mean:.1f} %", None, None,
+              f"<= {100 * MEAN_BAR:.0f} %", mean <= MEAN_BAR)
+    bench.add(f"{what}: worst error", f"{100 * worst['error']:+.1f} % ({worst['name']})", None, None,
+              f"<= {100 * WORST_BAR:.0f} %", abs(worst["error"]) <= WORST_BAR)
+    rank = spearman([r["native_cpi"] for r in rows], [r["cpi"] for r in rows])
+    bench.add(f"{what}: rank correlation of CPI", f"{rank:.3f}", None, None, f">= {RANK_BAR}", rank >= RANK_BAR)
+    places = [row["overlap"] for row in rows]
+    bench.add(f"{what}: overlap of time by function", f"mean {100 * statistics.mean(places):.1f} %, least "
+              f"{100 * min(places):.1f} %", None, None, f">= {100 * OVERLAP_BAR:.0f} %",
+              statistics.mean(places) >= OVERLAP_BAR)
+
+
+def run(bench, names=()):
+    common.need("qemu-x86_64", "taskset", "chrt", "readelf")
+    if not os.path.exists(RUNNER):
+        raise common.Unmeasured("native truth is only had on x86_64")
+    sim_programs.make_inputs()
+    chosen = [p for p in sim_programs.programs() if (p.name in names if names else not bench.quick or p.tuned)]
+    rows = []
+    for program in chosen:
+        common.need(program.words[0])
+        row = compare(bench, program)
+        if row:
+            rows.append(row)
+            print("bench:   " + line(row), file=sys.stderr, flush=True)
+    for what, some in (("tuned on", [r for r in rows if r["tuned"]]), ("held out", [r for r in rows if not r["tuned"]]),
+                       ("all", rows)):
+        if len(some) > 2:
+            report(bench, some, what)

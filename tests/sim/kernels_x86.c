@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernels whose bottleneck is known: `kernels NAME` runs one. Each is one function, so that a
+ * profile must blame that function, and its line marked BLAME; what it runs before is kept short.
+ * `kernels -t NAME` prints the cycles of the function alone, by CPU time and a chain of
+ * multiplications around it.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KERNEL __attribute__((noinline)) static
+
+static volatile uint64_t sink;
+static uint64_t state = 88172645463325252ULL;
+
+static uint64_t next_random(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+/* A random cycle through every line of `bytes`. */
+static void **make_chain(size_t bytes)
+{
+    const size_t lines = bytes / 64;
+    char *memory = aligned_alloc(4096, bytes);
+    uint32_t *order = malloc(lines * sizeof(*order));
+
+    for (size_t i = 0; i < lines; i++)
+        order[i] = (uint32_t)i;
+    for (size_t i = lines - 1; i > 0; i--) {
+        const size_t k = next_random() % i;
+        const uint32_t swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    for (size_t i = 0; i < lines; i++)
+        *(void **)(void *)(memory + 64 * i) = memory + 64 * (size_t)order[i];
+    free(order);
+    return (void **)(void *)memory;
+}
+
+KERNEL void chase(void **at, int steps)
+{
+    for (int i = 0; i < steps; i++)
+        at = *at; /* BLAME chase */
+    sink = (uint64_t)(uintptr_t)at;
+}
+
+KERNEL void branches(const uint8_t *bytes, size_t count)
+{
+    uint64_t a = 0, b = 1;
+
+    for (size_t i = 0; i < count; i++) {
+        if (bytes[i] & 1) { /* BLAME branches */
+            a += b;
+            __asm__ volatile("");
+        } else {
+            b ^= a;
+            __asm__ volatile("");
+        }
+    }
+    sink = a + b;
+}
+
+KERNEL void divides(uint64_t count)
+{
+    uint64_t x = 0xffffffffffffULL;
+
+    for (uint64_t i = 1; i < count; i++)
+        x = x / (i | 1) + 0xffffffffffffULL; /* BLAME divides */
+    sink = x;
+}
+
+KERNEL void float_chain(int count)
+{
+    double x = 1.0, y = 1.0000001, z = 1e-9;
+
+    __asm__ volatile("" : "+x"(y), "+x"(z));
+    for (int i = 0; i < count; i++)
+        x = x * y + z; /* BLAME float_chain */
+    sink = (uint64_t)x;
+}
+
+KERNEL void adds(uint64_t count)
+{
+    __asm__ volatile("1:\n add $1,%%rax\n add $1,%%rcx\n add $1,%%rsi\n add $1,%%rdi\n"
+                     " add $1,%%r8\n add $1,%%r9\n add $1,%%r10\n add $1,%%r11\n"
+                     " add $1,%%rax\n add $1,%%rcx\n add $1,%%rsi\n dec %0\n jnz 1b"
+                     : "+r"(count)
+                     :
+                     : "rax", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11");
+}
+
+KERNEL void stream(double *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i] * 3.0; /* BLAME stream */
+}
+
+/* A double through memory and back: stores of vector registers are forwarded, not renamed. */
+KERNEL void forward(int count)
+{
+    static volatile double place;
+
+    for (int i = 0; i < count; i++)
+        place = -place; /* BLAME forward */
+    sink = (uint64_t)place;
+}
+
+/* Two halves are stored, the whole is loaded: no one store has it all. */
+KERNEL void forward_blocked(int count)
+{
+    static volatile union {
+        uint32_t half[2];
+        uint64_t whole;
+    } place;
+    uint64_t x = 1;
+
+    for (int i = 0; i < count; i++) {
+        place.half[0] = (uint32_t)x;
+        place.half[1] = (uint32_t)i;
+        x = place.whole; /* BLAME forward_blocked */
+    }
+    sink = x;
+}
+
+/* Each load lies over two lines. */
+KERNEL void split_loads(const char *bytes, int count)
+{
+    uint64_t at = 0;
+
+    for (int i = 0; i < count; i++)
+        __asm__ volatile("mov 61(%1,%0),%0" : "+r"(at) : "r"(bytes)); /* BLAME split_loads */
+    sink = at;
+}
+
+/* Loads whose address is that of the store before, but for its page. */
+KERNEL void alias(char *bytes, int count)
+{
+    uint64_t at = 0;
+
+    for (int i = 0; i < count; i++)
+        __asm__ volatile("mov %0,8192(%1)\n" /* BLAME alias */
+                         "mov 4096(%1,%0),%0"
+                         : "+r"(at)
+                         : "r"(bytes)
+                         : "memory");
+    sink = at;
+}
+
+KERNEL void square_roots(int count)
+{
+    double x = 1e300;
+
+    for (int i = 0; i < count; i++)
+        __asm__ volatile("sqrtsd %0,%0\naddsd %0,%0" : "+x"(x)); /* BLAME square_roots */
+    sink = (uint64_t)x;
+}
+
+/* A small interpreter whose next operation cannot be foreseen. */
+KERNEL void interpreter(const uint8_t *ops, size_t count)
+{
+    static const void *const labels[] = {&&add, &&sub, &&mul, &&xor, &&neg, &&shift, && or, &&not };
+    uint64_t a = 1, b = 3;
+    size_t i = 0;
+
+next:
+    if (i == count)
+        goto done;
+    goto *labels[ops[i++] & 7]; /* BLAME interpreter */
+add:
+    a += b;
+    goto next;
+sub:
+    a -= b + 7;
+    goto next;
+mul:
+    b = a * 5;
+    goto next;
+    xor : b ^= a;
+    goto next;
+neg:
+    a = 0 - a;
+    goto next;
+shift:
+    b = b << 1 | 1;
+    goto next;
+    or : a |= b;
+    goto next;
+    not : b = ~b;
+    goto next;
+done:
+    sink = a + b;
+}
+
+/* One instruction a page, and a jump to the next: more pages than any ITLB has. */
+KERNEL void code_pages(int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        __asm__ volatile(".rept 4096\n" /* BLAME code_pages */
+                         " add $1,%%rax\n jmp 1f\n .skip 4096-9+64\n1:\n .endr"
+                         :
+                         :
+                         : "rax");
+}
+
+KERNEL void multiply_chain(uint64_t count)
+{
+    uint64_t x = 3;
+
+    for (uint64_t i = 0; i < count; i++)
+        __asm__ volatile("imul %0,%0\nimul %0,%0\nimul %0,%0" : "+r"(x)); /* BLAME multiply_chain */
+    sink = x;
+}
+
+/* Multiplications keep their one port busy; none waits for another's result. */
+KERNEL void one_port(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        __asm__ volatile("imul $3,%%rax,%%rax\n" /* BLAME one_port */
+                         "imul $3,%%rcx,%%rcx\nimul $3,%%rsi,%%rsi\nimul $3,%%rdi,%%rdi\n"
+                         "imul $3,%%r8,%%r8\nimul $3,%%r9,%%r9"
+                         :
+                         :
+                         : "rax", "rcx", "rsi", "rdi", "r8", "r9");
+}
+
+KERNEL void gather(const uint32_t *index, const uint32_t *from, size_t count)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += from[index[i]]; /* BLAME gather */
+    sink = sum;
+}
+
+/* Probes of a table that fits L2: each waits for the one before. */
+KERNEL void hash_probes(const uint64_t *table, uint64_t mask, int count)
+{
+    uint64_t x = 1;
+
+    for (int i = 0; i < count; i++)
+        x = x * 0x9e3779b97f4a7c15ULL + table[(x >> 20) & mask]; /* BLAME hash_probes */
+    sink = x;
+}
+
+KERNEL void matrix_naive(double *c, const double *a, const double *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int k = 0; k < n; k++)
+                sum += a[i * n + k] * b[k * n + j]; /* BLAME matrix_naive */
+            c[i * n + j] = sum;
+        }
+    }
+}
+
+KERNEL void matrix_rows(double *c, const double *a, const double *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n; k++) {
+            const double x = a[i * n + k];
+            for (int j = 0; j < n; j++)
+                c[i * n + j] += x * b[k * n + j];
+        }
+    }
+}
+
+KERNEL void copy(char *to, const char *from, size_t bytes, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        memcpy(to, from, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+KERNEL void fill(char *to, size_t bytes, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        memset(to, i, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+KERNEL void copy_string(char *to, const char *from, size_t bytes, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        char *t = to;
+        const char *f = from;
+        size_t n = bytes / 8;
+        __asm__ volatile("rep movsq" : "+D"(t), "+S"(f), "+c"(n)::"memory"); /* BLAME copy_string */
+    }
+}
+
+/* Stores to lines that nobody holds: nothing is loaded. */
+KERNEL void scattered_stores(const uint32_t *index, uint32_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[index[i]] = (uint32_t)i; /* BLAME scattered_stores */
+}
+
+KERNEL uint64_t recursion(uint64_t n)
+{
+    return n < 2 ? n : recursion(n - 1) + recursion(n - 2);
+}
+
+KERNEL void sum_integers(const uint32_t *from, size_t count)
+{
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+
+    for (size_t i = 0; i < count; i += 4) {
+        a += from[i];
+        b ^= from[i + 1];
+        c += from[i + 2];
+        d |= from[i + 3];
+    }
+    sink = a + b + c + d;
+}
+
+/* A chain of additions of single numbers: sums cannot be reordered. */
+KERNEL void sum_floats(const float *from, size_t count)
+{
+    float sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += from[i]; /* BLAME sum_floats */
+    sink = (uint64_t)sum;
+}
+
+/* A store whose address comes late, to where the next load reads early. */
+KERNEL void late_addresses(uint64_t *cells, int count)
+{
+    uint64_t at = 0;
+
+    for (int i = 0; i < count; i++) {
+        cells[(at * at * at) & 7] = (uint64_t)i;
+        at += cells[i & 7] & 7; /* BLAME late_addresses */
+    }
+    sink = at;
+}
+
+/* 4 MB of code in a line: instructions of 8 bytes and more. */
+KERNEL void straight(int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        __asm__ volatile(".rept 65536\n" /* BLAME straight */
+                         " movabs $0x123456789ab,%%rax\n movabs $0x123456789ab,%%rcx\n"
+                         " movabs $0x123456789ab,%%rsi\n movabs $0x123456789ab,%%rdi\n"
+                         " lea 0x12345(%%rax,%%rcx,4),%%r8\n lea 0x12345(%%rsi,%%rcx,4),%%r9\n"
+                         " lea 0x12345(%%rdi,%%rcx,4),%%r10\n .endr"
+                         :
+                         :
+                         : "rax", "rcx", "rsi", "rdi", "r8", "r9", "r10");
+}
+
+/* 64 KB of code in a line, again and again: more than L1I and the uop cache hold. */
+KERNEL void code_l2(int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        __asm__ volatile(".rept 1400\n"
+                         " movabs $0x123456789ab,%%rax\n movabs $0x123456789ab,%%rcx\n"
+                         " movabs $0x123456789ab,%%rsi\n movabs $0x123456789ab,%%rdi\n"
+                         " movabs $0x123456789ab,%%r8\n movabs $0x123456789ab,%%r9\n .endr"
+                         :
+                         :
+                         : "rax", "rcx", "rsi", "rdi", "r8", "r9");
+}
+
+/* What the kernels work on, made before they are timed. */
+struct input {
+    char *a, *b;
+    uint32_t *index;
+    size_t count;
+};
+
+static char *make_bytes(size_t bytes)
+{
+    char *memory = aligned_alloc(4096, bytes);
+
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void make_random(struct input *in, size_t bytes)
+{
+    in->a = make_bytes(bytes);
+    in->count = bytes;
+    for (size_t i = 0; i < bytes; i++)
+        in->a[i] = (char)(next_random() >> 33);
+}
+
+/* `count` places among the 32-bit words of `bytes`. */
+static void make_index(struct input *in, size_t bytes, size_t count)
+{
+    in->b = make_bytes(bytes);
+    in->index = (uint32_t *)(void *)make_bytes(count * sizeof(*in->index));
+    in->count = count;
+    for (size_t i = 0; i < count; i++)
+        in->index[i] = (uint32_t)(next_random() % (bytes / 4));
+}
+
+#define KB << 10
+#define MB << 20
+/* X(name, what makes `in` ready, the call of the kernel) */
+#define KERNELS(X)                                                                                 \
+    X("chase-l1", in.a = (char *)make_chain(16 KB), chase((void **)(void *)in.a, 1000000))         \
+    X("chase-l2", in.a = (char *)make_chain(128 KB), chase((void **)(void *)in.a, 600000))         \
+    X("chase-l3", in.a = (char *)make_chain(4 MB), chase((void **)(void *)in.a, 600000))           \
+    X("chase-dram", in.a = (char *)make_chain(128 MB), chase((void **)(void *)in.a, 200000))       \
+    X("branches", make_random(&in, 1 MB), branches((uint8_t *)in.a, in.count))                     \
+    X("divides", , divides(300000))                                                                \
+    X("float_chain", , float_chain(1000000))                                                       \
+    X("adds", , adds(600000))                                                                      \
+    X("stream", (in.a = make_bytes(48 MB), in.b = make_bytes(48 MB)),                              \
+      stream((double *)(void *)in.a, (double *)(void *)in.b, 6 MB))                                \
+    X("forward", , forward(600000))                                                                \
+    X("forward_blocked", , forward_blocked(400000))                                                \
+    X("split_loads", in.a = make_bytes(4 KB), split_loads(in.a, 1000000))                          \
+    X("alias", in.a = make_bytes(16 KB), alias(in.a, 600000))                                      \
+    X("square_roots", , square_roots(200000))                                                      \
+    X("interpreter", make_random(&in, 512 KB), interpreter((uint8_t *)in.a, in.count))             \
+    X("code_pages", , code_pages(20))                                                              \
+    X("multiply_chain", , multiply_chain(400000))                                                  \
+    X("one_port", , one_port(300000))                                                              \
+    X("gather", make_index(&in, 64 MB, 400000),                                                    \
+      gather(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
+    X("hash_probes", in.a = make_bytes(128 KB),                                                    \
+      hash_probes((uint64_t *)(void *)in.a, 16383, 400000))                                        \
+    X("matrix_naive", (in.a = make_bytes(1 MB), in.b = make_bytes(1 MB)),                          \
+      matrix_naive((double *)(void *)in.a, (double *)(void *)in.b, (double *)(void *)in.b, 192))   \
+    X("matrix_rows", (in.a = make_bytes(1 MB), in.b = make_bytes(1 MB)),                           \
+      matrix_rows((double *)(void *)in.a, (double *)(void *)in.b, (double *)(void *)in.b, 128))    \
+    X("copy-l1", (in.a = make_bytes(8 KB), in.b = make_bytes(8 KB)), copy(in.a, in.b, 8 KB, 3000)) \
+    X("copy-dram", (in.a = make_bytes(32 MB), in.b = make_bytes(32 MB)),                           \
+      copy(in.a, in.b, 32 MB, 2))                                                                  \
+    X("fill-l2", in.a = make_bytes(256 KB), fill(in.a, 256 KB, 60))                                \
+    X("copy_string", (in.a = make_bytes(8 KB), in.b = make_bytes(8 KB)),                           \
+      copy_string(in.a, in.b, 4 KB, 2000))                                                         \
+    X("scattered_stores", make_index(&in, 64 MB, 400000),                                          \
+      scattered_stores(in.index, (uint32_t *)(void *)in.b, in.count))                              \
+    X("recursion", , sink = recursion(23))                                                         \
+    X("sum_integers", in.a = make_bytes(16 KB), sum_integers_rounds(in.a))                         \
+    X("sum_floats", in.a = make_bytes(16 KB), sum_floats_rounds(in.a))                             \
+    X("late_addresses", in.a = make_bytes(64), late_addresses((uint64_t *)(void *)in.a, 300000))   \
+    X("straight", , straight(4))                                                                   \
+    X("code_l2", , code_l2(120))
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Cycles a second, by imul's latency of 3 cycles. */
+static double measure_clock(void)
+{
+    enum { ROUNDS = 1000000 };
+    uint64_t rounds = ROUNDS, x = 3;
+    const double start = cpu_seconds();
+
+    __asm__ volatile("1: imul %1,%1\n imul %1,%1\n imul %1,%1\n imul %1,%1\n dec %0\n jnz 1b"
+                     : "+r"(rounds), "+r"(x));
+    return ROUNDS * 12.0 / (cpu_seconds() - start);
+}
+
+static void sum_integers_rounds(const char *bytes)
+{
+    for (int i = 0; i < 200; i++)
+        sum_integers((const uint32_t *)(const void *)bytes, 4096);
+}
+
+static void sum_floats_rounds(const char *bytes)
+{
+    for (int i = 0; i < 100; i++)
+        sum_floats((const float *)(const void *)bytes, 4096);
+}
+
+int main(int argc, char **argv)
+{
+    const int timed = argc > 2 && strcmp(argv[1], "-t") == 0;
+    const char *name = argc > 1 + timed ? argv[1 + timed] : "";
+    struct input in = {0};
+
+#define X(kernel, prepare, call)                                                             \
+    if (strcmp(name, kernel) == 0) {                                                         \
+        prepare;                                                                             \
+        const double before = timed ? measure_clock() : 0, start = cpu_seconds();            \
+        call;                                                                                \
+        const double end = cpu_seconds(), after = timed ? measure_clock() : 0;               \
+        if (timed)                                                                           \
+            printf("%.0f %.4f\n", (end - start) * (before + after) / 2, after / before - 1); \
+        return 0;                                                                            \
+    }
+    KERNELS(X)
+#undef X
+    return 2;
+}
