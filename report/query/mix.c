@@ -13,7 +13,7 @@
 #define LAG_MIX     8
 #define BATCHES     32
 #define KAPPA_MAX   0.999999
-#define ALIKE       0.1 /* total variation: functions that differ less are hardly two */
+#define ALIKE       0.2 /* total variation: functions that differ less are hardly two */
 #define HALF_MARGIN 1.3 /* neither model is quite right */
 /* Perf metrics are fractions of 255 (Linux, icl_get_metrics_event_value): half a step is not known,
  * however many intervals there are. */
@@ -270,33 +270,48 @@ static double around_of(const struct key_sums *k, int node, double otherwise)
 }
 
 /* A program that repeats itself in about the sampling period looks as if it stayed where its
- * samples fall, while every interval holds all of it: then the key's mix is that of its neighbours.
- * Real functions seldom have the same. 1 when they do not differ at all, 0 from ALIKE on. */
-static double suspicion(const struct work *w, const struct key_sums *k,
-                        const struct td_pmu_tree *mix, const struct blur *blur)
+ * samples fall, while every interval holds all of it: then the key's mix is that of its neighbours,
+ * or of the whole. Real functions seldom have the same. */
+struct doubt {
+    double part;  /* 1 when they do not differ at all, 0 from ALIKE on */
+    double clean; /* what is left of the intervals then */
+};
+
+static double alike(double variation, double clean)
 {
-    double variation = 0;
+    return fmax(0, 1 - variation / fmax(1 - clean, 1e-6) / ALIKE);
+}
+
+static struct doubt doubt_of(const struct work *w, const struct key_sums *k,
+                             const struct td_pmu_tree *mix, const struct blur *blur)
+{
+    const double whole_clean = w->total_s > 0 ? fmin(k->all.s / w->total_s, 0.9999) : 0;
+    double around = 0, whole = 0;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (td_tma_info((enum td_tma_node)n)->level == 1 && w->in->node_at[n] >= 0)
-            variation += fabs(mix->share[n] - around_of(k, n, mix->share[n])) / 2;
+        if (td_tma_info((enum td_tma_node)n)->level != 1 || w->in->node_at[n] < 0)
+            continue;
+        around += fabs(mix->share[n] - around_of(k, n, mix->share[n])) / 2;
+        whole += fabs(mix->share[n] - w->in->tree.share[n]) / 2;
     }
-    return fmax(0, 1 - variation / (1 - blur->usual) / ALIKE);
+    const struct doubt near = {alike(around, blur->usual), blur->usual};
+    const struct doubt far = {alike(whole, whole_clean), whole_clean};
+    return far.part * (1 - far.clean) > near.part * (1 - near.clean) ? far : near;
 }
 
 static struct estimate estimate_of(const struct key_sums *k, const struct sums *set, int node,
                                    double exact_share, double clean, const struct blur *blur,
-                                   double suspected)
+                                   const struct doubt *doubt)
 {
     const double counted_part = k->all.s > 0 ? set->s * clean / k->all.s : 0;
     const double sampling = ratio_error(set, node, counted_part);
     const double around = around_of(k, node, exact_share);
     const struct estimate plain = bounded(exact_share, sampling, clean);
     const struct estimate solved = unblurred(exact_share, sampling, clean, blur->usual, around);
-    const struct estimate blurred = bounded(exact_share, sampling, blur->usual);
+    const struct estimate blurred = bounded(exact_share, sampling, doubt->clean);
     struct estimate best = solved.error < plain.error ? solved : plain;
 
-    best.error = fmax(best.error, suspected * blurred.error);
+    best.error = fmax(best.error, doubt->part * blurred.error);
     return best;
 }
 
@@ -308,7 +323,7 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
     double errors = 0;
 
     td_counted_tree(w->in->counted, set->columns, &tree);
-    const double suspected = suspicion(w, k, &tree, blur);
+    const struct doubt doubt = doubt_of(w, k, &tree, blur);
     mix->clean = clean;
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const bool known = !isnan(w->in->tree.share[n]);
@@ -318,7 +333,7 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
         if (!known)
             continue;
         const double p = isnan(tree.share[n]) ? w->in->tree.share[n] : tree.share[n];
-        const struct estimate e = estimate_of(k, set, n, p, clean, blur, suspected);
+        const struct estimate e = estimate_of(k, set, n, p, clean, blur, &doubt);
         mix->share[n] = e.share;
         mix->error[n] = fmin(hypot(e.error, STEP_ERROR), 1);
         errors += e.error;
