@@ -258,16 +258,35 @@ static void tell_limits(const struct td_caps *caps, FILE *out)
         line(out, true, "seccomp", "a filter is in force; see the first line for what it does");
 }
 
+static void tell_events_allowed(const struct td_caps *caps, FILE *out)
+{
+    if (td_caps_events(caps))
+        line(out, true, "your own programs", "time by cpu-clock, up to %" PRId64 " Hz",
+             caps->max_sample_rate);
+    else
+        line(out, false, "your own programs",
+             "perf_event_paranoid is %" PRId64 " and forbids all events to users: sudo sysctl "
+             "kernel.perf_event_paranoid=2, or CAP_PERFMON",
+             caps->paranoid);
+}
+
 bool td_doctor(const struct td_caps *caps, FILE *out)
 {
     char *online = td_cpulist_text(&caps->online);
-    const bool ok = try_command(caps, out);
+    /* Of a recorded machine, what its files say; nothing is tried. */
+    const bool here = caps->root[0] == '\0';
+    const bool ok = here ? try_command(caps, out) : td_caps_events(caps);
 
+    if (!here)
+        tell_events_allowed(caps, out);
     tell_privileges(caps, out);
-    tell_kernel_names(caps, out);
+    if (here)
+        tell_kernel_names(caps, out);
     tell_hardware(caps, out);
-    tell_model(caps, out);
-    tell_guests(caps, out);
+    if (here) {
+        tell_model(caps, out);
+        tell_guests(caps, out);
+    }
     tell_limits(caps, out);
     line(out, true, "machine", "Linux %s, %s, CPUs %s%s%s", caps->kernel, caps->cpu, online,
          caps->hypervisor[0] ? ", hypervisor " : "", caps->hypervisor);

@@ -16,33 +16,33 @@
 /* include/uapi/linux/perf_event.h, enum perf_sw_ids and perf_hw_id; names as perf list has them. */
 static const struct named_event {
     const char *name, *alias;
-    uint32_t type;
     uint64_t config;
+    uint32_t type;
     enum td_unit unit;
 } named_events[] = {
-    {"cpu-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, TD_UNIT_NS},
-    {"task-clock", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, TD_UNIT_NS},
-    {"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, TD_UNIT_COUNT},
-    {"minor-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, TD_UNIT_COUNT},
-    {"major-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, TD_UNIT_COUNT},
-    {"context-switches", "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, TD_UNIT_COUNT},
-    {"cpu-migrations", "migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
+    {"cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, TD_UNIT_NS},
+    {"task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, PERF_TYPE_SOFTWARE, TD_UNIT_NS},
+    {"page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, PERF_TYPE_SOFTWARE,
      TD_UNIT_COUNT},
-    {"alignment-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS, TD_UNIT_COUNT},
-    {"emulation-faults", NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS, TD_UNIT_COUNT},
-    {"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, TD_UNIT_CYCLES},
-    {"instructions", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, TD_UNIT_INSTRUCTIONS},
-    {"cache-references", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, TD_UNIT_COUNT},
-    {"cache-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, TD_UNIT_COUNT},
-    {"branch-instructions", "branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+    {"alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, PERF_TYPE_SOFTWARE, TD_UNIT_COUNT},
+    {"cycles", "cpu-cycles", PERF_COUNT_HW_CPU_CYCLES, PERF_TYPE_HARDWARE, TD_UNIT_CYCLES},
+    {"instructions", NULL, PERF_COUNT_HW_INSTRUCTIONS, PERF_TYPE_HARDWARE, TD_UNIT_INSTRUCTIONS},
+    {"cache-references", NULL, PERF_COUNT_HW_CACHE_REFERENCES, PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"cache-misses", NULL, PERF_COUNT_HW_CACHE_MISSES, PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"branch-instructions", "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_TYPE_HARDWARE,
      TD_UNIT_COUNT},
-    {"branch-misses", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, TD_UNIT_COUNT},
-    {"bus-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, TD_UNIT_COUNT},
-    {"stalled-cycles-frontend", "idle-cycles-frontend", PERF_TYPE_HARDWARE,
-     PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, TD_UNIT_COUNT},
-    {"stalled-cycles-backend", "idle-cycles-backend", PERF_TYPE_HARDWARE,
-     PERF_COUNT_HW_STALLED_CYCLES_BACKEND, TD_UNIT_COUNT},
-    {"ref-cycles", NULL, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, TD_UNIT_COUNT},
+    {"branch-misses", NULL, PERF_COUNT_HW_BRANCH_MISSES, PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"bus-cycles", NULL, PERF_COUNT_HW_BUS_CYCLES, PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"stalled-cycles-frontend", "idle-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
+     PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"stalled-cycles-backend", "idle-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+     PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
+    {"ref-cycles", NULL, PERF_COUNT_HW_REF_CPU_CYCLES, PERF_TYPE_HARDWARE, TD_UNIT_COUNT},
 };
 
 /* perf_event.h: config = cache | operation << 8 | result << 16, written "L1-dcache-load-misses". */

@@ -187,6 +187,9 @@ static const enum td_column_kind ibs_columns[] = {TD_COLUMN_PERIOD,        TD_CO
                                                   TD_COLUMN_LATENCY,       TD_COLUMN_TLB_LATENCY,
                                                   TD_COLUMN_INSTR_LATENCY, TD_COLUMN_RETIRE_WAIT};
 
+/* The least that both of its PMUs count to (arch/x86/events/amd/ibs.c). */
+#define IBS_PERIOD_MIN 0x90
+
 /* Why the kernel would refuse IBS; NULL when it would not. */
 static const char *ibs_refusal(const struct maker *m)
 {
@@ -224,9 +227,22 @@ static void add_ibs(struct maker *m, const struct td_pmu *pmu, const struct ibs_
     event->exclude_idle = false;
     /* Its counter has no four lowest bits, so the kernel takes no period but multiples of 16. */
     event->period = m->request->period & ~UINT64_C(15);
+    if (m->request->period && event->period < IBS_PERIOD_MIN)
+        event->period = IBS_PERIOD_MIN;
     event->frequency_hz = m->plan->frequency_hz;
     set_sampling(m, event, PERF_SAMPLE_RAW);
     add_columns(group, ibs_columns, source->columns);
+}
+
+/* Arm's own sampling of operations comes as packets of an AUX buffer, which is not read here. */
+static void tell_spe(struct maker *m)
+{
+    for (size_t i = 0; i < m->caps->pmu_count; i++) {
+        if (strncmp(m->caps->pmus[i].name, "arm_spe", 7) == 0)
+            td_plan_leave_out_minor(m->plan, m->caps->pmus[i].name,
+                                    "its samples are packets in a buffer of their own, which tdrec "
+                                    "does not read");
+    }
 }
 
 static void add_all_ibs(struct maker *m)
@@ -430,6 +446,10 @@ static void tell_missing_groups(struct maker *m)
         if (m->done & UINT64_C(1) << i || group->pass == 1 || !is_wanted(m, group) ||
             used >= sizeof(what))
             continue;
+        if (!allowed(m, group)) {
+            left_out_group(m, group);
+            continue;
+        }
         used += (size_t)snprintf(what + used, sizeof(what) - used, "%s%s", used ? ", " : "groups ",
                                  group->name);
         count++;
@@ -502,6 +522,7 @@ static int plan_one(struct maker *m, struct td_err *err)
         if (group->level > 0) {
             add_locators(m);
             add_all_ibs(m);
+            tell_spe(m);
             add_branch_misses(m, first);
         }
         while (++m->pass <= m->plan->passes)

@@ -50,10 +50,10 @@ static int open_one(const struct td_pmu *pmu, const struct td_pmu_core *core, ui
 bool td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                     const struct td_pmu_group *group, uint64_t *values)
 {
-    int fds[TD_PMU_GROUP_EVENTS_MAX];
+    int fds[TD_PMU_GROUP_EVENTS_MAX] = {-1};
     uint64_t words[2 + TD_PMU_GROUP_EVENTS_MAX] = {0}; /* how many, time running, values */
     uint32_t count = 0;
-    bool good = true;
+    bool good = group->count > 0;
 
     (void)ctx;
     for (; count < group->count && good; count++) {

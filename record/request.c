@@ -84,8 +84,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
              &request->calibrate),
         FLAG(0, "plan", "print what would be opened (--json)", &request->plan),
         FLAG(0, "json", "with --plan", &request->json),
-        VALUE(TD_OPT_STRING, 0, "root", "DIR", "--plan for the machine of DIR/sys, DIR/proc",
-              &request->root),
+        VALUE(TD_OPT_STRING, 0, "root", "DIR",
+              "--plan, --doctor for the machine of DIR/sys, DIR/proc", &request->root),
         FLAG(0, "version", "version and features", &request->version),
         FLAG('h', "help", "this text", &request->help),
         TD_OPT_END,
@@ -236,8 +236,8 @@ static int check_command(struct td_request *request, struct td_err *err)
         strcmp(request->source, "sim") != 0 && strcmp(request->source, "hybrid") != 0)
         return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
                        request->sim_core ? "sim-core" : "sim-sample");
-    if (request->root && !request->plan)
-        return td_fail(err, TD_EUSAGE, "--root goes with --plan");
+    if (request->root && !request->plan && !request->doctor)
+        return td_fail(err, TD_EUSAGE, "--root goes with --plan or --doctor");
     if (records(request) && !request->plan && request->scope == TD_SCOPE_COMMAND &&
         !request->command)
         return td_fail(err, TD_EUSAGE,

@@ -556,7 +556,7 @@ static int init_intel(const struct perf_double *d, const struct double_event *ev
     const struct double_model *model = event->pmu->model;
     int rc = 0;
 
-    if (attr->precise_ip > event->pmu->pmu->max_precise)
+    if (attr->precise_ip > (event->pmu->pmu ? event->pmu->pmu->max_precise : 0))
         return -EOPNOTSUPP;
     if (attr->precise_ip && !double_sampling(attr))
         return -EINVAL;

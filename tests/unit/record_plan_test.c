@@ -295,6 +295,56 @@ static void test_default(void **state)
     td_caps_release(&caps);
 }
 
+/* A machine with a PMU: it is taken where it counts slots and this user may. */
+static void test_default_hardware(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    caps.can_model = true;
+    caps.pmus = td_xcalloc(1, sizeof(*caps.pmus));
+    caps.pmu_count = 1;
+    caps.pmus[0] = (struct td_pmu){.name = "cpu", .type = 4, .core = true, .slots = true};
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"pmu\"", "\"source_reason\": null",
+           "\"core\": \"sapphire-rapids\"", NULL);
+    expect(&caps, "tdrec -F 99 ./app", TD_OK, "\"source\": \"pmu\"", NULL);
+    expect(&caps, "tdrec --source clock ./app", TD_OK, "\"source\": \"clock\"", NULL);
+    expect(&caps, "tdrec --passes 2 --source clock ./app", TD_EUSAGE, "--passes", NULL);
+    caps.pmus[0].slots = false;
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "needs the kernel's slots event",
+           NULL);
+    caps.pmus[0].slots = true;
+    caps.pmus[0].dead = true;
+    snprintf(caps.pmus[0].fault, sizeof(caps.pmus[0].fault), "its counters stay at 0");
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"",
+           "\"source_reason\": \"PMU cpu: its counters stay at 0\"", NULL);
+    caps.pmus[0].dead = false;
+    caps.paranoid = 3;
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "perf_event_paranoid is 3", NULL);
+    td_caps_release(&caps);
+}
+
+/* Each run has its groups, none is twice, and one that is not needed is not made. */
+static void test_passes(void **state)
+{
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    caps.pmus = td_xcalloc(1, sizeof(*caps.pmus));
+    caps.pmu_count = 1;
+    caps.pmus[0] = (struct td_pmu){.name = "cpu", .type = 4, .core = true, .slots = true};
+    expect(&caps, "tdrec ./app", TD_OK, "!\"passes\"", "--passes records them", NULL);
+    expect(&caps, "tdrec --passes 2 ./app", TD_OK, "\"passes\": 2", "\"pass\": 2",
+           "\"name\": \"branch\"", NULL);
+    expect(&caps, "tdrec --passes 9 ./app", TD_OK, "\"passes\": 3", "!\"pass\": 4", "fewer runs do",
+           "!--passes records them", NULL);
+    expect(&caps, "tdrec --topdown-level 3 ./app", TD_OK, "level 3 of the tree", NULL);
+    expect(&caps, "tdrec --passes 2 -p 1", TD_EUSAGE, "--duration", NULL);
+    expect(&caps, "tdrec --passes 2 --duration 2 -p 1", TD_OK, "\"passes\": 2", NULL);
+    expect(&caps, "tdrec --passes 17 ./app", TD_EUSAGE, "16", NULL);
+    td_caps_release(&caps);
+}
+
 static void test_attr(void **state)
 {
     const struct td_plan_event event = {
@@ -419,7 +469,8 @@ int main(void)
         cmocka_unit_test(test_events),        cmocka_unit_test(test_hardware_events),
         cmocka_unit_test(test_sources),       cmocka_unit_test(test_attr),
         cmocka_unit_test(test_recorded_tree), cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_default),
+        cmocka_unit_test(test_default),       cmocka_unit_test(test_default_hardware),
+        cmocka_unit_test(test_passes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
