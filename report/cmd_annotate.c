@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/listing.h"
 #include "report/query/names.h"
@@ -86,6 +87,19 @@ static void find_functions(const struct td_session *session, const struct td_row
     }
 }
 
+/* A module's name stands for its code without names, which only instructions can show. */
+static void find_unnamed(const struct td_model *model, const struct td_rows *rows,
+                         const char *pattern, struct request *r)
+{
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct td_row *row = &rows->at[i];
+
+        if (row->function == TD_NONE && row->module != TD_NONE &&
+            td_pattern_is_path(pattern, td_module_name(model, row->module)))
+            add_function(r, td_code_unnamed(model, row->module));
+    }
+}
+
 static void complain_unknown(const struct td_rows *rows, const char *pattern)
 {
     char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
@@ -118,8 +132,12 @@ static int make_request(const struct td_session *session, const struct annotate_
                         const struct td_rows *rows, char **words, struct request *r)
 {
     for (size_t i = 0; i < rows->len && r->len < o->functions && !words[0]; i++) {
-        if (rows->at[i].function != TD_NONE)
-            add_function(r, rows->at[i].function);
+        const struct td_row *row = &rows->at[i];
+
+        if (row->function != TD_NONE)
+            add_function(r, row->function);
+        else if (o->assembly && row->module != TD_NONE)
+            add_function(r, td_code_unnamed(session->model, row->module));
     }
     for (; *words; words++) {
         const size_t before = r->len;
@@ -127,6 +145,8 @@ static int make_request(const struct td_session *session, const struct annotate_
         if (!r->file && parse_place(*words, r))
             continue;
         find_functions(session, rows, *words, r);
+        if (r->len == before && o->assembly)
+            find_unnamed(session->model, rows, *words, r);
         if (r->len == before) {
             complain_unknown(rows, *words);
             return TD_EXIT_NOTHING;
@@ -206,7 +226,8 @@ static size_t keep_parts(struct td_code_parts *parts, enum td_metric primary)
     for (size_t i = 0; i < parts->len; i++) {
         const struct td_code_part part = parts->at[i];
 
-        if (i == 0 || part.function != parts->at[kept - 1].function) {
+        if (i == 0 || part.function != parts->at[kept - 1].function ||
+            part.module != parts->at[kept - 1].module) {
             of_function = 0;
             hottest = part.values[primary];
         }

@@ -9,7 +9,8 @@
 
 struct collecting {
     const struct td_measure *measure;
-    const uint32_t *rank_of; /* by function: 1 + its place in the request; NULL: lines */
+    const uint32_t *rank_of; /* by function and td_code_unnamed: 1 + its place in the request; NULL:
+                                lines */
     const char *pattern;
     uint32_t from, to;
     struct td_code_parts *parts;
@@ -20,6 +21,11 @@ struct collecting {
     struct td_map costs;    /* (location, part) -> index in the part */
     struct td_map files;    /* string -> whether the pattern names it */
 };
+
+uint32_t td_code_unnamed(const struct td_model *model, uint32_t module)
+{
+    return td_model_function_count(model) + module;
+}
 
 static bool is_wanted_file(struct collecting *c, uint32_t file)
 {
@@ -87,6 +93,13 @@ static void charge_row(struct collecting *c, size_t row)
     if (location == TD_NONE)
         return;
     const struct td_location l = *td_model_location(model, location);
+    const uint32_t unnamed = td_code_unnamed(model, l.module);
+    if (l.line_count == 0 && c->rank_of && c->rank_of[unnamed] != 0) {
+        const uint32_t part = part_for(c, TD_NONE, unnamed, l.module);
+
+        c->parts->at[part].container = TD_NONE;
+        charge(c, part, location, row);
+    }
     for (uint32_t i = 0; i < l.line_count; i++) {
         const struct td_line *line = td_model_line(model, l.line_first + i);
         const uint32_t function = c->rank_of ? line->function : TD_NONE;
@@ -111,14 +124,20 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static uint32_t rank_of_part(const struct collecting *c, const struct td_code_part *part)
+{
+    return c->rank_of[part->container == TD_NONE ? td_code_unnamed(c->measure->model, part->module)
+                                                 : part->function];
+}
+
 static int compare_parts(const void *a, const void *b, void *ctx)
 {
     const struct collecting *c = ctx;
     const enum td_metric primary = td_measure_primary(c->measure);
     const struct td_code_part *x = a, *y = b;
 
-    if (c->rank_of && x->function != y->function)
-        return c->rank_of[x->function] < c->rank_of[y->function] ? -1 : 1;
+    if (c->rank_of && rank_of_part(c, x) != rank_of_part(c, y))
+        return rank_of_part(c, x) < rank_of_part(c, y) ? -1 : 1;
     if (x->values[primary] != y->values[primary])
         return x->values[primary] > y->values[primary] ? -1 : 1;
     return (x->container > y->container) - (x->container < y->container);
@@ -145,7 +164,8 @@ void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *
                           const uint32_t *functions, size_t count)
 {
     uint32_t *rank_of =
-        td_xcalloc((size_t)td_model_function_count(measure->model) + 1, sizeof(*rank_of));
+        td_xcalloc((size_t)td_code_unnamed(measure->model, td_model_module_count(measure->model)),
+                   sizeof(*rank_of));
     struct collecting c = {.measure = measure, .rank_of = rank_of, .parts = parts};
 
     for (size_t i = 0; i < count; i++)

@@ -17,8 +17,9 @@ struct td_code_cost {
 /* The instructions of a function, its own and those inlined into it, inside of one function that
  * the compiler made; or of lines of a file. */
 struct td_code_part {
-    uint32_t function;  /* TD_NONE: lines were asked for */
-    uint32_t container; /* the function that the compiler made; often the same one */
+    uint32_t function;  /* TD_NONE: lines were asked for, or code without a name */
+    uint32_t container; /* the function that the compiler made, often the same one; TD_NONE: code
+                           of the module that has no name */
     uint32_t module;
     struct td_code_cost *at; /* by rising offset */
     size_t len;
@@ -29,6 +30,9 @@ struct td_code_parts {
     struct td_code_part *at; /* in the order of the functions asked for, then the hottest first */
     size_t len;
 };
+
+/* Stands for all code of a module that has no name, where functions are asked for. */
+uint32_t td_code_unnamed(const struct td_model *model, uint32_t module);
 
 /* One part a function and container. A function without any cost has none. */
 void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *measure,

@@ -50,6 +50,8 @@ static bool is_marked(const struct printing *p, const struct td_listed *listed)
 
 static const char *function_name(const struct td_model *model, uint32_t function)
 {
+    if (function == TD_NONE)
+        return "[unknown]";
     return td_model_string(model, td_model_function(model, function)->name);
 }
 
@@ -123,9 +125,9 @@ static void print_heading(struct printing *p, const struct td_line *line)
         td_fit_name(style, text, sizeof(text), function_name(p->model, line->function), PATH_WIDTH);
         used += (unsigned)fprintf(style->out, "%s  ", text);
     }
-    td_fit_path(style, path, sizeof(path), td_model_string(p->model, line->file), PATH_WIDTH);
-    const char *slash = strrchr(path, '/');
-    used += (unsigned)fprintf(style->out, "%s:%" PRIu32, slash ? slash + 1 : path, line->line);
+    const char *file = td_model_string(p->model, line->file), *slash = strrchr(file, '/');
+    td_fit_path(style, path, sizeof(path), slash ? slash + 1 : file, PATH_WIDTH);
+    used += (unsigned)fprintf(style->out, "%s:%" PRIu32, path, line->line);
     const struct td_source *source = source_of(p, line->file);
     const char *code = source ? td_source_line(source, line->line, &len) : NULL;
     if (code) {
@@ -165,7 +167,7 @@ static void append_target(const struct printing *p, const struct td_listed *list
     if (l->line_count == 0)
         return;
     const uint32_t function = td_model_line(p->model, l->line_first + l->line_count - 1)->function;
-    if (function != p->listing->part->container && len < size)
+    if (function != p->listing->part->container && function != TD_NONE && len < size)
         snprintf(text + len, size - len, " <%s>", function_name(p->model, function));
 }
 
@@ -314,7 +316,9 @@ void td_asm_json(struct td_json *json, const struct td_measure *measure,
         td_json_string(json, "function",
                        part->function == TD_NONE ? NULL
                                                  : function_name(measure->model, part->function));
-        td_json_string(json, "container", function_name(measure->model, part->container));
+        td_json_string(json, "container",
+                       part->container == TD_NONE ? NULL
+                                                  : function_name(measure->model, part->container));
         td_json_string(json, "module", td_module_name(measure->model, part->module));
         td_report_json_costs(json, measure, part->values);
         td_json_string(json, "note", listings[i].note);

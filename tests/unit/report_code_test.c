@@ -91,6 +91,27 @@ static void by_lines(void **state)
     release(&p);
 }
 
+/* Code of which no name is known goes by its module. */
+static void unnamed(void **state)
+{
+    struct profile p = make();
+    struct td_code_parts parts;
+    const uint32_t wanted[] = {td_code_unnamed(p.model, p.app), p.f};
+
+    (void)state;
+    add(&p, 0, td_model_put_location(p.model, p.app, 0x200), 0, 7);
+    td_measure_free(p.measure);
+    assert_int_equal(td_measure_new(&p.measure, p.model, NULL, NULL), TD_OK);
+    td_code_of_functions(&parts, p.measure, wanted, 2);
+    assert_int_equal(parts.len, 2);
+    assert_int_equal(parts.at[0].function, TD_NONE);
+    assert_int_equal(parts.at[0].container, TD_NONE);
+    assert_int_equal(parts.at[0].values[TD_METRIC_TIME_NS], 7);
+    assert_int_equal(parts.at[1].function, p.f);
+    td_code_parts_release(&parts);
+    release(&p);
+}
+
 static void without_file(void **state)
 {
     struct profile p = make();
@@ -118,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_function),
         cmocka_unit_test(by_lines),
+        cmocka_unit_test(unnamed),
         cmocka_unit_test(without_file),
     };
 
