@@ -173,7 +173,7 @@ static void print_verdict(const struct td_session *session, const struct td_tree
     struct td_verdict verdict;
 
     td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
-    char *next = next_command(session, verdict.function);
+    char *next = td_next_of_verdict(session->model, session->opts->input, &verdict);
     fputc('\n', session->style.out);
     td_verdict_print(&verdict, session->measure, next, &session->style);
     free(next);
@@ -309,7 +309,7 @@ static void add_verdict(const struct td_session *session, const struct td_tree *
     struct td_verdict verdict;
 
     td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
-    char *next = next_command(session, verdict.function);
+    char *next = td_next_of_verdict(session->model, session->opts->input, &verdict);
     td_verdict_json(json, &verdict, session->measure, next);
     free(next);
 }

@@ -32,19 +32,36 @@ static const char *quote_of(const char *word)
     return strpbrk(word, " ()&;|<>$`\"*?~{}[]#") ? "'" : "";
 }
 
+/* "tdreport COMMAND -i INPUT NAME", each only as far as it can be typed. */
+static char *make_command(const char *command, const char *input, const char *name)
+{
+    const bool has_input = input && quotable(input);
+    const bool has_name = quotable(name) && strlen(name) < NAME_MAX;
+    const char *i = has_input ? quote_of(input) : "", *n = has_name ? quote_of(name) : "";
+
+    return td_xasprintf("tdreport %s%s%s%s%s%s%s%s%s", command, has_input ? " -i " : "", i,
+                        has_input ? input : "", i, has_name ? " " : "", n, has_name ? name : "", n);
+}
+
 char *td_next_command(const struct td_model *model, const char *input, uint32_t function)
 {
     char bare[256] = "";
-    const bool has_input = input && quotable(input);
 
     if (function != TD_NONE)
         td_name_bare(bare, sizeof(bare),
                      td_model_string(model, td_model_function(model, function)->name));
-    const bool has_name = quotable(bare) && strlen(bare) < NAME_MAX;
-    const char *i = has_input ? quote_of(input) : "", *n = has_name ? quote_of(bare) : "";
-    return td_xasprintf("tdreport %s%s%s%s%s%s%s%s%s", bare[0] ? "annotate" : "functions",
-                        has_input ? " -i " : "", i, has_input ? input : "", i, has_name ? " " : "",
-                        n, has_name ? bare : "", n);
+    return make_command(bare[0] ? "annotate" : "functions", input, bare);
+}
+
+char *td_next_of_verdict(const struct td_model *model, const char *input,
+                         const struct td_verdict *verdict)
+{
+    const struct td_verdict_place *first = &verdict->places[0];
+
+    if (verdict->function == TD_NONE && verdict->place_count > 0 && first->function == TD_NONE &&
+        first->module != TD_NONE && td_model_module(model, first->module)->kind == TD_MODULE_FILE)
+        return make_command("annotate --asm", input, td_module_name(model, first->module));
+    return td_next_command(model, input, verdict->function);
 }
 
 static void print_label(const struct td_style *style, const char *label, enum td_tone tone)

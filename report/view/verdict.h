@@ -11,6 +11,9 @@
  * profile's file, NULL for the default; `function` may be TD_NONE. */
 char *td_next_command(const struct td_model *model, const char *input, uint32_t function)
     __attribute__((returns_nonnull));
+/* The same for what a verdict points at; of a stripped program, its instructions. */
+char *td_next_of_verdict(const struct td_model *model, const char *input,
+                         const struct td_verdict *verdict) __attribute__((returns_nonnull));
 void td_next_print(const char *command, const struct td_style *style);
 
 /* `next` is a td_next_command. Nothing is printed of a verdict without categories. */
