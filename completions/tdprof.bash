@@ -5,7 +5,7 @@ _tdprof()
     local word=$2 previous=$3
     COMPREPLY=()
     case $previous in
-    -i | -o | --input | --output | --root)
+    -i | -o | --input | --output | --root | --weights)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
