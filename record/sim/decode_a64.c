@@ -60,9 +60,9 @@ enum access {
 
 struct form {
     uint32_t mask, value;
-    uint8_t class; /* enum td_op_class */
     uint32_t registers;
     uint16_t access;
+    uint8_t class; /* enum td_op_class */
 };
 
 static const struct form forms[] = {
@@ -94,10 +94,10 @@ static void *open_index(void)
 
     for (uint32_t group = 0; group < GROUP_COUNT; group++) {
         index->begin[group] = count;
-        for (uint16_t i = 0; i < TD_ARRAY_SIZE(forms); i++) {
+        for (size_t i = 0; i < TD_ARRAY_SIZE(forms); i++) {
             const uint32_t differ = (forms[i].value ^ group << GROUP_AT) & forms[i].mask;
             if (!(differ & (GROUP_COUNT - 1) << GROUP_AT))
-                index->forms[count++] = i;
+                index->forms[count++] = (uint16_t)i;
         }
     }
     index->begin[GROUP_COUNT] = count;

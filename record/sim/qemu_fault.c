@@ -38,7 +38,7 @@ static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text
 
     if (path)
         snprintf(text, size, "%s+0x%llx", slash ? slash + 1 : path,
-                 (unsigned long long)(pc - range->start + range->offset));
+                 (unsigned long long)pc - range->start + range->offset);
     else
         snprintf(text, size, "0x%llx", (unsigned long long)pc);
 }
