@@ -62,7 +62,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->sim_core),
         FLAG(0, "sim-sample", "sim: model windows, warm between them; several times faster",
              &request->sim_sample),
-        VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ[xN],...",
+        VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ,...",
               "sample the modelled core's own PMU as well", &request->sim_pmu),
         VALUE(TD_OPT_U64, 0, "topdown-level", "N", "how deep a tree (1 to 3; what fits)",
               &words->level),

@@ -22,7 +22,7 @@ enum { SESSIONS_MAX = 64, IDS_A_GROUP = 32 };
 
 struct session {
     char name[32];
-    uint64_t hz, seed;
+    uint64_t hz, seed, pair_ns;
 };
 
 struct td_sim_pmu_run {
@@ -61,6 +61,13 @@ static void make_caps(struct td_caps *caps)
         (struct td_pmu){.name = "cpu", .type = 4, .max_precise = 3, .core = true, .slots = true};
 }
 
+static void number(char *name, size_t size, unsigned i)
+{
+    const size_t len = strlen(name);
+
+    snprintf(name + len, size - len, ".%u", i);
+}
+
 static int parse_spec(struct td_sim_pmu_run *run, const char *spec, struct td_err *err)
 {
     char *const copy = td_xstrdup(spec);
@@ -69,29 +76,34 @@ static int parse_spec(struct td_sim_pmu_run *run, const char *spec, struct td_er
 
     for (char *word; good && (word = strsep(&rest, ",")) != NULL;) {
         char *times = strchr(word, 'x');
-        uint64_t hz = 0, count = 1;
+        char *pair = strchr(word, '+');
+        uint64_t hz = 0, count = 1, pair_ns = 0;
 
         if (times)
             *times++ = '\0';
+        if (pair)
+            *pair++ = '\0';
         good = td_parse_u64(word, &hz) && hz > 0 && (!times || td_parse_u64(times, &count)) &&
-               count > 0 && run->session_count + count <= SESSIONS_MAX;
+               (!pair || td_parse_u64(pair, &pair_ns)) && count > 0 &&
+               run->session_count + count <= SESSIONS_MAX;
         for (uint64_t i = 1; good && i <= count; i++) {
             struct session *session = &run->sessions[run->session_count++];
 
             session->hz = hz;
+            session->pair_ns = pair_ns;
             session->seed = run->session_count;
+            snprintf(session->name, sizeof(session->name), "%s%s%s", word, pair ? "+" : "",
+                     pair ? pair : "");
             if (times)
-                snprintf(session->name, sizeof(session->name), "%s.%u", word, (unsigned)i);
-            else
-                snprintf(session->name, sizeof(session->name), "%s", word);
+                number(session->name, sizeof(session->name), (unsigned)i);
         }
     }
     free(copy);
     return good ? TD_OK
-                : td_fail(
-                      err, TD_EUSAGE,
-                      "--sim-pmu %s: rates such as 1000,4000x30 are wanted, at most %d samplings",
-                      spec, SESSIONS_MAX);
+                : td_fail(err, TD_EUSAGE,
+                          "--sim-pmu %s: rates such as 1000,4000x30,4000+1000 are wanted, at most "
+                          "%d samplings",
+                          spec, SESSIONS_MAX);
 }
 
 static bool is_countable(const struct td_plan_group *group)
@@ -161,8 +173,9 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
     FILE *out = open_memstream(&text, &size);
 
     for (size_t i = 0; i < run->session_count; i++)
-        fprintf(out, "session %s %llu %llu\n", run->sessions[i].name,
-                (unsigned long long)run->sessions[i].hz, (unsigned long long)run->sessions[i].seed);
+        fprintf(out, "session %s %llu %llu %llu\n", run->sessions[i].name,
+                (unsigned long long)run->sessions[i].hz, (unsigned long long)run->sessions[i].seed,
+                (unsigned long long)run->sessions[i].pair_ns);
     for (size_t g = 0; g < run->plan.group_count; g++) {
         const struct td_plan_group *group = &run->plan.groups[g];
         const struct td_plan_event *sampler = &group->events[group->sampler];
@@ -315,6 +328,8 @@ static int make_profile(struct td_sim_pmu_run *run, const struct session *sessio
         rc = td_profile_writer_new(&writer, td_output_write, &output, NULL, err);
     if (rc == TD_OK) {
         run->plan.frequency_hz = session->hz;
+        run->plan.groups[0].attribution =
+            session->pair_ns ? TD_ATTRIBUTION_PAIRED : TD_ATTRIBUTION_INTERVAL;
         td_env_write(writer, &run->caps, request, &run->plan);
         td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
                        "sampled from the modelled core as from hardware: no machine was measured");

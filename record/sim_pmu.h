@@ -13,9 +13,10 @@
 
 struct td_sim_pmu_run;
 
-/* `spec` is "HZ[xN],...": for each rate, N samplings of the one execution that differ by chance.
- * Plans them for `core` and writes the plan for the emulator's plugin into `folder`.
- * TD_EUSAGE for another spec, TD_EUNSUPPORTED for a core without a simulated PMU. */
+/* `spec` is "HZ[+NS][xN],...": for each rate, N samplings of the one execution that differ by
+ * chance; with NS, pairs of samples so far apart. Plans them for `core` and writes the plan for the
+ * emulator's plugin into `folder`. TD_EUSAGE for another spec, TD_EUNSUPPORTED for a core without a
+ * simulated PMU. */
 int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const char *spec, const char *core,
                        const char *folder, struct td_err *err);
 /* The file of the plan; valid as long as the run. */

@@ -11,6 +11,7 @@
 struct state {
     struct td_sampler sampler;
     uint64_t next, period; /* the count that overflows, and from which on it was counted */
+    uint64_t second;       /* the count at which the second of a pair is due; 0: none is */
     int64_t interrupt;     /* the cycle in which the program is interrupted; 0: not pending */
     uint64_t random;
 };
@@ -38,6 +39,12 @@ static double next_random(uint64_t *state)
 
 static void arm(struct state *state)
 {
+    if (state->sampler.pair && !state->second) {
+        state->second = state->next + state->sampler.pair;
+        return;
+    }
+    state->second = 0;
+
     const struct td_sampler *s = &state->sampler;
     const double factor = 1 + s->jitter * (2 * next_random(&state->random) - 1);
     const uint64_t period = (uint64_t)((double)s->period * factor);
@@ -62,6 +69,7 @@ struct td_sim_pmu *td_sim_pmu_new(const struct td_sampler *samplers, size_t coun
         state->random = samplers[i].seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
         /* A recording begins anywhere in a period. */
         next_random(&state->random);
+        state->second = 1;
         arm(state);
         state->next = (uint64_t)((double)state->next * next_random(&state->random)) + 1;
     }
@@ -200,6 +208,11 @@ static bool counts_time(enum td_signal signal)
     return signal <= TD_SIGNAL_INSTRUCTIONS;
 }
 
+static uint64_t due(const struct state *state)
+{
+    return state->second ? state->second : state->next;
+}
+
 /* The cycle in which the sampler's count overflowed, between the last block's end and now. */
 static int64_t overflow_cycle(const struct state *state, const struct td_core *core,
                               uint64_t slots_before, const uint64_t *values)
@@ -210,7 +223,7 @@ static int64_t overflow_cycle(const struct state *state, const struct td_core *c
     if (state->sampler.signal == TD_SIGNAL_INSTRUCTIONS || slots == 0)
         return core->cycle;
     const uint64_t late =
-        (now - state->next) * (state->sampler.signal == TD_SIGNAL_CYCLES ? core->width : 1);
+        (now - due(state)) * (state->sampler.signal == TD_SIGNAL_CYCLES ? core->width : 1);
     return core->cycle - (int64_t)((late < slots ? late : slots) / core->width);
 }
 
@@ -228,7 +241,7 @@ void td_sim_pmu_block(struct td_sim_pmu *pmu, const struct td_sim *sim,
 
         if (!counts_time(state->sampler.signal))
             continue;
-        if (!state->interrupt && *count >= state->next)
+        if (!state->interrupt && *count >= due(state))
             state->interrupt = overflow_cycle(state, core, pmu->cycle_slots, pmu->values) +
                                (int64_t)state->sampler.skid_cycles + 1;
         if (!state->interrupt || core->cycle < state->interrupt)
@@ -242,7 +255,7 @@ void td_sim_pmu_block(struct td_sim_pmu *pmu, const struct td_sim *sim,
         /* A counter that overflowed again meanwhile has lost that. */
         do {
             arm(state);
-        } while (*count >= state->next);
+        } while (*count >= due(state));
     }
     pmu->cycle_slots = pmu->values[TD_SIGNAL_SLOTS];
 }

@@ -22,6 +22,7 @@ struct td_sampler {
     uint64_t period;
     /* Of each period, at random: the kernel's frequency control moves periods about. */
     double jitter;
+    uint64_t pair;        /* a second sample so many counts after each; 0: none */
     uint32_t skid_cycles; /* from overflow to interrupt; precise signals have none */
     uint64_t seed;
 };

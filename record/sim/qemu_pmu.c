@@ -37,7 +37,7 @@ struct group {
 
 struct session {
     char name[NAME_MAX_BYTES];
-    uint64_t hz, seed;
+    uint64_t hz, seed, pair_ns;
 };
 
 struct td_qemu_pmu {
@@ -84,7 +84,8 @@ static bool parse_session(struct td_qemu_pmu *pmu, char *line)
         return false;
     memcpy(session->name, name, strlen(name) + 1);
     pmu->session_count++;
-    return next_number(&line, &session->hz) && next_number(&line, &session->seed) && session->hz;
+    return next_number(&line, &session->hz) && next_number(&line, &session->seed) &&
+           next_number(&line, &session->pair_ns) && session->hz;
 }
 
 static bool parse_group(struct td_qemu_pmu *pmu, char *line)
@@ -202,6 +203,7 @@ struct td_qemu_pmu_thread *td_qemu_pmu_attach(const struct td_qemu_pmu *pmu, str
         samplers[i] = (struct td_sampler){
             .signal = signal,
             .period = group->period ? group->period : a_second / session->hz,
+            .pair = group->period ? 0 : a_second / 1000000 * session->pair_ns / 1000,
             .jitter = PERIOD_JITTER,
             .skid_cycles = SKID_CYCLES,
             .seed = session->seed * GROUPS_MAX + i % pmu->group_count + 1,

@@ -5,7 +5,7 @@
  * of rate and chance; any number run beside each other on the same execution.
  *
  * The plan is text (record/sim_pmu.c writes it), a line each:
- *   session NAME HZ SEED
+ *   session NAME HZ SEED PAIR_NS
  *   group SAMPLE_TYPE READ_FORMAT PERIOD SAMPLER FIRST_ID EVENT...
  * PERIOD 0: at the session's rate. SAMPLER: which of the events. The i-th event has id FIRST_ID +
  * i.

@@ -7,7 +7,8 @@ import statistics
 from . import common
 
 LEVEL_1 = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
-RATES = (1000, 4000, 20000)
+# Samples a second; and pairs of them a microsecond apart, as many in all.
+RATES = ("1000", "4000", "20000", "500+1000", "2000+1000", "10000+1000")
 # Functions with this share of the slots are judged.
 LEAST_SHARE = 0.02
 REPEATS = 30
@@ -102,7 +103,7 @@ def percent(values):
 def errors(bench, programs):
     tallies = {rate: Tally() for rate in RATES}
     for name, command in programs.items():
-        path = sample(bench, name, command, ",".join(map(str, RATES)))
+        path = sample(bench, name, command, ",".join(RATES))
         exact = measure(path)
         for rate in RATES:
             one = Tally()
