@@ -27,6 +27,7 @@ struct td_pmu {
     uint32_t slot_width;    /* Arm's caps/slots: slots a cycle; 0 when the core does not say */
     /* What record/probe found out by counting; not tried: as if it counts. */
     bool no_slots, dead; /* its top-down events, or all of its events, count nothing true */
+    bool refused;        /* the kernel opens none of them for us */
     char fault[160];     /* then why, for people */
     struct td_pmu_word *events, *formats; /* only after td_caps_read_events */
     size_t event_count, format_count;

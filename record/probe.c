@@ -109,13 +109,18 @@ void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx)
     if (!core_pmu || td_pmu_choose(&choice, caps, core_pmu, NULL) < 0)
         return;
     const struct td_pmu_group *group = main_group(choice.core);
-    if (group && read(ctx, core_pmu, choice.core, group, values))
+    const int code = group ? read(ctx, core_pmu, choice.core, group, values) : -1;
+    core_pmu->refused = code > 0;
+    if (code > 0)
+        snprintf(core_pmu->fault, sizeof(core_pmu->fault), "the kernel refuses its events (%s)",
+                 strerror(code));
+    else if (code == 0)
         judge(core_pmu, caps, choice.core, group, values);
     td_pmu_choice_release(&choice);
 }
 
-bool td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
-                       const struct td_pmu_group *group, uint64_t *values)
+int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                      const struct td_pmu_group *group, uint64_t *values)
 {
     const struct td_caps *caps = ctx;
     char *text = td_procfs_text(caps->root, "/probe");
@@ -129,5 +134,5 @@ bool td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_
         free(word);
     }
     free(text);
-    return good;
+    return good ? 0 : -1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The counting of record/probe, on this machine. */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -47,18 +48,20 @@ static int open_one(const struct td_pmu *pmu, const struct td_pmu_core *core, ui
     return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-bool td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
-                    const struct td_pmu_group *group, uint64_t *values)
+int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                   const struct td_pmu_group *group, uint64_t *values)
 {
     int fds[TD_PMU_GROUP_EVENTS_MAX] = {-1};
     uint64_t words[2 + TD_PMU_GROUP_EVENTS_MAX] = {0}; /* how many, time running, values */
     uint32_t count = 0;
     bool good = group->count > 0;
+    int refused = 0;
 
     (void)ctx;
     for (; count < group->count && good; count++) {
         fds[count] = open_one(pmu, core, group->events[count], count ? fds[0] : -1);
         good = fds[count] >= 0;
+        refused = good ? 0 : errno;
     }
     if (good) {
         ioctl(fds[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
@@ -75,5 +78,5 @@ bool td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_cor
         if (fds[i] >= 0)
             close(fds[i]);
     }
-    return good;
+    return refused ? refused : good ? 0 : -1;
 }

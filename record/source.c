@@ -111,7 +111,7 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
     }
     hardware.source = "pmu";
     const int rc = td_plan_make(&plan, caps, &hardware, &err);
-    const bool counts = rc == TD_OK && plan.topdown;
+    bool counts = rc == TD_OK && plan.topdown;
     if (rc < 0)
         snprintf(reason, reason_size, "%s", err.text);
     else if (plan.forbidden)
@@ -121,6 +121,11 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
     else if (!counts)
         snprintf(reason, reason_size, "%s",
                  plan.left_out_count ? plan.left_out[0].why : "the PMU counts no slots");
+    for (size_t i = 0; i < caps->pmu_count && counts; i++) {
+        counts = !caps->pmus[i].refused;
+        if (!counts)
+            snprintf(reason, reason_size, "PMU %s: %s", caps->pmus[i].name, caps->pmus[i].fault);
+    }
     td_plan_release(&plan);
     return counts;
 }

@@ -319,6 +319,10 @@ static void test_default_hardware(void **state)
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"",
            "\"source_reason\": \"PMU cpu: its counters stay at 0\"", NULL);
     caps.pmus[0].dead = false;
+    caps.pmus[0].refused = true;
+    expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "PMU cpu: its", NULL);
+    expect(&caps, "tdrec --source pmu ./app", TD_OK, "\"source\": \"pmu\"", NULL);
+    caps.pmus[0].refused = false;
     caps.paranoid = 3;
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "perf_event_paranoid is 3", NULL);
     td_caps_release(&caps);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,11 +21,11 @@ struct fake {
     const char *names[8];
     uint64_t values[8];
     uint64_t others;
-    bool refuses;
+    int code;
 };
 
-static bool read_fake(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
-                      const struct td_pmu_group *group, uint64_t *values)
+static int read_fake(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                     const struct td_pmu_group *group, uint64_t *values)
 {
     const struct fake *fake = ctx;
 
@@ -36,7 +37,7 @@ static bool read_fake(void *ctx, const struct td_pmu *pmu, const struct td_pmu_c
                 values[i] = fake->values[k];
         }
     }
-    return !fake->refuses;
+    return fake->code;
 }
 
 static void make_machine(struct td_caps *caps, struct td_pmu *pmu, char *cpu_id, bool slots)
@@ -134,10 +135,21 @@ static void test_other_cores(void **state)
 
 static void test_not_counted(void **state)
 {
-    const struct td_pmu pmu = probe(spr, true, (struct fake){.refuses = true});
+    const struct td_pmu pmu = probe(spr, true, (struct fake){.code = -1});
 
     (void)state;
-    assert_false(pmu.dead || pmu.no_slots);
+    assert_false(pmu.dead || pmu.no_slots || pmu.refused);
+}
+
+/* The default then is another source; asked for by name, opening it says why. */
+static void test_refused(void **state)
+{
+    const struct td_pmu pmu = probe(spr, true, (struct fake){.code = EPERM});
+
+    (void)state;
+    assert_true(pmu.refused);
+    assert_false(pmu.dead);
+    assert_non_null(strstr(pmu.fault, "the kernel refuses its events"));
 }
 
 /* Without slots that count, the plan takes what is left and says so. */
@@ -177,7 +189,8 @@ int main(void)
         cmocka_unit_test(test_sound),       cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_equal),       cmocka_unit_test(test_no_cycles),
         cmocka_unit_test(test_metrics),     cmocka_unit_test(test_other_cores),
-        cmocka_unit_test(test_not_counted), cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_not_counted), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_plan),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
