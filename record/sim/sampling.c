@@ -14,8 +14,8 @@ enum {
     FIRST = 20 * 1000 * 1000,
     SKIP_LEAST = 160 * 1000,
     SKIP_RANGE = 400 * 1000,
-    WARM = 30 * 1000,
-    PRIME = 2000,
+    WARM = 100 * 1000,
+    PRIME = 4000,
     WINDOW = 8000,
 };
 
