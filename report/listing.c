@@ -177,7 +177,10 @@ void td_listing_init(struct td_listing *listing, struct td_model *model,
         list_code(&m);
     }
     if (err.code != TD_OK)
-        listing->note = td_xstrdup(err.text);
+        listing->note = td_xasprintf("no instructions: %s", err.text);
+    else if (module.build_id.size == 0)
+        listing->note = td_xstrdup("recorded without a build-id: these are the instructions of the "
+                                   "file that stands there now");
     td_disasm_free(m.disasm);
     td_code_free(m.code);
 }

@@ -28,7 +28,7 @@ struct td_listing {
     const struct td_code_part *part; /* borrowed */
     struct td_listed *at;
     size_t len;
-    char *note; /* why there is no text, one sentence; NULL when there is */
+    char *note; /* why there is no text, or why it may be of another build; NULL: all is well */
 };
 
 /* Adds a location to the model for each instruction and target: give them lines afterwards

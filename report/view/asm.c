@@ -74,11 +74,8 @@ static void print_title(const struct printing *p)
     td_style_end(style, TD_TONE_HEADING);
     td_margin_costs(&p->margin, part->values, 0, part->module);
     fputc('\n', style->out);
-    if (p->listing->note) {
-        char *text = td_xasprintf("no instructions: %s", p->listing->note);
-        td_margin_note(style, text);
-        free(text);
-    }
+    if (p->listing->note)
+        td_margin_note(style, p->listing->note);
     td_style_begin(style, TD_TONE_HEADING);
     td_margin_headings(&p->margin);
     fprintf(style->out, "  %*s\n", p->address_width,
