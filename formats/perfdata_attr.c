@@ -199,7 +199,9 @@ static enum td_unit unit_of(const struct td_perf_attr *attr, const char *name)
         return TD_UNIT_CYCLES;
     if (base_name_is(name, "instructions"))
         return TD_UNIT_INSTRUCTIONS;
-    if (base_name_is(name, "slots") || strstr(name, "topdown-"))
+    /* Intel's; Arm's; AMD's. */
+    if (base_name_is(name, "slots") || strstr(name, "topdown-") || strstr(name, "stall_slot") ||
+        strstr(name, "no_dispatch_per_slot"))
         return TD_UNIT_SLOTS;
     return TD_UNIT_COUNT;
 }
