@@ -6,60 +6,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 
 #define METRICS_MAX 8
 
-/* "GenuineIntel-6-143-8" */
-static bool identify_x86(struct td_pmu_cpu *cpu, const char *id)
-{
-    uint64_t numbers[3] = {0};
-    const char *p = strchr(id, '-');
-
-    if (strncmp(id, "GenuineIntel-", 13) == 0)
-        cpu->vendor = TD_VENDOR_INTEL;
-    else if (strncmp(id, "AuthenticAMD-", 13) == 0)
-        cpu->vendor = TD_VENDOR_AMD;
-    else
-        return false;
-    for (size_t i = 0; i < 3 && p; i++) {
-        char word[16];
-        const size_t len = strcspn(p + 1, "-");
-
-        if (len >= sizeof(word))
-            return false;
-        memcpy(word, p + 1, len);
-        word[len] = '\0';
-        if (!td_parse_u64(word, &numbers[i]))
-            return false;
-        p = strchr(p + 1, '-');
-    }
-    cpu->family = (uint32_t)numbers[0];
-    cpu->model = (uint32_t)numbers[1];
-    cpu->stepping = (uint32_t)numbers[2];
-    return true;
-}
-
-/* MIDR_EL1 (Arm ARM D19.2.102): implementer 31:24, variant 23:20, part 15:4, revision 3:0. */
-static bool identify_arm(struct td_pmu_cpu *cpu, const char *id)
-{
-    uint64_t midr = 0;
-
-    if (strncmp(id, "0x", 2) != 0 || !td_parse_u64_base(id, 16, &midr))
-        return false;
-    cpu->vendor = TD_VENDOR_ARM;
-    cpu->family = (uint32_t)(midr >> 24 & 0xff);
-    cpu->model = (uint32_t)(midr >> 4 & 0xfff);
-    cpu->stepping = (uint32_t)((midr >> 20 & 0xf) << 4 | (midr & 0xf));
-    return true;
-}
-
 static struct td_pmu_cpu identify(const struct td_caps *caps)
 {
-    struct td_pmu_cpu cpu = {.vendor = TD_VENDOR_ANY};
+    struct td_pmu_cpu cpu = td_pmu_cpu_of(caps->cpu_id);
 
-    if (!identify_x86(&cpu, caps->cpu_id))
-        identify_arm(&cpu, caps->cpu_id);
     cpu.smt = caps->smt;
     return cpu;
 }
