@@ -251,7 +251,7 @@ static int open_group(struct td_events *events, size_t index, struct place place
                                      .group = (uint16_t)index,
                                      .event = (uint16_t)i,
                                      .ring = SIZE_MAX};
-        const int rc = attach_ring(events, opened, err);
+        const int rc = events->no_rings ? TD_OK : attach_ring(events, opened, err);
         events->opened_count++;
         if (rc < 0)
             return rc;
@@ -373,7 +373,7 @@ static void raise_descriptor_limit(void)
 int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
                    const struct td_events_target *target, struct td_err *err)
 {
-    *events = (struct td_events){.plan = plan, .caps = caps};
+    *events = (struct td_events){.plan = plan, .caps = caps, .no_rings = target->no_rings};
     events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(plan, caps);
     events->ring_wanted = events->ring_pages;
     raise_descriptor_limit();

@@ -35,6 +35,7 @@ struct td_events {
     size_t ring_wanted; /* what would have been better */
     bool no_build_id;   /* the kernel refused these; done without */
     bool no_lost;
+    bool no_rings;
     size_t skipped_cpus; /* went offline in between */
 };
 
@@ -45,6 +46,7 @@ struct td_events_target {
     int cgroup_fd;     /* -1: none */
     unsigned pass;     /* the plan's groups of this run; 0: all of them */
     size_t ring_pages; /* 0: the default, less where the machine is large */
+    bool no_rings;     /* the plan only counts */
 };
 
 /* Opens everything, still disabled but for what counts at once. The error is one sentence with the

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "record/calibrate.h"
 #include "record/caps.h"
+#include "record/count.h"
 #include "record/doctor.h"
 #include "record/emulate.h"
 #include "record/host_core.h"
@@ -43,9 +44,14 @@ static int print_plan(const struct td_plan *plan, bool json)
 }
 
 /* One line each on what is not as one would think. */
-static void announce(const struct td_plan *plan)
+static void announce(const struct td_plan *plan, bool count)
 {
-    if (plan->source_reason[0] && strcmp(plan->source, "sim") == 0)
+    if (plan->source_reason[0] && count)
+        fprintf(stderr,
+                "tdrec: software events only: %s (tdrec --source sim models the slots of a "
+                "command)\n",
+                plan->source_reason);
+    else if (plan->source_reason[0] && strcmp(plan->source, "sim") == 0)
         fprintf(stderr,
                 "tdrec: source sim: %s; modelled on %s, some 100 times slower (--source clock: at "
                 "full speed, time only)\n",
@@ -82,6 +88,8 @@ static void look_at_pmu(struct td_caps *caps, const struct td_request *request)
 static int record(const struct td_request *request, const struct td_caps *caps,
                   const struct td_plan *plan)
 {
+    if (request->count)
+        return td_count_run(request, caps, plan);
     if (strcmp(plan->source, "sim") == 0)
         return td_modelled_run(request, caps, plan, NULL);
     if (strcmp(plan->source, "hybrid") == 0)
@@ -125,7 +133,7 @@ static int run(const struct td_request *request)
         status = fail(&err);
     } else {
         if (!request->quiet)
-            announce(&plan);
+            announce(&plan, request->count);
         status = record(request, &caps, &plan);
     }
 out:

@@ -78,6 +78,8 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
     rc = td_plan_decide_method(plan, caps, request, err);
     if (rc == TD_OK)
         rc = check_call_graph(plan, caps, request, err);
+    if (rc == TD_OK && request->count)
+        rc = td_plan_count_check(plan, request, err);
     return rc < 0 ? rc : source->plan(plan, caps, request, err);
 }
 
@@ -160,7 +162,7 @@ int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
      * away: worth it only at rates so low that inherited events miss short processes. */
     const bool copies = td_call_graph_copies(request->call_graph) &&
                         (request->period || request->frequency_hz > COPIES_CPU_HZ_MAX);
-    plan->method = request->method;
+    plan->method = request->count ? TD_METHOD_TASK : request->method;
     if (plan->method == TD_METHOD_AUTO)
         plan->method = allowed && !copies ? TD_METHOD_CPU : TD_METHOD_TASK;
     plan->follow = plan->method == TD_METHOD_CPU;
@@ -171,6 +173,9 @@ void td_plan_cpus(struct td_cpulist *ret, const struct td_plan *plan, const stru
                   const struct td_request *request)
 {
     *ret = (struct td_cpulist){0};
+    /* Without a ring, one event follows its task over all CPUs. */
+    if (request->count && plan->method == TD_METHOD_TASK)
+        return;
     if (plan->scope == TD_SCOPE_CPUS)
         td_cpulist_intersect(ret, &request->cpus, &caps->online);
     else if (plan->scope != TD_SCOPE_THREAD)

@@ -123,9 +123,18 @@ void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *c
 /* The sampling rate, clamped to what the kernel allows; and what a missing privilege costs. */
 void td_plan_decide_rate(struct td_plan *plan, const struct td_caps *caps,
                          const struct td_request *request);
-void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps);
+void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps,
+                            const struct td_request *request);
 /* Takes inherit away from groups that the kernel would refuse, and says what that leaves out. */
 void td_plan_check_inherit(struct td_plan *plan, const struct td_caps *caps);
+/* Makes a group one that takes no samples, whose counters are read at the end (plan_count.c). */
+void td_plan_count_only(struct td_plan_group *group);
+/* Adds the software events that are counted beside all others, or when there are no others. */
+int td_plan_count_software(struct td_plan *plan, const struct td_caps *caps,
+                           const struct td_request *request, struct td_err *err);
+/* Checks what --count cannot do with this source and these targets. */
+int td_plan_count_check(const struct td_plan *plan, const struct td_request *request,
+                        struct td_err *err);
 int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err);
 int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,

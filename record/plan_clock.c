@@ -24,7 +24,7 @@ static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
 /* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C). */
 bool td_plan_needs_tracker(const struct td_request *request)
 {
-    return request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
+    return !request->count && (request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS);
 }
 
 void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
@@ -69,13 +69,14 @@ void td_plan_decide_rate(struct td_plan *plan, const struct td_caps *caps,
     td_plan_leave_out(plan, what, why);
 }
 
-void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps)
+void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps,
+                            const struct td_request *request)
 {
     if (!td_caps_kernel(caps))
         snprintf(plan->privilege, sizeof(plan->privilege),
-                 "kernel time is not sampled: perf_event_paranoid is %lld (sudo sysctl "
+                 "kernel time is not %s: perf_event_paranoid is %lld (sudo sysctl "
                  "kernel.perf_event_paranoid=1 allows it)",
-                 (long long)caps->paranoid);
+                 request->count ? "counted" : "sampled", (long long)caps->paranoid);
 }
 
 /* The first group reports the mappings unless a tracker does; several samplers share a ring and
@@ -128,10 +129,12 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
     int rc = TD_OK;
 
     td_plan_decide_rate(plan, caps, request);
-    td_plan_note_privilege(plan, caps);
+    td_plan_note_privilege(plan, caps, request);
     if (tracker)
         td_plan_add_tracker(plan, caps, request);
-    if (request->events.len == 0)
+    if (request->events.len == 0 && request->count)
+        rc = td_plan_count_software(plan, caps, request, err);
+    else if (request->events.len == 0)
         rc = td_plan_add_named(plan, caps, request, "cpu-clock", err);
     for (size_t i = 0; i < request->events.len && rc == TD_OK; i++)
         rc = td_plan_add_named(plan, caps, request, request->events.items[i], err);
@@ -147,6 +150,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
             plan->source = "pmu";
     }
     spread_passes(plan, tracker);
-    finish_groups(plan, caps, request, tracker);
+    if (!request->count)
+        finish_groups(plan, caps, request, tracker);
     return TD_OK;
 }

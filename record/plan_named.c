@@ -241,22 +241,35 @@ static bool is_metric(const struct td_plan_event *event)
     return event->unit == TD_UNIT_SLOTS && event->config[0] >= TD_CONFIG_METRICS;
 }
 
-/* The perf metrics count only under slots as leader, and neither may take the samples: the next
- * event of the group does (arch/x86/events/intel/core.c). */
-static int choose_sampler(struct td_plan_group *group, struct td_err *err)
+static size_t metrics_of(const struct td_plan_group *group)
 {
     size_t metrics = 0;
 
     for (size_t i = 0; i < group->event_count; i++)
         metrics += is_metric(&group->events[i]);
-    group->sampler = 0;
-    if (metrics == 0)
+    return metrics;
+}
+
+/* The perf metrics count only under slots as leader (arch/x86/events/intel/core.c). */
+static int check_leader(const struct td_plan_group *group, struct td_err *err)
+{
+    if (metrics_of(group) == 0 || is_slots(&group->events[0]))
         return TD_OK;
-    if (!is_slots(&group->events[0]))
-        return td_fail(err, TD_EUSAGE,
-                       "%s counts only in a group that slots leads: -e "
-                       "'{slots,cycles,topdown-retiring}:S'",
-                       group->name);
+    return td_fail(err, TD_EUSAGE,
+                   "%s counts only in a group that slots leads: -e "
+                   "'{slots,cycles,topdown-retiring}:S'",
+                   group->name);
+}
+
+/* Neither slots as leader of metrics nor they may take the samples: the next event of the group
+ * does. */
+static int choose_sampler(struct td_plan_group *group, struct td_err *err)
+{
+    const int rc = check_leader(group, err);
+
+    group->sampler = 0;
+    if (rc < 0 || metrics_of(group) == 0)
+        return rc;
     for (size_t i = 1; i < group->event_count; i++) {
         if (!is_metric(&group->events[i])) {
             group->sampler = i;
@@ -273,6 +286,10 @@ static int choose_sampler(struct td_plan_group *group, struct td_err *err)
 static int finish_group(struct td_plan_group *group, const struct td_plan *plan,
                         const struct td_request *request, struct td_err *err)
 {
+    if (request->count) {
+        td_plan_count_only(group);
+        return check_leader(group, err);
+    }
     const int rc = choose_sampler(group, err);
 
     if (rc < 0)

@@ -106,6 +106,10 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
             (struct td_column){.kind = TD_COLUMN_DELTA, .event = i, .node = TD_NODE_NONE};
         group->column_count++;
     }
+    if (m->request->count) {
+        td_plan_count_only(group);
+        return;
+    }
     struct td_plan_event *sampler = &group->events[described->sampler];
     sampler->frequency_hz = m->plan->frequency_hz;
     sampler->period = m->request->period;
@@ -472,10 +476,68 @@ static void add_pass(struct maker *m)
         if (take_group(m, i))
             add_group(m, &m->core->groups[i]);
     }
+    if (m->request->count)
+        return;
     if (m->plan->topdown)
         add_locators(m);
     if (m->plan->group_count > first)
         m->plan->groups[first].events[0].sideband = !m->tracked;
+}
+
+static bool counts_event(const struct maker *m, const char *name)
+{
+    for (size_t g = 0; g < m->plan->group_count; g++) {
+        const struct td_plan_group *group = &m->plan->groups[g];
+
+        if (m->hybrid && strncmp(group->cpu_type, m->pmu->name, sizeof(group->cpu_type) - 1) != 0)
+            continue;
+        for (size_t e = 0; e < group->event_count; e++) {
+            if (strcmp(group->events[e].name, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a group would count something that no group in the plan counts. */
+static bool is_new(const struct maker *m, const struct td_pmu_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        if (!counts_event(m, m->core->events[group->events[i]].name))
+            return true;
+    }
+    return false;
+}
+
+/* --count: the groups of all passes, in turns, each of which fits the counters by itself. */
+static void add_turns(struct maker *m)
+{
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        const struct td_pmu_group *group = &m->core->groups[i];
+
+        m->counters = td_pmu_counters_free(m->core, m->caps);
+        if (group->pass == 1)
+            continue;
+        if (!is_new(m, group))
+            m->done |= UINT64_C(1) << i;
+        else if (take_group(m, i))
+            add_group(m, group);
+    }
+}
+
+/* What a recording has beside its first group: where things happen, and further runs. */
+static void add_others(struct maker *m, size_t first, bool slots)
+{
+    if (m->request->count && m->plan->passes == 1)
+        add_turns(m);
+    if (slots && !m->request->count) {
+        add_locators(m);
+        add_all_ibs(m);
+        tell_spe(m);
+        add_branch_misses(m, first);
+    }
+    while (++m->pass <= m->plan->passes)
+        add_pass(m);
 }
 
 /* Where group reads are inherited (td_plan_check_inherit), per-task groups are better than whole
@@ -497,7 +559,10 @@ static int plan_one(struct maker *m, struct td_err *err)
 {
     struct td_pmu_choice choice = {0};
     struct td_cpulist ours = group_cpus(m);
-    const bool elsewhere = m->plan->scope != TD_SCOPE_THREAD && ours.len == 0;
+    const bool anywhere =
+        m->plan->scope == TD_SCOPE_THREAD ||
+        (m->request->count && m->plan->method == TD_METHOD_TASK); /* wherever its task runs */
+    const bool elsewhere = !anywhere && ours.len == 0;
 
     td_cpulist_release(&ours);
     if (elsewhere)
@@ -516,17 +581,10 @@ static int plan_one(struct maker *m, struct td_err *err)
 
         add_group(m, group);
         /* Of each PMU, so that every CPU reports mappings. */
-        m->plan->groups[first].events[0].sideband = !m->tracked;
+        m->plan->groups[first].events[0].sideband = !m->tracked && !m->request->count;
         m->plan->topdown |=
             group->level > 0 || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
-        if (group->level > 0) {
-            add_locators(m);
-            add_all_ibs(m);
-            tell_spe(m);
-            add_branch_misses(m, first);
-        }
-        while (++m->pass <= m->plan->passes)
-            add_pass(m);
+        add_others(m, first, group->level > 0);
         tell_missing_groups(m);
         tell_level(m);
         const size_t used = strlen(m->plan->core);
@@ -578,7 +636,7 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
         plan->groups[0].events[0].sample_type |= PERF_SAMPLE_IDENTIFIER;
     }
     td_plan_decide_rate(plan, caps, request);
-    td_plan_note_privilege(plan, caps);
+    td_plan_note_privilege(plan, caps, request);
     for (size_t i = 0; i < caps->pmu_count; i++) {
         struct maker m = {.plan = plan,
                           .caps = caps,
@@ -594,6 +652,8 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
     drop_empty_passes(plan);
     if (plan->group_count == (size_t)td_plan_needs_tracker(request))
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
+    if (request->count)
+        return td_plan_count_software(plan, caps, request, err);
     td_plan_check_inherit(plan, caps);
     return TD_OK;
 }

@@ -34,7 +34,7 @@ struct words {
         .kind = TD_OPT_HEADING, .help = (help_) \
     }
 
-#define OPTION_MAX 40
+#define OPTION_MAX 48
 
 /* Fills the table; `request` and `words` are where the values go. */
 static void make_table(struct td_opt table[OPTION_MAX], struct td_request *request,
@@ -52,7 +52,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               "the profile (profile.td); %p %h %r stand for pid, host, rank", &request->output),
         VALUE(TD_OPT_STRING, 'F', "freq", "HZ", "samples a second (3989), or max",
               &words->frequency),
-        VALUE(TD_OPT_U64, 'c', "count", "PERIOD", "one sample every PERIOD (of cpu-clock: ns)",
+        VALUE(TD_OPT_U64, 'c', "period", "PERIOD", "one sample every PERIOD (of cpu-clock: ns)",
               &words->period),
         VALUE(TD_OPT_LIST, 'e', "event", "EVENT,...", "events by name, as perf writes them",
               &request->events),
@@ -79,11 +79,14 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer a CPU", &words->ring_pages),
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
         HEADING("Instead of recording:"),
+        FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
+        VALUE(TD_OPT_U64, 'I', "interval", "MS", "with --count: print every MS as well",
+              &request->interval_ms),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
         FLAG(0, "calibrate", "measure this machine's core, for --sim-core host",
              &request->calibrate),
         FLAG(0, "plan", "print what would be opened (--json)", &request->plan),
-        FLAG(0, "json", "with --plan", &request->json),
+        FLAG(0, "json", "with --plan or --count", &request->json),
         VALUE(TD_OPT_STRING, 0, "root", "DIR",
               "--plan, --doctor for the machine of DIR/sys, DIR/proc", &request->root),
         FLAG(0, "version", "version and features", &request->version),
@@ -220,6 +223,39 @@ static int parse_method(struct td_request *request, const char *text, struct td_
     return TD_OK;
 }
 
+/* Counting takes no samples: what only they have is refused, not ignored. */
+static int parse_count(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } sampling[] = {
+        {words->frequency != NULL, "-F"},
+        {words->period != 0, "-c"},
+        {words->graph || words->call_graph, "-g and --call-graph"},
+        {words->ring_pages != 0, "-m"},
+        {request->sim_core != NULL, "--sim-core"},
+        {request->sim_sample, "--sim-sample"},
+        {request->sim_pmu != NULL, "--sim-pmu"},
+    };
+
+    if (!request->count && request->interval_ms)
+        return td_fail(err, TD_EUSAGE, "-I goes with --count");
+    if (!request->count) {
+        request->output = request->output ? request->output : "profile.td";
+        return TD_OK;
+    }
+    for (size_t i = 0; i < TD_ARRAY_SIZE(sampling); i++) {
+        if (sampling[i].given)
+            return td_fail(err, TD_EUSAGE, "%s is for samples, and --count takes none",
+                           sampling[i].name);
+    }
+    if (request->interval_ms > INT32_MAX || (request->interval_ms && request->interval_ms < 10))
+        return td_fail(err, TD_EUSAGE, "-I: a number of milliseconds from 10 on");
+    request->frequency_hz = 0;
+    return TD_OK;
+}
+
 static bool records(const struct td_request *request)
 {
     return !request->help && !request->version && !request->doctor && !request->calibrate;
@@ -230,8 +266,8 @@ static int check_command(struct td_request *request, struct td_err *err)
     if (request->passes > 1 && !request->command && request->duration_s <= 0)
         return td_fail(err, TD_EUSAGE,
                        "--passes: name a command to run again, or a --duration to divide");
-    if (request->json && !request->plan)
-        return td_fail(err, TD_EUSAGE, "--json goes with --plan");
+    if (request->json && !request->plan && !request->count)
+        return td_fail(err, TD_EUSAGE, "--json goes with --plan or --count");
     if ((request->sim_core || request->sim_sample) && strcmp(request->source, "auto") != 0 &&
         strcmp(request->source, "sim") != 0 && strcmp(request->source, "hybrid") != 0)
         return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
@@ -252,7 +288,7 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     struct td_opt table[OPTION_MAX];
     struct words words = {0};
 
-    *request = (struct td_request){.output = "profile.td", .source = "auto"};
+    *request = (struct td_request){.source = "auto"};
     make_table(table, request, &words);
     const int first = td_opt_parse(table, argc, argv, false, err);
     if (first < 0)
@@ -274,6 +310,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = parse_rate(request, &words, err);
     if (rc == TD_OK)
         rc = parse_method(request, words.method, err);
+    if (rc == TD_OK)
+        rc = parse_count(request, &words, err);
     return rc == TD_OK ? check_command(request, err) : rc;
 }
 

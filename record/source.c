@@ -79,7 +79,7 @@ static const struct td_source *choose_without_pmu(const struct td_caps *caps,
     const char *option = sampling_option(request);
     const size_t len = strlen(reason);
 
-    if (request->scope != TD_SCOPE_COMMAND)
+    if (request->scope != TD_SCOPE_COMMAND || request->count)
         return find("clock");
     if (!option && caps->can_model)
         return find("sim");

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tdrec against the running kernel: what can be attached to, what is refused, what becomes of the file."""
 import errno
+import json
 import os
 import shutil
 import signal
@@ -124,6 +125,79 @@ def cgroup():
         os.rmdir(folder)
     done = tdrec("-o", out, "-G", "no/such/cgroup", "--duration", "1", status=125)
     td.check(b"no/such/cgroup" in done.stderr, f"{done.stderr!r}")
+
+
+def counted(*words, status=0):
+    """--count --json: each event's count, and the whole object."""
+    done = td.run([td.TDREC, "--count", "--json", *words], status)
+    whole = [json.loads(line) for line in done.stdout.decode().split("\n{\n")[0].splitlines()
+             if line.startswith('{"schema"')]
+    last = json.loads(done.stdout[done.stdout.index(b"{\n"):])
+    return {row["event"]: row for row in last["events"]}, last, whole
+
+
+def count():
+    """--count: what the kernel says of the command itself, children included; intervals add up to the whole."""
+    script = ("import os, resource, sys, mmap\n"
+              "def touch():\n"
+              "    block = mmap.mmap(-1, 4096 * 3000)\n"
+              "    block.madvise(mmap.MADV_NOHUGEPAGE)\n"
+              "    for page in range(3000): block[page * 4096] = 1\n"
+              "pid = os.fork()\n"
+              "touch()\n"
+              "if pid == 0: os._exit(0)\n"
+              "os.waitpid(pid, 0)\n"
+              "own, child = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))\n"
+              "faults = sum(r.ru_minflt + r.ru_majflt for r in (own, child))\n"
+              "cpu = sum(r.ru_utime + r.ru_stime for r in (own, child))\n"
+              "with open(sys.argv[1], 'w') as file: print(faults, cpu, file=file)\n"
+              "os._exit(0)\n")  # an interpreter's end touches a thousand pages
+    told = td.scratch("usage")
+    events, whole, _ = counted("-e", "cpu-clock,task-clock,page-faults,context-switches", "--", sys.executable, "-c",
+                               script, told)
+    with open(told, encoding="ascii") as file:
+        faults, cpu = (float(word) for word in file.read().split())
+    got = events["page-faults"]["count"]
+    # Counting begins at the exec, and ends after the last line of the script.
+    td.check(faults - 300 <= got <= faults + 300 and got > 6000, f"{got} page faults, getrusage says {faults}")
+    got = events["task-clock"]["count"] / 1e9
+    td.check(0.7 * cpu - 0.02 <= got <= 1.3 * cpu + 0.05, f"{got} s of task-clock, getrusage says {cpu}")
+    td.check(events["context-switches"]["count"] >= 1, "no context switch")
+    td.check(abs(whole["user_s"] + whole["system_s"] - cpu) < 0.3 * cpu + 0.05, f"{whole}")
+    td.check(whole["schema"] == "tdrec-count/1" and not whole["interval"], f"{whole}")
+
+    events, whole, intervals = counted("-I", "100", "-e", "task-clock,page-faults", "--", td.workload("split"), "0.7")
+    td.check(len(intervals) >= 4 and all(one["interval"] for one in intervals), f"{len(intervals)} intervals")
+    for name in ("task-clock", "page-faults"):
+        parts = sum(row["count"] for one in intervals for row in one["events"] if row["event"] == name)
+        td.check(parts == events[name]["count"], f"{name}: intervals have {parts}, the whole {events[name]['count']}")
+
+    out = td.scratch("count.txt")
+    done = td.run([td.TDREC, "--count", "--source", "clock", "-o", out, "--", "sh", "-c", "echo mine; exit 7"], 7)
+    td.check(done.stdout == b"mine\n", f"{done.stdout!r}")
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    td.check("page-faults" in text and "s elapsed" in text and max(map(len, text.splitlines())) <= 80, text)
+
+    child = spin()
+    try:
+        events, _, _ = counted("-e", "task-clock", "-p", str(child.pid), "--duration", "0.5")
+        td.check(events["task-clock"]["count"] > 5e7, f"{events}")
+    finally:
+        child.kill()
+        child.wait()
+
+
+def count_refused():
+    """What --count cannot do is said with what can be done instead."""
+    for words, part in ((("-F", "99"), b"samples"), (("--source", "sim"), b"tdreport"), (("-g",), b"samples"),
+                        (("-I", "1"), b"10"), (("-e", "no-such-event"), b"no-such-event"),
+                        (("--method", "cpu"), b"-a")):
+        done = td.run([td.TDREC, "--count", *words, "--", "true"], 125)
+        td.check(part in done.stderr and not done.stdout, f"{words}: {done.stderr!r}")
+    done = td.run([td.TDREC, "-I", "100", "--", "true"], 125)
+    td.check(b"--count" in done.stderr, f"{done.stderr!r}")
+    td.run([td.TDREC, "--count", "--", "/no/such/program"], 127)
 
 
 def delay():
@@ -303,4 +377,5 @@ def quick_end():
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
-    "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end")})
+    "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end", "count",
+    "count_refused")})
