@@ -8,5 +8,8 @@
 
 /* CLOCK_MONOTONIC, in nanoseconds. */
 uint64_t td_clock_ns(void);
+/* CPU time of the calling thread, and of the whole process. */
+uint64_t td_clock_thread_ns(void);
+uint64_t td_clock_process_ns(void);
 
 #endif

@@ -394,10 +394,11 @@ static void on_time(struct modelled *m)
     const uint64_t before = td_clock_ns();
 
     if (m->recording && before >= m->next_ns) {
+        const uint64_t cpu = td_clock_thread_ns();
         add_images(m, &err);
         if (m->rc < 0)
             give_up(m, &err);
-        const uint64_t after = td_clock_ns(), pause = (after - before) * ADD_SHARE;
+        const uint64_t after = td_clock_ns(), pause = (td_clock_thread_ns() - cpu) * ADD_SHARE;
         m->next_ns = after + (pause > ADD_EVERY_NS ? pause : ADD_EVERY_NS);
     }
     if (m->recording && before >= m->next_line_ns) {

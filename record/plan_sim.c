@@ -52,6 +52,10 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     plan->follow = false;
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
     plan->core_desc = desc;
+    const char *option = td_request_sampling_option(request);
+    if (option && strcmp(plan->source, "sim") == 0)
+        td_plan_leave_out(plan, option,
+                          "the modelled core takes no samples, it counts all of the command");
     return TD_OK;
 }
 

@@ -315,6 +315,30 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     return rc == TD_OK ? check_command(request, err) : rc;
 }
 
+const char *td_request_sampling_option(const struct td_request *request)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {
+        {request->frequency_given, "-F"},
+        {request->period != 0, "-c"},
+        {request->delay_ms != 0, "-D"},
+        {request->duration_s > 0, "--duration"},
+        {request->method != TD_METHOD_AUTO, "--method"},
+        {request->ring_pages != 0, "-m"},
+        {request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
+             request->call_graph == TD_CALL_GRAPH_LBR,
+         "--call-graph"},
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(options); i++) {
+        if (options[i].given)
+            return options[i].name;
+    }
+    return NULL;
+}
+
 void td_request_release(struct td_request *request)
 {
     td_opt_list_release(&request->events);

@@ -94,6 +94,8 @@ struct td_request {
  * after a failure too. */
 int td_request_parse(struct td_request *request, int argc, char **argv, struct td_err *err);
 void td_request_release(struct td_request *request);
+/* An option given that has a meaning only for sampling; NULL when there is none. */
+const char *td_request_sampling_option(const struct td_request *request);
 void td_request_help(FILE *out);
 
 const char *td_scope_name(enum td_scope scope);

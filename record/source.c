@@ -45,38 +45,13 @@ static int choose_named(const struct td_source **ret, const char *name, struct t
     return TD_OK;
 }
 
-/* An option that only sampling has a meaning for; NULL when there is none. */
-static const char *sampling_option(const struct td_request *request)
-{
-    const struct {
-        bool given;
-        const char *name;
-    } options[] = {
-        {request->frequency_given, "-F"},
-        {request->period != 0, "-c"},
-        {request->delay_ms != 0, "-D"},
-        {request->duration_s > 0, "--duration"},
-        {request->method != TD_METHOD_AUTO, "--method"},
-        {request->ring_pages != 0, "-m"},
-        {request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
-             request->call_graph == TD_CALL_GRAPH_LBR,
-         "--call-graph"},
-    };
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(options); i++) {
-        if (options[i].given)
-            return options[i].name;
-    }
-    return NULL;
-}
-
 /* Without a PMU: the modelled core where it can run the command, else the clock. Adds to the
  * reason why it is the clock. */
 static const struct td_source *choose_without_pmu(const struct td_caps *caps,
                                                   const struct td_request *request, char *reason,
                                                   size_t reason_size)
 {
-    const char *option = sampling_option(request);
+    const char *option = td_request_sampling_option(request);
     const size_t len = strlen(reason);
 
     if (request->scope != TD_SCOPE_COMMAND || request->count)

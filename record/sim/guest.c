@@ -40,12 +40,21 @@ static const struct td_guest guests[] = {
 static const struct {
     int16_t generic, x86;
 } calls[] = {
+    {22, 281},  /* epoll_pwait */
+    {72, 270},  /* pselect6 */
+    {73, 271},  /* ppoll */
     {93, 60},   /* exit */
     {94, 231},  /* exit_group */
+    {95, 247},  /* waitid */
+    {98, 202},  /* futex */
+    {101, 35},  /* nanosleep */
+    {115, 230}, /* clock_nanosleep */
     {129, 62},  /* kill */
     {130, 200}, /* tkill */
     {131, 234}, /* tgkill */
+    {133, 130}, /* rt_sigsuspend */
     {221, 59},  /* execve */
+    {260, 61},  /* wait4 */
     {281, 322}, /* execveat */
 };
 

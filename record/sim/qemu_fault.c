@@ -2,6 +2,7 @@
 #include "record/sim/qemu_fault.h"
 
 #include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -37,10 +38,10 @@ static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text
     const char *slash = path ? strrchr(path, '/') : NULL;
 
     if (path)
-        snprintf(text, size, "%s+0x%llx", slash ? slash + 1 : path,
-                 (unsigned long long)pc - range->start + range->offset);
+        snprintf(text, size, "%s+0x%" PRIx64, slash ? slash + 1 : path,
+                 pc - range->start + range->offset);
     else
-        snprintf(text, size, "0x%llx", (unsigned long long)pc);
+        snprintf(text, size, "0x%" PRIx64, pc);
 }
 
 /* What the instruction is, and what helps. False when it is illegal on every processor. */

@@ -97,6 +97,7 @@ struct plugin {
     uint32_t after; /* of the image that executed this one, or TD_SPOOL_NONE */
     char *process;  /* the program's name */
     uint64_t start_ns, next_piece_ns;
+    uint64_t piece_cost_ns;    /* CPU time of all pieces so far */
     struct td_piece_maps maps; /* under `lock` */
     struct td_launch exec;
     struct td_guest_stack stack; /* of the main thread; set by its first batch */
@@ -107,8 +108,11 @@ struct plugin {
  * what a piece takes. */
 #define PIECE_EVERY_NS TD_NS_PER_S
 #define PIECE_FIRST_NS (TD_NS_PER_S / 8)
-#define COUNT_EVERY_NS (TD_NS_PER_S / 16)
 #define PIECE_SHARE    50
+/* Pieces before waits may bring the cost of all pieces to this, and one part in WAIT_SHARE. */
+#define WAIT_FREE_NS   (TD_NS_PER_S / 50)
+#define WAIT_SHARE     20
+#define COUNT_EVERY_NS (TD_NS_PER_S / 16)
 
 /* QEMU's callbacks carry no context of ours. */
 static struct plugin *self;
@@ -229,24 +233,32 @@ static void count_progress(struct thread *thread, uint64_t now)
     thread->next_count_ns = now + COUNT_EVERY_NS;
 }
 
-static void write_piece_in_time(struct thread *thread)
+/* Writes a piece, and says when the next is due. */
+static void write_piece_now(void)
 {
-    const uint64_t before = td_clock_ns();
+    const uint64_t cpu = td_clock_thread_ns();
 
-    count_progress(thread, before);
-    if (!self->spool || before < __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED))
-        return;
     __atomic_store_n(&self->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
     if (!td_spool_watched(self->spool, self->spool_name)) {
         abandon();
         return;
     }
     write_piece();
-    const uint64_t after = td_clock_ns();
-    const uint64_t pause = (after - before) * PIECE_SHARE, age = after - self->start_ns;
+    const uint64_t after = td_clock_ns(), cost = td_clock_thread_ns() - cpu;
+    const uint64_t pause = cost * PIECE_SHARE, age = after - self->start_ns;
     const uint64_t usual = age < PIECE_EVERY_NS ? age : PIECE_EVERY_NS;
     __atomic_store_n(&self->next_piece_ns, after + (pause > usual ? pause : usual),
                      __ATOMIC_RELAXED);
+    __atomic_fetch_add(&self->piece_cost_ns, cost, __ATOMIC_RELAXED);
+}
+
+static void write_piece_in_time(struct thread *thread)
+{
+    const uint64_t now = td_clock_ns();
+
+    count_progress(thread, now);
+    if (self->spool && now >= __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED))
+        write_piece_now();
 }
 
 /* Who the thread is; called in it. */
@@ -392,11 +404,12 @@ static void after_fork_in_child(void)
     self->next_piece_ns = self->start_ns + PIECE_FIRST_NS;
 }
 
-/* What ended without a piece would not be in the profile. */
-static void finish_image(void)
+/* What ended without a piece would not be in the profile. `own`: other threads may still run, and
+ * their last batches are theirs; NULL at the end. */
+static void finish_image(struct thread *own)
 {
     for (unsigned i = 0; i < THREADS_MAX; i++) {
-        if (self->threads[i])
+        if (self->threads[i] && (!own || own == self->threads[i]))
             run_batch(self->threads[i]);
     }
     if (self->spool && !self->abandoned)
@@ -404,9 +417,9 @@ static void finish_image(void)
 }
 
 /* What runs natively from here on is not in the profile: say so. */
-static void note_native(const char *path, const char *why)
+static void note_native(struct thread *thread, const char *path, const char *why)
 {
-    finish_image();
+    finish_image(thread);
     char *text = td_xasprintf("not modelled, it ran natively: '%s', %s", path, why);
 
     td_spool_note(self->spool, text);
@@ -422,19 +435,19 @@ static void follow_exec(struct thread *thread, const struct td_exec_call *call)
     const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == self->exec.guest;
     if (can && td_spool_reachable(self->spool_name)) {
         learn_thread(thread);
-        finish_image();
+        finish_image(thread);
         char *plugin = td_xasprintf("%s,after=%u", self->exec.plugin, self->place);
         const struct td_launch launch = {
             .qemu = self->exec.qemu, .guest = self->exec.guest, .plugin = plugin};
         td_exec_follow(&launch, call);
         free(plugin);
     } else if (can) {
-        note_native(call->path, "executed as another user, or with another root");
+        note_native(thread, call->path, "executed as another user, or with another root");
     } else if (program.kind == TD_PROGRAM_EMULATED) {
-        note_native(call->path, "for another processor than the program that executed it");
+        note_native(thread, call->path, "for another processor than the program that executed it");
     } else if (program.kind == TD_PROGRAM_PRIVILEGED || program.kind == TD_PROGRAM_FOREIGN ||
                program.kind == TD_PROGRAM_AVX512 || program.kind == TD_PROGRAM_LOADER) {
-        note_native(call->path, td_program_about(program.kind));
+        note_native(thread, call->path, td_program_about(program.kind));
     }
     td_program_release(&program);
 }
@@ -445,6 +458,45 @@ static bool kills_itself(int64_t number, const uint64_t a[5])
 
     return (number == GUEST_KILL && a[1] == SIGKILL && (pid <= 0 || pid == getpid())) ||
            (number == GUEST_TGKILL && a[2] == SIGKILL && pid == getpid());
+}
+
+/* Waiting for time, for children, for other threads or for what comes from outside. */
+static bool may_wait(int64_t number)
+{
+    static const int16_t calls[] = {
+        7,   /* poll */
+        23,  /* select */
+        34,  /* pause */
+        35,  /* nanosleep */
+        61,  /* wait4 */
+        130, /* rt_sigsuspend */
+        202, /* futex */
+        230, /* clock_nanosleep */
+        232, /* epoll_wait */
+        247, /* waitid */
+        270, /* pselect6 */
+        271, /* ppoll */
+        281, /* epoll_pwait */
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(calls); i++) {
+        if (calls[i] == number)
+            return true;
+    }
+    return false;
+}
+
+/* Who kills this process while it waits finds in the profile what it did before, unless it waits so
+ * often that pieces would cost more than their share. */
+static void write_before_wait(struct thread *thread)
+{
+    const uint64_t cost = __atomic_load_n(&self->piece_cost_ns, __ATOMIC_RELAXED);
+
+    if (!self->spool || cost > WAIT_FREE_NS + td_clock_process_ns() / WAIT_SHARE ||
+        __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED) == UINT64_MAX)
+        return;
+    run_batch(thread);
+    write_piece_now();
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are QEMU's. */
@@ -465,7 +517,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
     if (self->abandoned)
         return;
     if (kills_itself(number, arguments))
-        finish_image();
+        finish_image(self->threads[vcpu]);
+    else if (may_wait(number))
+        write_before_wait(self->threads[vcpu]);
     if (!td_exec_read(&call, number, arguments))
         return;
     follow_exec(self->threads[vcpu], &call);
@@ -486,21 +540,33 @@ static uint64_t last_pc(const struct thread *thread)
     return 0;
 }
 
-/* QEMU translates up to the instruction that it does not know and fails when it gets there. */
-static void note_illegal(void)
+/* The thread that this is; NULL when that is not known. */
+static struct thread *find_thread(void)
 {
     const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct thread *alone = NULL;
+    unsigned count = 0;
 
-    td_piece_maps_update(&self->maps);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
-        if (!self->threads[i] || (self->threads[i]->tid && self->threads[i]->tid != tid))
+        if (!self->threads[i])
             continue;
-        char *text =
-            td_fault_text(self->exec.guest, self->process, last_pc(self->threads[i]), &self->maps);
-        if (text)
-            td_spool_note(self->spool, text);
-        free(text);
+        if (self->threads[i]->tid == tid)
+            return self->threads[i];
+        alone = self->threads[i];
+        count++;
     }
+    /* A thread learns who it is with its first batch. */
+    return count == 1 ? alone : NULL;
+}
+
+/* QEMU translates up to the instruction that it does not know and fails when it gets there. */
+static void note_illegal(const struct thread *thread)
+{
+    td_piece_maps_update(&self->maps);
+    char *text = td_fault_text(self->exec.guest, self->process, last_pc(thread), &self->maps);
+    if (text)
+        td_spool_note(self->spool, text);
+    free(text);
 }
 
 /* QEMU ends a process that a signal kills with kill() on itself, and calls no plugin. It finds this
@@ -508,9 +574,11 @@ static void note_illegal(void)
 TD_QEMU_EXPORT int kill(pid_t pid, int number)
 {
     if (self && self->spool && !self->abandoned && pid == getpid()) {
-        if (number == SIGILL)
-            note_illegal();
-        finish_image();
+        struct thread *thread = find_thread();
+
+        if (number == SIGILL && thread)
+            note_illegal(thread);
+        finish_image(thread);
         td_spool_end(self->spool, self->place);
     }
     return (int)syscall(SYS_kill, pid, number);
@@ -645,7 +713,7 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
 {
     (void)id;
     (void)userdata;
-    finish_image();
+    finish_image(NULL);
     if (self->spool)
         td_spool_end(self->spool, self->place);
     FILE *file = self->out ? fopen(self->out, "w") : NULL;

@@ -4,7 +4,9 @@
 process is profiled, or named where it is not."""
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import td
 
@@ -173,6 +175,30 @@ int main(void) {
     td.check(rows and data["profile"]["instructions"] > 2 * 500000 * 3, f"{data['profile']}: {rows}")
 
 
+def killed_waiting():
+    """Killed from outside while it waits: what it did before is in the profile."""
+    program = compile_c("waits", r"""
+#include <stdio.h>
+#include <unistd.h>
+static volatile long sum;
+int main(void) { for (long i = 0; i < 400000; i++) sum += i; printf("%d\n", (int)getpid()); fflush(stdout);
+for (long i = 0; i < 400000; i++) sum += i; pause(); }
+""")
+    child = subprocess.Popen([td.TDREC, "-q", "--source", "sim", "-o", OUT, "--", program], cwd=FOLDER,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    pid = int(child.stdout.readline())
+    for _ in range(600):
+        with open(f"/proc/{pid}/syscall", encoding="utf-8") as file:
+            if file.read().startswith("34 "):  # pause
+                break
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+    child.wait(timeout=60)
+    td.check(child.returncode == 128 + signal.SIGKILL, f"exit {child.returncode}")
+    data = td.report_json(OUT)
+    td.check(data["profile"]["instructions"] > 2 * 400000 * 3, f"{data['profile']['instructions']} instructions")
+
+
 def unprofiled():
     """What cannot be emulated runs natively, and the profile says so."""
     path = os.path.join(FOLDER, "setuid")
@@ -210,5 +236,5 @@ def node():
 
 
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
-          "threads": threads, "forks": forks, "hostile": hostile, "unprofiled": unprofiled, "avx512": avx512,
-          "node": node})
+          "threads": threads, "forks": forks, "hostile": hostile, "killed_waiting": killed_waiting,
+          "unprofiled": unprofiled, "avx512": avx512, "node": node})
