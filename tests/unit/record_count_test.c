@@ -337,6 +337,41 @@ static void hybrid_machines_have_a_tree_each(void **state)
     close_machine(&f);
 }
 
+/* More was subtracted for mispredicted branches than the front end lost, and the back end's share
+ * is over 100 %: neither is printed, and what was cut is. */
+static void what_was_cut_is_shown(void **state)
+{
+    struct fixture f = {.words = NULL};
+    struct td_pmu_tree tree;
+    double sum = 0;
+
+    (void)state;
+    open_machine(&f, "n2-r0p3", "tdrec --count --source pmu -- app");
+    count(&f, NULL, "topdown", "cycles", 1000, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot", 2000, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot_frontend", 100, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot_backend", 6000, 9, 9);
+    count(&f, NULL, "topdown", "op_spec", 3000, 9, 9);
+    count(&f, NULL, "topdown", "op_retired", 2900, 9, 9);
+    count(&f, NULL, "topdown", "br_mis_pred", 50, 9, 9);
+    assert_true(td_count_part_tree(&f.parts[0], &f.counts, &tree));
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (isnan(tree.share[n]))
+            continue;
+        assert_true(tree.share[n] >= 0 && tree.share[n] <= 1);
+        sum += td_tma_info((enum td_tma_node)n)->level == 1 ? tree.share[n] : 0;
+    }
+    assert_float_equal(sum, 1, 1e-9);
+    /* frontend 100/5000 - 50/1000 = -3 %; backend 6000/5000 - 150/1000 = 105 %: 8 % cut. */
+    assert_float_equal(tree.clamped, 0.08, 1e-9);
+    char *text = printed(&f, 0);
+    assert_non_null(strstr(text, "  (8.0 % of the slots were cut so that the shares add up)\n"));
+    for (const char *minus = text; (minus = strstr(minus, " -")); minus++)
+        assert_false(minus[2] >= '0' && minus[2] <= '9');
+    free(text);
+    close_machine(&f);
+}
+
 static void names_and_codes_of_the_user(void **state)
 {
     struct fixture f = {.words = NULL};
@@ -394,6 +429,7 @@ int main(void)
         cmocka_unit_test(differences_of_two_readings),
         cmocka_unit_test(text_of_the_whole),
         cmocka_unit_test(hybrid_machines_have_a_tree_each),
+        cmocka_unit_test(what_was_cut_is_shown),
         cmocka_unit_test(names_and_codes_of_the_user),
     };
 
