@@ -286,6 +286,9 @@ static int choose_sampler(struct td_plan_group *group, struct td_err *err)
 static int finish_group(struct td_plan_group *group, const struct td_plan *plan,
                         const struct td_request *request, struct td_err *err)
 {
+    /* A counter runs on after its overflow: what was read is exact, the period is not. */
+    const bool read = group->event_count > 1 && td_plan_group_needs_pmu(group);
+
     if (request->count) {
         td_plan_count_only(group);
         return check_leader(group, err);
@@ -298,7 +301,7 @@ static int finish_group(struct td_plan_group *group, const struct td_plan *plan,
     group->events[group->sampler].period = request->period;
     for (size_t i = 0; i < group->event_count; i++) {
         struct td_plan_event *event = &group->events[i];
-        const bool period = i == group->sampler && i == 0;
+        const bool period = i == group->sampler && !read;
 
         group->columns[group->column_count++] =
             (struct td_column){.kind = period ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA,

@@ -328,6 +328,35 @@ static void test_default_hardware(void **state)
     td_caps_release(&caps);
 }
 
+/* What a group of counters is read for is exact; the sampler's period is not, since it runs on. */
+static void test_columns(void **state)
+{
+    static char tdrec[] = "tdrec", option[] = "-e", app[] = "./app";
+    static char hardware[] = "{cycles,instructions}:S,cycles", software[] = "{cpu-clock,faults}:S";
+    struct td_caps caps = caps_new();
+
+    (void)state;
+    caps.pmus = td_xcalloc(1, sizeof(*caps.pmus));
+    caps.pmu_count = 1;
+    caps.pmus[0] = (struct td_pmu){.name = "cpu", .type = 4, .core = true};
+    for (int i = 0; i < 2; i++) {
+        char *argv[] = {tdrec, option, i ? software : hardware, app, NULL};
+        struct td_request request;
+        struct td_plan plan = {0};
+
+        assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
+        assert_int_equal(td_plan_make(&plan, &caps, &request, NULL), TD_OK);
+        const enum td_column_kind first = i ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA;
+        assert_int_equal(plan.groups[0].columns[0].kind, first);
+        assert_int_equal(plan.groups[0].columns[1].kind, TD_COLUMN_DELTA);
+        if (i == 0)
+            assert_int_equal(plan.groups[1].columns[0].kind, TD_COLUMN_PERIOD);
+        td_plan_release(&plan);
+        td_request_release(&request);
+    }
+    td_caps_release(&caps);
+}
+
 /* Each run has its groups, none is twice, and one that is not needed is not made. */
 static void test_passes(void **state)
 {
@@ -474,7 +503,7 @@ int main(void)
         cmocka_unit_test(test_sources),       cmocka_unit_test(test_attr),
         cmocka_unit_test(test_recorded_tree), cmocka_unit_test(test_branches),
         cmocka_unit_test(test_default),       cmocka_unit_test(test_default_hardware),
-        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_passes),        cmocka_unit_test(test_columns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
