@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "report/query/slots_priv.h"
 
+#define WHOLE 0.999 /* rounding aside */
+
 void td_slots_filter(struct td_measure *measure, const bool *keep)
 {
     struct td_slots *slots = measure->slots;
@@ -112,16 +114,37 @@ static double sum_error(const struct td_mix *mix, const struct td_slots_part *pa
     return fmin(1, sum);
 }
 
-static void judge(struct td_mix *mix, const struct td_slots_part *part, const struct shown *shown)
+static double value_of(const struct shown *shown, int node)
 {
-    double own[TD_NODE_COUNT];
+    return shown->slots > 0 ? shown->node[node] / shown->slots : 0;
+}
+
+/* What precise events place is there; a leaf without one can be wrong by no more than they leave.
+ */
+static double rest_error(const struct td_mix *mix, const struct td_slots_part *part,
+                         const struct shown *shown, int leaf)
+{
+    double rest = 1, unsure = 0;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (!part->leaf[n] || !part->used[n])
+            continue;
+        rest -= value_of(shown, n);
+        unsure = hypot(unsure, mix->error[n]);
+    }
+    rest = fmax(rest, 0) + unsure;
+    return fmin(fmax(value_of(shown, leaf), rest - value_of(shown, leaf)), 1);
+}
+
+static void judge_leaves(struct td_mix *mix, const struct td_slots_part *part,
+                         const struct shown *shown)
+{
     enum td_mix_kind kind = mix->kind;
     double most = -1;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         enum td_mix_kind leaf_kind = mix->kind;
 
-        own[n] = mix->error[n];
         if (!part->leaf[n])
             continue;
         mix->error[n] = leaf_error(mix, part, shown, n, &leaf_kind);
@@ -131,15 +154,72 @@ static void judge(struct td_mix *mix, const struct td_slots_part *part, const st
         }
     }
     for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (part->leaf[n] && !part->used[n])
+            mix->error[n] = fmin(mix->error[n], rest_error(mix, part, shown, n));
+    }
+    mix->kind = most > shown->slots / 2 ? kind : mix->kind;
+}
+
+/* How wrong a row can be by what is located in it alone, in slots: intervals may hide functions
+ * that are called for short, and all of them hide the same. */
+static double wrong_slots(const struct td_mix *mix, const struct td_slots_part *part,
+                          const struct shown *shown, int leaf)
+{
+    const double error =
+        part->used[leaf] ? fmin(mix->error[leaf], 1) : rest_error(mix, part, shown, leaf);
+
+    return error * shown->slots + value_of(shown, leaf) * mix->slots_error * (double)part->slots;
+}
+
+/* A leaf's slots over all rows are known: what a row can be wrong, all others must be together. */
+static void hold_to_the_total(struct td_mix *mixes, const struct td_slots_part *part,
+                              const struct shown *shown, size_t keys, int leaf)
+{
+    double all = 0;
+
+    for (size_t k = 0; k <= keys; k++) {
+        if (shown[k].slots > 0)
+            all += wrong_slots(&mixes[k], part, &shown[k], leaf);
+    }
+    for (size_t k = 0; k <= keys; k++) {
+        if (shown[k].slots <= 0)
+            continue;
+        const double others = all - wrong_slots(&mixes[k], part, &shown[k], leaf);
+        mixes[k].error[leaf] = fmin(mixes[k].error[leaf], others / shown[k].slots);
+    }
+}
+
+static void judge_parents(struct td_mix *mix, const struct td_slots_part *part,
+                          const struct shown *shown)
+{
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (part->leaf[n] || isnan(part->intervals.tree.share[n]))
             continue;
-        const double value = shown->slots > 0 ? shown->node[n] / shown->slots : 0;
         const double below = sum_error(mix, part, n);
-        const double direct = isnan(own[n]) ? 1 : own[n] + fabs(mix->share[n] - value);
+        const double direct =
+            isnan(mix->error[n]) ? 1 : mix->error[n] + fabs(mix->share[n] - value_of(shown, n));
 
         mix->error[n] = fmin(below, direct);
     }
-    mix->kind = most > shown->slots / 2 ? kind : mix->kind;
+}
+
+static void judge(struct td_mix *mixes, const struct td_slots_part *part, const struct shown *shown,
+                  size_t keys)
+{
+    double all = 0;
+
+    for (size_t k = 0; k <= keys; k++) {
+        judge_leaves(&mixes[k], part, &shown[k]);
+        all += shown[k].slots;
+    }
+    /* Of what a filter left, the others are not here to be held to. */
+    const bool whole = all >= WHOLE * (double)part->slots;
+    for (int n = 0; n < TD_NODE_COUNT && whole; n++) {
+        if (part->leaf[n])
+            hold_to_the_total(mixes, part, shown, keys, n);
+    }
+    for (size_t k = 0; k <= keys; k++)
+        judge_parents(&mixes[k], part, &shown[k]);
 }
 
 /* Of kinds of cores together, by their slots. */
@@ -183,10 +263,9 @@ void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, c
             end[i] = in->at[i].row == TD_NONE ? (uint32_t)keys : key[in->at[i].row];
         td_mix_of(one, in, end, keys + 1);
         sum_shown(shown, measure, p, key);
-        for (size_t k = 0; k < keys; k++) {
-            judge(&one[k], part, &shown[k]);
+        judge(one, part, shown, keys);
+        for (size_t k = 0; k < keys; k++)
             join(&mixes[k], &one[k], shown[k].slots);
-        }
         free(end);
         free(shown);
     }

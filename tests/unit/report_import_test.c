@@ -167,8 +167,10 @@ static void check(const struct recorded *recorded, const char *core)
         fail_msg("%s", err.text);
     if (td_measure_new(&m, model, NULL, &err) < 0)
         fail_msg("%s", err.text);
-    if (!m->slots)
+    if (!m->slots) {
         fail_msg("%s", m->no_slots ? m->no_slots : "no slots");
+        return;
+    }
     assert_string_equal(m->slots->parts[0].counted.core->name, core);
     assert_int_equal(m->slots->parts[0].slots, 400000000);
     assert_true(m->slots->parts[0].same_share > 0.95);

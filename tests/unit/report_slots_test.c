@@ -478,7 +478,9 @@ static void test_located(void **state)
     assert_false(cell.thin);
     assert_true(fabs(cell.share - truth[1][1] * 0.9) <= cell.error);
     assert_true(cell.error < 0.12);
-    assert_true(cell_of(&p, m, 1, TD_NODE_RETIRING).thin);
+    /* With what the others can have had of it, retiring is known a little too. */
+    const struct td_cell retiring = cell_of(&p, m, 1, TD_NODE_RETIRING);
+    assert_true(retiring.thin || fabs(retiring.share - truth[1][0]) <= retiring.error);
     td_measure_free(m);
     td_model_free(p.model);
 }
@@ -517,7 +519,8 @@ static void test_filter(void **state)
 
     (void)state;
     assert_true(fabs(in_all.share - alone.share) < 1e-6);
-    assert_true(fabs(in_all.error - alone.error) < 1e-6);
+    assert_true(alone.error >= in_all.error - 1e-6); /* the others' totals are not there */
+    assert_true(alone.error < 0.1);
     assert_true(one->totals[TD_METRIC_SLOTS] < all->totals[TD_METRIC_SLOTS] / 2);
     const struct td_tree tree = td_tree_of(one);
     const struct td_tree_node *node = td_tree_find(&tree, TD_NODE_BAD_SPECULATION);
