@@ -85,6 +85,8 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
 {
     if (__builtin_expect(t - core->cycle >= TD_PORT_RING - 1, 0))
         return t;
+    /* Whether a port is free is hard to foresee; the cycle after is tried without a branch. */
+    t += (core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0;
     if (__builtin_expect((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0, 0)) {
         t = td_core_find_cycle(core, mask.full, t);
         if (t - core->cycle >= TD_PORT_RING - 1)
