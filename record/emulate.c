@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "record/sim/program.h"
+#include "record/sim/spool.h"
 #include "record/target.h"
 
 #define PLUGIN "tdprof-sim-plugin.so"
@@ -123,7 +124,8 @@ static char *find_obstacle(const char *command, const char *path, const struct t
         return td_xstrdup(err.text);
     free(qemu);
     free(plugin);
-    return NULL;
+    return td_spool_fits() ? NULL
+                           : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
 }
 
 void td_emulate_look(struct td_caps *caps, const struct td_request *request)

@@ -90,12 +90,17 @@ static uint64_t wanted_size(void)
     return size / ROOM_ALIGN * ROOM_ALIGN;
 }
 
+bool td_spool_fits(void)
+{
+    return wanted_size() >= SPOOL_MIN_BYTES;
+}
+
 int td_spool_create(struct td_spool **ret, struct td_err *err)
 {
     const uint64_t size = wanted_size();
     struct td_spool *spool = NULL;
 
-    if (size < SPOOL_MIN_BYTES)
+    if (!td_spool_fits())
         return td_fail(
             err, TD_EIO,
             "the limits leave no room for what is modelled (raise ulimit -v, ulimit -f)");

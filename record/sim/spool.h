@@ -23,6 +23,8 @@
 
 struct td_spool;
 
+/* Whether the limits of this process leave room for a spool. */
+bool td_spool_fits(void);
 /* By tdrec. The spool is freed with td_spool_close. TD_EIO. */
 int td_spool_create(struct td_spool **ret, struct td_err *err);
 /* The core that the images model; to be set before the first opens the spool. */

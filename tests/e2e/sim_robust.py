@@ -120,6 +120,10 @@ def default():
     td.check(data["source"] == "sim" and "no core PMU" in data["source_reason"], f"{data}")
     done = td.run([td.TDREC, "-o", out, "--", "/bin/true"], env={**os.environ, "PATH": td.scratch("nowhere")})
     td.check(b"source clock" in done.stderr and b"apt-get install qemu-user" in done.stderr, f"{done.stderr!r}")
+    done = td.run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", td.TDREC, "-o", out, "--", "/bin/true"])
+    td.check(b"source clock" in done.stderr and b"ulimit" in done.stderr, f"{done.stderr!r}")
+    done = td.run([td.TDREC, "--source", "sim", "-F", "99", "-o", out, "--", "/bin/true"])
+    td.check(b"-F: the modelled core takes no samples" in done.stderr, f"{done.stderr!r}")
 
 
 def quiet_without_terminal():
