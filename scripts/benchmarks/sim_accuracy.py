@@ -94,7 +94,9 @@ def read_dump(profile):
             node = nodes.get(words[2][5:])
             if node and modules.get(node[0], "[kernel]") != "[kernel]":
                 key = (modules[node[0]], int(node[1], 16))
-                places[key] = places.get(key, 0) + int(words[3])
+                # Tallies are differences; rounding may make one of -1, which is printed without a sign.
+                value = int(words[3])
+                places[key] = places.get(key, 0) + (value - (1 << 64) if value >> 63 else value)
     return places
 
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* The modelled core driven by hand: blocks and words are made up by the test. */
+#ifndef TD_TESTS_SIM_RIG_H
+#define TD_TESTS_SIM_RIG_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "record/sim/sim.h"
+
+/* A producer in the hand: blocks are laid out by the test, words are collected. */
+struct rig {
+    struct td_core_desc desc;
+    struct td_blocks *blocks;
+    struct td_llc *llc;
+    struct td_sim *sim;
+    uint64_t *words;
+    size_t count, cap;
+};
+
+static inline void rig_open(struct rig *rig, const char *core)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    *rig = (struct rig){.words = NULL};
+    assert_int_equal(td_core_desc_builtin(&rig->desc, core, &err), TD_OK);
+    rig->blocks = td_blocks_new(&rig->desc);
+    rig->llc = td_llc_new(&rig->desc);
+    rig->sim = td_sim_new(rig->blocks, rig->llc);
+}
+
+static inline void rig_close(struct rig *rig)
+{
+    td_sim_free(rig->sim);
+    td_llc_free(rig->llc);
+    td_blocks_free(rig->blocks);
+    free(rig->words);
+}
+
+static inline void rig_word(struct rig *rig, uint64_t word)
+{
+    rig->words = td_grow(rig->words, &rig->cap, rig->count + 1, sizeof(*rig->words));
+    rig->words[rig->count++] = word;
+}
+
+static inline void rig_run(struct rig *rig)
+{
+    td_sim_run(rig->sim, rig->words, rig->count, TD_SIM_EXACT);
+    rig->count = 0;
+}
+
+/* Defines a block from instructions given as "length bytes..." in one array ended by length 0. */
+static inline uint32_t rig_block(struct rig *rig, uint64_t pc, const uint8_t *code)
+{
+    uint8_t bytes[1024], lengths[256];
+    uint32_t count = 0;
+    size_t at = 0;
+
+    for (; *code; code += *code + 1) {
+        memcpy(bytes + at, code + 1, *code);
+        lengths[count++] = *code;
+        at += *code;
+    }
+    return td_blocks_define(rig->blocks, pc, bytes, lengths, count);
+}
+
+struct sums {
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+    uint64_t slots, worst; /* `worst`: the most slots of one instruction, and where */
+    uint64_t worst_pc;
+    uint32_t paths; /* the highest path seen */
+};
+
+static inline void add_tally(void *ctx, const struct td_sim_tally *tally)
+{
+    struct sums *sums = ctx;
+    uint64_t slots = 0;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        sums->values[c] += tally->values[c];
+        if (td_sim_column_info((enum td_sim_column)c)->node != TD_NODE_NONE)
+            slots += tally->values[c];
+    }
+    sums->slots += slots;
+    if (slots > sums->worst) {
+        sums->worst = slots;
+        sums->worst_pc = tally->pc;
+    }
+    if (tally->path > sums->paths)
+        sums->paths = tally->path;
+}
+
+static inline void print_sums(const struct sums *sums)
+{
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        print_message("%s %llu ", td_sim_column_info((enum td_sim_column)c)->name,
+                      (unsigned long long)sums->values[c]);
+    print_message("worst %llx\n", (unsigned long long)sums->worst_pc);
+}
+
+/* Sums up, and checks what must always hold: retired + lost = slots, and the totals. */
+static inline struct sums rig_sums(struct rig *rig)
+{
+    struct sums sums = {.slots = 0};
+    struct td_sim_totals totals;
+
+    rig_run(rig);
+    td_sim_each_tally(rig->sim, add_tally, &sums);
+    td_sim_totals(rig->sim, &totals);
+    print_sums(&sums); /* shown by ctest when a check fails */
+    assert_int_equal(sums.slots, totals.slots);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_CYCLES], totals.cycles);
+    assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], totals.instructions);
+    return sums;
+}
+
+static inline double share(const struct sums *sums, enum td_sim_column column)
+{
+    return (double)sums->values[column] / (double)sums->slots;
+}
+
+static inline void repeat(struct rig *rig, uint32_t block, int times)
+{
+    for (int i = 0; i < times; i++)
+        rig_word(rig, td_trace_block(block));
+}
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every rule that moves a slot, by a stream that breaks it and one that does not. rig_sums checks
+ * in each that retired + lost = slots.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "record/sim/sim.h"
+#include "sim_rig.h"
+
+enum { ROUNDS = 20000, PC = 0x1000 };
+
+/* One access of each round: instruction, direction, log2 of bytes, address. */
+struct access {
+    uint32_t insn;
+    bool store;
+    uint32_t log2_bytes;
+    uint64_t address, step; /* `step` is added each round */
+};
+
+static void push_round(struct rig *rig, uint32_t block, const struct access *accesses, int count,
+                       uint64_t round)
+{
+    rig_word(rig, td_trace_block(block));
+    for (int i = 0; i < count; i++) {
+        const struct access *a = &accesses[i];
+        rig_word(rig,
+                 td_trace_access(a->insn, a->store, a->log2_bytes, a->address + round * a->step));
+    }
+}
+
+/* Runs the block ROUNDS times on a new core. Close the rig. */
+static struct sums run(struct rig *rig, const char *core, const uint8_t *code,
+                       const struct access *accesses, int count)
+{
+    rig_open(rig, core);
+    const uint32_t block = rig_block(rig, PC, code);
+
+    for (uint64_t i = 0; i < ROUNDS; i++)
+        push_round(rig, block, accesses, count, i);
+    return rig_sums(rig);
+}
+
+static uint64_t cycles_a_round(struct rig *rig, const char *core, const uint8_t *code,
+                               const struct access *accesses, int count)
+{
+    const struct sums sums = run(rig, core, code, accesses, count);
+    const uint64_t cycles = (sums.values[TD_SIM_COLUMN_CYCLES] + ROUNDS / 2) / ROUNDS;
+
+    rig_close(rig);
+    return cycles;
+}
+
+/* mov [rdi],rdx; mov rdx,[rsi+rdx]; jmp back: a chain through the load. */
+static const uint8_t store_load[] = {3,    0x48, 0x89, 0x17, 4,    0x48, 0x8b,
+                                     0x14, 0x16, 2,    0xeb, 0xf7, 0};
+
+static void alias_puts_a_load_off(void **state)
+{
+    (void)state;
+    const struct access apart[] = {{0, true, 3, 0x20000, 0}, {1, false, 3, 0x21040, 0}};
+    const struct access alias[] = {{0, true, 3, 0x20000, 0}, {1, false, 3, 0x21000, 0}};
+    struct rig rig;
+    const uint64_t without = cycles_a_round(&rig, "skylake", store_load, apart, 2);
+    const uint64_t with = cycles_a_round(&rig, "skylake", store_load, alias, 2);
+    assert_int_equal(with - without, 5); /* skylake.uarch: alias_4k */
+    const struct sums sums = run(&rig, "skylake", store_load, alias, 2);
+    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_int_equal(sums.worst_pc, PC + 3);
+    rig_close(&rig);
+}
+
+static void forwarding_takes_its_latency(void **state)
+{
+    (void)state;
+    const struct access same[] = {{0, true, 3, 0x20000, 0}, {1, false, 3, 0x20000, 0}};
+    struct rig rig;
+    const uint64_t cycles = cycles_a_round(&rig, "skylake", store_load, same, 2);
+    assert_in_range(cycles, 5, 6); /* forward */
+}
+
+/* A store of a byte, then the eight bytes around it: the load waits for L1. */
+static void partial_store_blocks_forwarding(void **state)
+{
+    (void)state;
+    /* mov [rdi],dl; mov rdx,[rsi+rdx]; jmp back */
+    static const uint8_t code[] = {2, 0x88, 0x17, 4, 0x48, 0x8b, 0x14, 0x16, 2, 0xeb, 0xf8, 0};
+    const struct access some[] = {{0, true, 0, 0x20003, 0}, {1, false, 3, 0x20000, 0}};
+    struct rig rig;
+    const struct sums sums = run(&rig, "skylake", code, some, 2);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, 12, 16);
+    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.8);
+    assert_int_equal(sums.worst_pc, PC + 2);
+    rig_close(&rig);
+}
+
+/* Zen 4 renames through memory, at any address but only what is as far back as last time. */
+static void memory_is_renamed(void **state)
+{
+    (void)state;
+    /* mov [rdi],rdx; mov rdx,[rsi]; jmp back */
+    static const uint8_t code[] = {3, 0x48, 0x89, 0x17, 3, 0x48, 0x8b, 0x16, 2, 0xeb, 0xf8, 0};
+    const struct access same[] = {{0, true, 3, 0x20000, 0}, {1, false, 3, 0x20000, 0}};
+    const struct access bytes[] = {{0, true, 3, 0x20000, 0}, {1, false, 2, 0x20004, 0}};
+    struct rig rig;
+    assert_in_range(cycles_a_round(&rig, "zen4", code, same, 2), 0, 1);
+    assert_in_range(cycles_a_round(&rig, "zen4", code, bytes, 2), 6, 8);
+}
+
+static void split_loads_take_longer(void **state)
+{
+    (void)state;
+    /* mov rdx,[rsi+rdx]; jmp back */
+    static const uint8_t code[] = {4, 0x48, 0x8b, 0x14, 0x16, 2, 0xeb, 0xfa, 0};
+    const struct access whole[] = {{0, false, 3, 0x20000, 0}};
+    const struct access split[] = {{0, false, 3, 0x2003d, 0}};
+    struct rig rig;
+    const uint64_t one = cycles_a_round(&rig, "skylake", code, whole, 1);
+    const uint64_t two = cycles_a_round(&rig, "skylake", code, split, 1);
+    assert_int_equal(two - one, 4); /* split */
+}
+
+static void split_stores_take_two_turns(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {3, 0x48, 0x89, 0x17, 2, 0xeb, 0xfb, 0};
+    const struct access split[] = {{0, true, 3, 0x2003d, 0}};
+    struct rig rig;
+    const struct sums sums = run(&rig, "skylake", code, split, 1);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] * 10 / ROUNDS, 18, 22);
+    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.5);
+    rig_close(&rig);
+}
+
+/* Blocks of a few instructions, one at `step` bytes after the other, over and over. */
+static struct sums walk_code(struct rig *rig, const char *core, const uint8_t *code, uint64_t step,
+                             int blocks, int rounds)
+{
+    rig_open(rig, core);
+    for (int r = 0; r < rounds; r++) {
+        for (int i = 0; i < blocks; i++)
+            rig_word(rig, td_trace_block(rig_block(rig, 0x400000 + (uint64_t)i * step, code)));
+    }
+    return rig_sums(rig);
+}
+
+/* add rax,1; jmp to the block after it, 4160 bytes on. */
+static const uint8_t far_jump[] = {4, 0x48, 0x83, 0xc0, 1, 5, 0xe9, 0x37, 0x10, 0, 0, 0};
+
+static void pages_of_code_miss_the_itlb(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct td_sim_totals totals;
+    struct sums sums = walk_code(&rig, "skylake", far_jump, 4160, 4000, 6);
+    td_sim_totals(rig.sim, &totals);
+    assert_true(share(&sums, TD_SIM_COLUMN_ITLB) > 0.5);
+    assert_true(totals.itlb_misses > 20000);
+    rig_close(&rig);
+    /* As many as the TLB holds: misses are the first round's. */
+    sums = walk_code(&rig, "skylake", far_jump, 4160, 64, 2000);
+    td_sim_totals(rig.sim, &totals);
+    assert_in_range(totals.itlb_misses, 64, 70);
+    assert_true(share(&sums, TD_SIM_COLUMN_ITLB) < 0.5);
+    rig_close(&rig);
+}
+
+/* Four instructions of 8 bytes in 32: nopl with a prefix and a long displacement. */
+static const uint8_t long_code[] = {
+    8,    0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 8,    0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 8,
+    0x0f, 0x1f, 0x84, 0,    0, 2, 0, 0, 8, 0x0f, 0x1f, 0x84, 0,    0, 2, 0, 0, 0};
+
+static void large_code_misses_the_icache(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct sums sums = walk_code(&rig, "zen4", long_code, 32, 8192, 4);
+    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) > 0.4);
+    rig_close(&rig);
+    sums = walk_code(&rig, "zen4", long_code, 32, 64, 500);
+    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) < 0.2);
+    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.7);
+    rig_close(&rig);
+}
+
+/* Code that L1I holds and the uop cache does not is as fast as the decoders. */
+static void decoders_are_slower_than_the_uop_cache(void **state)
+{
+    (void)state;
+    /* Eight register moves of 2 bytes. */
+    static const uint8_t moves[] = {2, 0x89, 0xc1, 2, 0x89, 0xc2, 2, 0x89, 0xc3,
+                                    2, 0x89, 0xc6, 2, 0x89, 0xc7, 2, 0x89, 0xc1,
+                                    2, 0x89, 0xc2, 2, 0x89, 0xc3, 0};
+    struct rig rig;
+    struct sums sums = walk_code(&rig, "skylake", moves, 16, 1900, 30);
+    assert_true(share(&sums, TD_SIM_COLUMN_FETCH) + share(&sums, TD_SIM_COLUMN_LIGHT) > 0.6);
+    const uint64_t decoded = sums.values[TD_SIM_COLUMN_CYCLES] / 30;
+    assert_true(sums.values[TD_SIM_COLUMN_LIGHT] == 8U * 1900 * 30);
+    rig_close(&rig);
+    sums = walk_code(&rig, "skylake", moves, 16, 100, 600);
+    const uint64_t cached = sums.values[TD_SIM_COLUMN_CYCLES] * 19 / 600;
+    assert_true(cached < decoded);
+    rig_close(&rig);
+}
+
+/* test al,al; jnz over one add: what the outcomes say decides. */
+static struct sums branch(struct rig *rig, bool random)
+{
+    static const uint8_t test[] = {2, 0x84, 0xc0, 2, 0x75, 0x04, 0};
+    static const uint8_t body[] = {4, 0x48, 0x83, 0xc3, 1, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf6, 0};
+    rig_open(rig, "zen4");
+    const uint32_t a = rig_block(rig, PC, test), b = rig_block(rig, PC + 4, body),
+                   c = rig_block(rig, PC + 8, back);
+    uint64_t x = 88172645463325252ULL;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        rig_word(rig, td_trace_block(a));
+        if (random ? x & 1 : i & 1)
+            rig_word(rig, td_trace_block(b));
+        rig_word(rig, td_trace_block(c));
+    }
+    return rig_sums(rig);
+}
+
+static void mispredicts_lose_the_refill(void **state)
+{
+    (void)state;
+    struct td_sim_totals totals;
+    struct rig rig;
+    struct sums sums = branch(&rig, true);
+    td_sim_totals(rig.sim, &totals);
+    assert_in_range(totals.mispredicts, ROUNDS * 2 / 5, ROUNDS * 3 / 5);
+    /* Each loses at least what the description says, in mispredicts and resteers together. */
+    const uint64_t lost =
+        sums.values[TD_SIM_COLUMN_MISPREDICT] + sums.values[TD_SIM_COLUMN_RESTEER];
+    assert_true(lost > totals.mispredicts * (uint64_t)(rig.desc.refill * rig.desc.width) / 2);
+    assert_true(share(&sums, TD_SIM_COLUMN_MISPREDICT) > 0.5);
+    assert_int_equal(sums.worst_pc, PC + 2);
+    rig_close(&rig);
+    sums = branch(&rig, false);
+    td_sim_totals(rig.sim, &totals);
+    assert_in_range(totals.mispredicts, 1, 40);
+    rig_close(&rig);
+}
+
+/* A jump to targets in turn: history tells them apart, a single place does not. */
+static void indirect_targets_are_learnt(void **state)
+{
+    (void)state;
+    static const uint8_t jump[] = {2, 0xff, 0xe0, 0};
+    static const uint8_t back[] = {5, 0xe9, 0, 0, 0, 0, 0};
+    struct td_sim_totals totals;
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    const uint32_t site = rig_block(&rig, PC, jump);
+    for (int i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(site));
+        rig_word(&rig, td_trace_block(rig_block(&rig, 0x2000 + 64 * (uint64_t)(i % 4), back)));
+    }
+    rig_sums(&rig);
+    td_sim_totals(rig.sim, &totals);
+    assert_in_range(totals.indirect_mispredicts, 4, 100);
+    rig_close(&rig);
+}
+
+/* imul rdi,rdi twice; mov [rdi],rax; mov rcx,[rsi]; jmp back: the store's address comes late. */
+static const uint8_t late_store[] = {4,    0x48, 0x0f, 0xaf, 0xff, 4,    0x48, 0x0f, 0xaf, 0xff, 3,
+                                     0x48, 0x89, 0x07, 3,    0x48, 0x8b, 0x0e, 2,    0xeb, 0xf0, 0};
+
+static void order_violation_clears_then_waits(void **state)
+{
+    (void)state;
+    const struct access same[] = {{2, true, 3, 0x30000, 0}, {3, false, 3, 0x30000, 0}};
+    const struct access apart[] = {{2, true, 3, 0x30000, 0}, {3, false, 3, 0x30048, 0}};
+    struct td_sim_totals totals;
+    struct rig rig;
+    const struct sums sums = run(&rig, "skylake", late_store, same, 2);
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.machine_clears, 1);
+    assert_true(sums.values[TD_SIM_COLUMN_CLEAR] >= (uint64_t)rig.desc.clear);
+    rig_close(&rig);
+    run(&rig, "skylake", late_store, apart, 2);
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.machine_clears, 0);
+    rig_close(&rig);
+}
+
+static void independent_divides_share_one_divider(void **state)
+{
+    (void)state;
+    /* divsd xmm0..3,xmm8; jmp back */
+    static const uint8_t code[] = {5,    0xf2, 0x41, 0x0f, 0x5e, 0xc0, 5,    0xf2, 0x41, 0x0f,
+                                   0x5e, 0xc8, 5,    0xf2, 0x41, 0x0f, 0x5e, 0xd0, 5,    0xf2,
+                                   0x41, 0x0f, 0x5e, 0xd8, 2,    0xeb, 0xea, 0};
+    struct rig rig;
+    const struct sums sums = run(&rig, "skylake", code, NULL, 0);
+    const uint64_t expected = 4 * (uint64_t)rig.desc.ops[TD_OP_FDIV64].busy;
+    assert_true(share(&sums, TD_SIM_COLUMN_DIVIDER) > 0.6);
+    assert_true(expected > rig.desc.ops[TD_OP_FDIV64].latency);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, expected, expected + 1);
+    rig_close(&rig);
+}
+
+/* Four multiplications on one port, none waiting for another. */
+static void one_port_is_core_bound(void **state)
+{
+    (void)state;
+    /* imul rax,rax,3; imul rcx,rcx,3; imul rsi,rsi,3; imul rdi,rdi,3; jmp back */
+    static const uint8_t code[] = {4,    0x48, 0x6b, 0xc0, 3,    4,    0x48, 0x6b,
+                                   0xc9, 3,    4,    0x48, 0x6b, 0xf6, 3,    4,
+                                   0x48, 0x6b, 0xff, 3,    2,    0xeb, 0xee, 0};
+    struct rig rig;
+    const struct sums sums = run(&rig, "zen4", code, NULL, 0);
+    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.6);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] * 10 / ROUNDS, 40, 42);
+    rig_close(&rig);
+}
+
+/* A load from memory, then more adds than the reorder buffer holds: they cannot hide it. */
+static void full_reorder_buffer_waits_for_memory(void **state)
+{
+    (void)state;
+    uint8_t code[4 * 5 * 60 + 16] = {0};
+    size_t at = 0;
+    const uint8_t load[] = {3, 0x48, 0x8b, 0x17}, add[] = {4, 0x48, 0x83, 0xc0, 1};
+    struct rig rig;
+    memcpy(code, load, sizeof(load));
+    for (at = sizeof(load); at < sizeof(code) - 16; at += sizeof(add))
+        memcpy(code + at, add, sizeof(add));
+    code[at] = 0;
+    /* No prefetcher foresees a step of 5 MB. */
+    const struct access far[] = {{0, false, 3, 0x10000000, 0x503040}};
+    const struct sums sums = run(&rig, "skylake", code, far, 1);
+    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.3);
+    assert_int_equal(sums.worst_pc, PC);
+    rig_close(&rig);
+}
+
+/* The same loads alone: as many at a time as the load buffer and L1's misses allow. */
+static void misses_overlap_up_to_their_number(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {3, 0x48, 0x8b, 0x17, 2, 0xeb, 0xfb, 0};
+    const struct access far[] = {{0, false, 3, 0x10000000, 0x503040}};
+    struct rig rig;
+    const struct sums sums = run(&rig, "skylake", code, far, 1);
+    const uint64_t each = sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS;
+    const uint64_t alone = (uint64_t)(rig.desc.dram_latency / rig.desc.l1d_misses);
+    assert_true(each >= alone / 2 && each < (uint64_t)rig.desc.dram_latency);
+    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.8);
+    rig_close(&rig);
+}
+
+static void full_store_buffer_is_store_bound(void **state)
+{
+    (void)state;
+    static const uint8_t code[] = {3, 0x48, 0x89, 0x07, 2, 0xeb, 0xfb, 0};
+    const struct access far[] = {{0, true, 3, 0x10000000, 0x503040}};
+    const struct access near[] = {{0, true, 3, 0x20000, 0}};
+    struct rig rig;
+    struct sums sums = run(&rig, "zen4", code, far, 1);
+    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.8);
+    rig_close(&rig);
+    sums = run(&rig, "zen4", code, near, 1);
+    assert_true(share(&sums, TD_SIM_COLUMN_STORE) < 0.3);
+    rig_close(&rig);
+}
+
+/* rep movsq: a block a round, as an emulator delivers it. */
+static uint64_t string_cycles(const char *core, int quads, struct sums *sums)
+{
+    static const uint8_t code[] = {3, 0xf3, 0x48, 0xa5, 0};
+    struct rig rig;
+    rig_open(&rig, core);
+    const uint32_t block = rig_block(&rig, PC, code);
+    for (int i = 0; i < quads; i++) {
+        const struct access pair[] = {{0, false, 3, 0x20000 + 8 * (uint64_t)(i & 255), 0},
+                                      {0, true, 3, 0x30000 + 8 * (uint64_t)(i & 255), 0}};
+        push_round(&rig, block, pair, 2, 0);
+    }
+    *sums = rig_sums(&rig);
+    rig_close(&rig);
+    return sums->values[TD_SIM_COLUMN_CYCLES];
+}
+
+static void string_moves_by_bytes(void **state)
+{
+    (void)state;
+    struct sums sums;
+    const uint64_t few = string_cycles("zen4", 65536, &sums);
+    const uint64_t many = string_cycles("zen4", 2 * 65536, &sums);
+    /* 65536 quads of 8 bytes at 32 a cycle. */
+    assert_in_range(many - few, 65536 * 8 / 32, 65536 * 8 / 32 + 600);
+    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.7);
+    assert_int_equal(sums.worst_pc, PC);
+}
+
+static void string_scans_by_elements(void **state)
+{
+    (void)state;
+    /* repne scasb */
+    static const uint8_t code[] = {2, 0xf2, 0xae, 0};
+    struct rig rig;
+    rig_open(&rig, "zen4");
+    const uint32_t block = rig_block(&rig, PC, code);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        const struct access one[] = {{0, false, 0, 0x20000 + (i & 63), 0}};
+        push_round(&rig, block, one, 1, 0);
+    }
+    const struct sums sums = rig_sums(&rig);
+    const uint64_t expected = (uint64_t)rig.desc.string_scan * ROUNDS / TD_TICKS_PER_CYCLE;
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES], expected, expected + 3000);
+    rig_close(&rig);
+}
+
+/* call to a block that returns: prediction of the pair takes its delays. */
+static void calls_and_returns_take_prediction(void **state)
+{
+    (void)state;
+    /* call PC+0x40; jmp back / ret */
+    static const uint8_t call[] = {5, 0xe8, 0x3b, 0, 0, 0, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf9, 0};
+    static const uint8_t ret[] = {1, 0xc3, 0};
+    struct rig rig;
+    rig_open(&rig, "zen4");
+    const uint32_t a = rig_block(&rig, PC, call), b = rig_block(&rig, PC + 0x40, ret),
+                   c = rig_block(&rig, PC + 5, back);
+    for (int i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(a));
+        rig_word(&rig, td_trace_access(0, true, 3, 0x7000));
+        rig_word(&rig, td_trace_block(b));
+        rig_word(&rig, td_trace_access(0, false, 3, 0x7000));
+        rig_word(&rig, td_trace_block(c));
+    }
+    const struct sums sums = rig_sums(&rig);
+    const uint64_t expected = 3 + (uint64_t)(rig.desc.call_delay + rig.desc.return_delay);
+    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, expected, expected + 1);
+    assert_true(share(&sums, TD_SIM_COLUMN_FETCH) > 0.5);
+    rig_close(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alias_puts_a_load_off),
+        cmocka_unit_test(forwarding_takes_its_latency),
+        cmocka_unit_test(partial_store_blocks_forwarding),
+        cmocka_unit_test(memory_is_renamed),
+        cmocka_unit_test(split_loads_take_longer),
+        cmocka_unit_test(split_stores_take_two_turns),
+        cmocka_unit_test(pages_of_code_miss_the_itlb),
+        cmocka_unit_test(large_code_misses_the_icache),
+        cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
+        cmocka_unit_test(mispredicts_lose_the_refill),
+        cmocka_unit_test(indirect_targets_are_learnt),
+        cmocka_unit_test(order_violation_clears_then_waits),
+        cmocka_unit_test(independent_divides_share_one_divider),
+        cmocka_unit_test(one_port_is_core_bound),
+        cmocka_unit_test(full_reorder_buffer_waits_for_memory),
+        cmocka_unit_test(misses_overlap_up_to_their_number),
+        cmocka_unit_test(full_store_buffer_is_store_bound),
+        cmocka_unit_test(string_moves_by_bytes),
+        cmocka_unit_test(string_scans_by_elements),
+        cmocka_unit_test(calls_and_returns_take_prediction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
