@@ -97,6 +97,7 @@
     X(tlb, stlb_ways, COUNT, 1, 31, "")                                                         \
     X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                     \
     X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                            \
+    X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2") \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                          \
     X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")         \
     X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")    \

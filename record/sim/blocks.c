@@ -191,9 +191,7 @@ static void cost_part(const struct td_core_desc *desc, const struct draft *draft
     const uint32_t by_uops = slots * (uint32_t)desc->decode_uop;
     part->decode_cost = (uint16_t)(by_bytes > by_uops ? by_bytes : by_uops);
     part->uop_cost = (uint16_t)(slots * (uint32_t)desc->uop_cache_uop);
-    const uint32_t lines =
-        (slots + (uint32_t)desc->uop_cache_line_uops - 1) / (uint32_t)desc->uop_cache_line_uops;
-    part->uop_lines = (uint8_t)(lines > 3 ? 3 : lines);
+    part->slots = (uint16_t)slots;
 }
 
 static void split_parts(const struct td_blocks *blocks, struct td_block *block,
@@ -205,7 +203,10 @@ static void split_parts(const struct td_blocks *blocks, struct td_block *block,
         if (i < draft->uop_count && draft->uop_lines[i] == draft->uop_lines[first])
             continue;
         struct td_fetch_part *part = &parts[block->part_count++];
-        *part = (struct td_fetch_part){.line = draft->uop_lines[first], .uop_end = (uint16_t)i};
+        *part = (struct td_fetch_part){
+            .line = draft->uop_lines[first],
+            .uop_end = (uint16_t)i,
+            .offset = (uint8_t)((block->pc + draft->offsets[draft->uops[first].insn]) & 63)};
         cost_part(&blocks->desc, draft, first, part);
         first = i;
     }

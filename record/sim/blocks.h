@@ -19,7 +19,8 @@ struct td_fetch_part {
     uint16_t uop_end;     /* index after its last uop */
     uint16_t uop_cost;    /* ticks of delivery by the uop cache */
     uint16_t decode_cost; /* ticks by the decoders */
-    uint8_t uop_lines;    /* lines of the uop cache it fills */
+    uint16_t slots;
+    uint8_t offset; /* of its first instruction in the line */
 };
 
 struct td_block {

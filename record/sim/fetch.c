@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256 };
+enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256, RUN_LINES = 3 };
 
 void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc)
 {
@@ -31,25 +31,37 @@ void td_fetch_release(struct td_fetch *fetch)
     free(fetch->l1i_pending);
 }
 
-/* Keys of the uop cache lines of a line of code: four places for it. */
-static uint64_t uop_key(uint64_t line, int i)
+/* The uop cache keeps runs: what follows an entry into a line of code, to the line's end. A run has
+ * its own lines, wherever else the code was entered. */
+static uint64_t uop_key(const struct td_fetch *fetch, uint64_t line, uint32_t i)
 {
-    return line ^ (uint64_t)i << 48;
+    return line ^ (uint64_t)(fetch->entry + 1) << 40 ^ (uint64_t)i << 48;
 }
 
 static bool in_uop_cache(struct td_fetch *fetch, const struct td_fetch_part *part)
 {
+    const uint32_t holds = (uint32_t)fetch->desc->uop_cache_line_uops;
+    const uint32_t end = fetch->run_slots + part->slots;
     bool all = true;
 
     if (!fetch->desc->uop_cache_lines)
         return false;
-    for (int i = 0; i < part->uop_lines; i++) {
-        if (!td_cache_touch(&fetch->uop_cache, uop_key(part->line, i))) {
+    for (uint32_t i = fetch->run_slots / holds; i * holds < end && i < RUN_LINES; i++) {
+        if (!td_cache_touch(&fetch->uop_cache, uop_key(fetch, part->line, i))) {
             all = false;
             fetch->epoch++;
         }
     }
     return all;
+}
+
+/* Where a run begins. */
+static inline void enter_line(struct td_fetch *fetch, const struct td_fetch_part *part)
+{
+    if (part->line != fetch->last_line) {
+        fetch->entry = part->offset;
+        fetch->run_slots = 0;
+    }
 }
 
 static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint64_t page, int64_t t)
@@ -127,6 +139,7 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch, part->line);
     bool hit = true;
 
+    enter_line(fetch, part);
     if (fetch->delivered < limit)
         fetch->delivered = limit;
     if (fetch->delivered < predicted)
@@ -142,6 +155,7 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
         }
         hit = in_uop_cache(fetch, part);
     }
+    fetch->run_slots += part->slots;
     fetch->last_line = part->line;
     if (!hit && !fetch->decoding)
         fetch->delivered += fetch->desc->decode_switch * TICKS;
@@ -211,5 +225,8 @@ void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
         fetch->l1i_pending[td_cache_fill(&fetch->l1i, part->line)] = 0;
         td_memory_warm_l2(memory, part->line);
     }
+    enter_line(fetch, part);
     in_uop_cache(fetch, part);
+    fetch->run_slots += part->slots;
+    fetch->last_line = part->line;
 }

@@ -28,11 +28,12 @@ struct td_fetch {
     int64_t part_cycle[TD_FETCH_RING];
     uint32_t newest, limit;
     uint64_t last_line, last_page;
-    int64_t walked;      /* cycle in which the last translation was done */
-    int64_t filled;      /* cycle in which the last line from L2 was there */
-    uint32_t epoch;      /* counts what was put into L1I, its TLB or the uop cache */
-    bool decoding;       /* the last part came from the decoders */
-    enum td_cause cause; /* why delivery is late, if it is */
+    uint32_t entry, run_slots; /* of the run: where it entered last_line, its slots so far */
+    int64_t walked;            /* cycle in which the last translation was done */
+    int64_t filled;            /* cycle in which the last line from L2 was there */
+    uint32_t epoch;            /* counts what was put into L1I, its TLB or the uop cache */
+    bool decoding;             /* the last part came from the decoders */
+    enum td_cause cause;       /* why delivery is late, if it is */
     uint64_t loop_pc;
     uint32_t loop_count;
     struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */

@@ -31,6 +31,7 @@ void td_memory_release(struct td_memory *memory)
     td_cache_release(&memory->l2);
     td_cache_release(&memory->dtlb);
     td_cache_release(&memory->stlb);
+    td_map_release(&memory->pages);
     free(memory->l1d_pending);
     free(memory->l2_pending);
 }
@@ -202,6 +203,17 @@ void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
     prefetch_l1(memory, address >> TD_LINE_BITS, t);
 }
 
+/* The kernel clears or copies a page when it maps it: its lines are in L2 when the program goes on.
+ */
+static void touch_first(struct td_memory *memory, uint64_t page)
+{
+    bool added;
+
+    td_map_put(&memory->pages, page, 0, 1, &added);
+    for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++)
+        td_memory_warm_l2(memory, page * TD_PAGE_LINES + i);
+}
+
 int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
                             struct td_cache *second, uint64_t page, int64_t t)
 {
@@ -214,6 +226,8 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
     if (td_cache_touch(second, page))
         return desc->stlb_latency;
     memory->counts.tlb_misses++;
+    if (desc->first_touch)
+        touch_first(memory, page);
     const int place = td_pool_find(&memory->walks, t, &start);
     const int64_t entry = td_memory_from_l2(memory, PAGE_TABLE_LINE + (page >> 3), start, &level);
     const int64_t done = entry + desc->walk - desc->l2_latency;

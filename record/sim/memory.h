@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "formats/uarch_core.h"
 #include "record/sim/caches.h"
 #include "record/sim/llc.h"
@@ -39,6 +40,7 @@ struct td_memory {
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;
     struct td_prefetch prefetch;
+    struct td_map pages; /* seen so far, when the core cares (first_touch) */
     struct td_memory_counts counts;
 };
 

@@ -25,6 +25,7 @@ static inline void rig_open(struct rig *rig, const char *core)
 
     *rig = (struct rig){.words = NULL};
     assert_int_equal(td_core_desc_builtin(&rig->desc, core, &err), TD_OK);
+    rig->desc.first_touch = 0; /* addresses here are made up: nothing maps them first */
     rig->blocks = td_blocks_new(&rig->desc);
     rig->llc = td_llc_new(&rig->desc);
     rig->sim = td_sim_new(rig->blocks, rig->llc);

@@ -143,9 +143,13 @@ static struct sums walk_code(struct rig *rig, const char *core, const uint8_t *c
                              int blocks, int rounds)
 {
     rig_open(rig, core);
+    /* Ids are given in the order of definition. */
+    const uint32_t first = rig_block(rig, 0x400000, code);
+    for (int i = 1; i < blocks; i++)
+        rig_block(rig, 0x400000 + (uint64_t)i * step, code);
     for (int r = 0; r < rounds; r++) {
-        for (int i = 0; i < blocks; i++)
-            rig_word(rig, td_trace_block(rig_block(rig, 0x400000 + (uint64_t)i * step, code)));
+        for (uint32_t i = 0; i < (uint32_t)blocks; i++)
+            rig_word(rig, td_trace_block(first + i));
     }
     return rig_sums(rig);
 }
