@@ -98,6 +98,54 @@ static void reads_of_another_form_are_refused(void **state)
     td_deltas_free(deltas);
 }
 
+/* A read of two counters in any order. */
+static bool take_ids(struct td_deltas *deltas, uint32_t tid, const uint64_t pairs[4],
+                     uint64_t ret[2])
+{
+    struct td_buf read = {0};
+
+    td_buf_u64(&read, 2);
+    for (int i = 0; i < 4; i++)
+        td_buf_u64(&read, pairs[i]);
+    const bool good = td_deltas_take(deltas, tid, PERF_FORMAT_GROUP | PERF_FORMAT_ID, read.data,
+                                     read.len, ret, 2);
+    td_buf_release(&read);
+    return good;
+}
+
+static void counters_are_known_by_id_whatever_their_order(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    uint64_t d[2] = {0};
+
+    assert_true(take_ids(deltas, 1, (const uint64_t[]){100, 7, 10, 8}, d));
+    assert_true(take_ids(deltas, 1, (const uint64_t[]){130, 7, 5, 9}, d)); /* 9 in 8's place */
+    assert_int_equal(d[0], 30);
+    assert_int_equal(d[1], 5);
+    assert_true(take_ids(deltas, 1, (const uint64_t[]){14, 8, 131, 7}, d)); /* another leader */
+    assert_int_equal(d[0], 4);
+    assert_int_equal(d[1], 1);
+    assert_int_equal(td_deltas_seen(deltas, 7), 131);
+    td_deltas_free(deltas);
+}
+
+/* The kernel gives -1 for the thread of a task that has just ended. */
+static void a_thread_that_is_not_known_is_one_of_many(void **state)
+{
+    (void)state;
+    struct td_deltas *deltas = td_deltas_new();
+    uint64_t d[2] = {0};
+
+    assert_true(take(deltas, 1, 100, 10, 0, d));
+    assert_true(take(deltas, UINT32_MAX, 7, 3, 0, d));
+    assert_int_equal(d[0], 7);
+    assert_true(take(deltas, 1, 105, 11, 0, d));
+    assert_int_equal(d[0], 5);
+    assert_int_equal(td_deltas_seen(deltas, 7), 112);
+    td_deltas_free(deltas);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +153,8 @@ int main(void)
         cmocka_unit_test(threads_have_their_own_last_values),
         cmocka_unit_test(a_counter_that_goes_back_is_said_and_started_from),
         cmocka_unit_test(reads_of_another_form_are_refused),
+        cmocka_unit_test(counters_are_known_by_id_whatever_their_order),
+        cmocka_unit_test(a_thread_that_is_not_known_is_one_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
