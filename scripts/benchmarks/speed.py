@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Instructions a second on the modelled core, exact and sampled, beside cachegrind with caches and branches, in turn. CPU
-time of the whole tree, what is written included. Sampled against exact: cycles, and the share of each category."""
+"""Instructions a second on the modelled core, exact and sampled, beside cachegrind with caches and branches, in turn.
+CPU time of the whole tree, what is written included. Sampled against exact: cycles, and the share of each category."""
 import os
 import re
 
