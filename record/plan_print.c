@@ -132,11 +132,57 @@ static void event_text(const struct td_plan_event *event, bool samples, FILE *ou
     fputc('\n', out);
 }
 
+static bool runs_in(const struct td_plan_group *group, unsigned pass)
+{
+    return group->pass == 0 || group->pass == pass;
+}
+
+/* Descriptors of one run, and how many of them a CPU has at most. */
+static size_t count_descriptors(const struct td_plan *plan, unsigned pass, size_t *a_cpu)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct td_plan_group *group = &plan->groups[i];
+        const struct td_cpulist *cpus = &group->cpus;
+        size_t here = 0;
+
+        if (!runs_in(group, pass))
+            continue;
+        all += group->event_count * (cpus->len ? cpus->len : 1);
+        for (size_t k = 0; k < plan->group_count; k++) {
+            const struct td_plan_group *other = &plan->groups[k];
+
+            if (runs_in(other, pass) && (cpus->len == 0 || other->cpus.len == 0 ||
+                                         td_cpulist_has(&other->cpus, cpus->cpus[0])))
+                here += other->event_count;
+        }
+        *a_cpu = here > *a_cpu ? here : *a_cpu;
+    }
+    return all;
+}
+
+static void descriptors_text(const struct td_plan *plan, FILE *out)
+{
+    size_t most = 0, a_cpu = 0;
+
+    for (unsigned pass = 1; pass <= plan->passes; pass++) {
+        const size_t all = count_descriptors(plan, pass, &a_cpu);
+
+        most = all > most ? all : most;
+    }
+    fprintf(out, "events %zu a CPU, descriptors %zu%s\n", a_cpu, most,
+            plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_PROCESS
+                ? " for each thread that runs"
+                : "");
+}
+
 void td_plan_print_text(const struct td_plan *plan, FILE *out)
 {
     fprintf(out, "source %s%s%s\n", plan->source, plan->source_reason[0] ? ": " : "",
             plan->source_reason);
     fprintf(out, "scope %s, %s events\n", td_scope_name(plan->scope), method_name(plan));
+    descriptors_text(plan, out);
     for (size_t i = 0; i < plan->group_count; i++) {
         const struct td_plan_group *group = &plan->groups[i];
         char *cpus = cpus_text(group);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks what the emulated machine recorded: check.py KERNEL CONSOLE TDREPORT"""
 import base64
+import json
 import os
 import re
 import subprocess
@@ -96,12 +97,36 @@ class Profile:
         check(self.backwards == 0, f"{name}: samples in the order of time")
 
 
+def check_count(texts, codes, work, sampled):
+    """--count: inherited counters, so threads and forked children are in it on every kernel."""
+    check(codes.get("count") == 0, "count: tdrec ended well", texts.get("count", "")[-200:] if codes.get("count") else "")
+    try:
+        events = {row["event"]: row for row in json.loads(texts.get("counts", ""))["events"]}
+    except ValueError:
+        check(False, "count: JSON", texts.get("counts", "")[:200])
+        return
+    got = {name: events[name]["count"] for name in ("cycles", "instructions")}
+    check(0.95 * work < got["instructions"] < 2.6 * work, "count: instructions are those of the program",
+          f"{got['instructions']} for {work}")
+    check(all(row["running_ns"] == row["enabled_ns"] > 0 for row in events.values()), "count: nothing had to wait")
+    # With -icount shift=0 the machine executes an instruction a nanosecond, and its cycle counter runs at 1 GHz.
+    ratio = got["cycles"] / got["instructions"]
+    check(0.95 < ratio < 1.05, "count: a cycle an instruction", f"{ratio:.3f}")
+    if sampled:
+        ratio = got["instructions"] / max(1, sampled)
+        check(0.9 < ratio < 1.1, "count: instructions as the sampled run has them", f"{ratio:.3f}")
+    told = texts.get("counted", "")
+    check("instructions per cycle" in told and codes.get("counted") == 0, "count: by the core's description",
+          "" if "instructions per cycle" in told else told[-200:])
+
+
 def main():
     texts, codes, files = read_console()
     work = int(texts.get("alone", "0") or 0)
     check(texts.get("kernel", "").startswith(KERNEL + "."), "the kernel is the one asked for", texts.get("kernel", ""))
     check("armv8_pmuv3" in texts.get("doctor", ""), "--doctor names the PMU")
     check(all(name in texts for name in ("plan", "report")), "everything ran")
+    sampled = None
     for name in ("cpu", "system", "period", "task", "pmu", "stacks"):
         check(codes.get(name) == 0, f"{name}: tdrec ended well", texts.get(name, "")[-200:] if codes.get(name) else "")
         if codes.get(name) != 0 or f"{name}.td" not in files:
@@ -109,12 +134,15 @@ def main():
         profile = Profile(dump(files[f"{name}.td"]))
         check(profile.samples >= 10, f"{name}: samples", str(profile.samples))
         profile.check_sums(name, whole=name in ("cpu", "system", "pmu"))
+        if name == "cpu":
+            sampled = profile.counts[1]["sampled"]
         if name in ("cpu", "system"):
             check(len(profile.threads) >= 7, f"{name}: threads and forked children", str(len(profile.threads)))
             instructions = profile.counts[1]["sampled"]
             # QEMU counts the instructions of all its CPUs on each of them.
             check(0.95 * work < instructions < 2.6 * work, f"{name}: instructions are those of the program",
                   f"{instructions} for {work}")
+    check_count(texts, codes, work, sampled)
     # Group reads are inherited from Linux 6.12 on; before, only the first thread has them, and tdrec says so.
     if KERNEL == "6.1":
         check("6.12" in texts.get("task", ""), "task: says that threads are left out")
