@@ -33,6 +33,9 @@ static uint64_t unzigzag(uint64_t coded)
 
 static uint64_t share(uint64_t whole, uint64_t part)
 {
+    /* The common case without the library's division of 128 bits. */
+    if (whole <= UINT32_MAX && part <= UINT32_MAX)
+        return whole * part / SHARE_WHOLE;
     return (uint64_t)((unsigned __int128)whole * part / SHARE_WHOLE);
 }
 
@@ -41,6 +44,8 @@ static uint64_t part_of(uint64_t value, uint64_t whole)
 {
     if (whole == 0)
         return 0;
+    if (whole <= UINT32_MAX && value <= UINT32_MAX)
+        return (value * SHARE_WHOLE + whole - 1) / whole;
     return (uint64_t)(((unsigned __int128)value * SHARE_WHOLE + whole - 1) / whole);
 }
 
