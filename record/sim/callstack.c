@@ -52,9 +52,27 @@ static uint32_t add_callee(struct td_callstack *stack, uint64_t call)
     stack->recursive += known != 0;
     stack->nodes =
         td_grow(stack->nodes, &stack->node_cap, stack->node_count + 1, sizeof(*stack->nodes));
-    stack->nodes[stack->node_count] =
-        (struct td_call_node){.parent = stack->node, .depth = depth, .call = call};
-    return (uint32_t)stack->node_count++;
+    const uint32_t id = (uint32_t)stack->node_count++;
+    const bool keeps = id < TD_CALL_KEEPERS;
+    stack->unproven += !keeps;
+    stack->nodes[id] =
+        (struct td_call_node){.parent = stack->node,
+                              .depth = depth,
+                              .call = call,
+                              .keeper = keeps ? id : stack->nodes[stack->node].keeper};
+    return id;
+}
+
+void td_callstack_prove(struct td_callstack *stack)
+{
+    struct td_call_node *node = &stack->nodes[stack->node];
+
+    if (++node->runs < TD_CALL_PROVEN_RUNS) {
+        node->keeper = stack->nodes[node->parent].keeper;
+        return;
+    }
+    node->keeper = stack->node;
+    stack->unproven--;
 }
 
 static uint32_t find_callee(struct td_callstack *stack, uint64_t call)

@@ -8,6 +8,10 @@
  * as it has calls, so recursion has a budget of nodes of its own. When it is spent, a call that is
  * already on the path leads back to where it is on it: the levels between are folded.
  *
+ * A program of many functions has paths by the hundred thousand, most of which are taken a few
+ * times. The first few thousand keep what they do at once; a later one only when it has done enough
+ * to matter, and what it did before is kept by the nearest path above it that does.
+ *
  * Where a call leaves its return address in a register, the place is the stack pointer at the call,
  * as far as it is known, and a return is matched by the address it goes to.
  */
@@ -23,11 +27,14 @@
 #define TD_CALL_DEPTH_MAX     256 /* calls on a path */
 #define TD_CALL_RECURSIVE_MAX (1U << 12)
 #define TD_CALL_NODES_MAX     (1U << 18)
+#define TD_CALL_KEEPERS       (1U << 11) /* paths that keep what they do from the first */
+#define TD_CALL_PROVEN_RUNS   4096       /* blocks run, after which a path keeps what it does */
 
 /* Node 0 is the outermost frame's caller: the empty path. */
 struct td_call_node {
     uint32_t parent, depth;
     uint64_t call; /* the return address minus one */
+    uint32_t keeper, runs;
 };
 
 struct td_call_frame {
@@ -56,8 +63,22 @@ struct td_callstack {
     uint64_t folded;    /* pairs of a path and a call that were folded */
     uint64_t truncated; /* calls that got no frame, or no path of their own: too many */
     uint64_t unmatched; /* returns that matched no call */
+    uint64_t unproven;  /* paths that keep nothing */
     struct td_call_memo memos[TD_CALL_MEMOS];
 };
+
+/* One more block runs on the path now, which keeps nothing yet. */
+void td_callstack_prove(struct td_callstack *stack);
+
+/* The path on which the block that runs now is counted. */
+static inline uint32_t td_callstack_keeper(struct td_callstack *stack)
+{
+    const struct td_call_node *node = &stack->nodes[stack->node];
+
+    if (__builtin_expect(node->keeper != stack->node, 0))
+        td_callstack_prove(stack);
+    return node->keeper;
+}
 
 void td_callstack_init(struct td_callstack *stack);
 void td_callstack_release(struct td_callstack *stack);

@@ -160,7 +160,7 @@ static void write_threads(struct writing *w)
 
 static void count_totals(const struct td_piece *piece, struct td_profile_writer *writer)
 {
-    uint64_t cycles = 0, instructions = 0, detailed = 0, truncated = 0, folded = 0;
+    uint64_t cycles = 0, instructions = 0, detailed = 0, truncated = 0, folded = 0, unproven = 0;
     double squares = 0; /* of the threads' errors */
 
     for (size_t i = 0; i < piece->thread_count; i++) {
@@ -173,11 +173,16 @@ static void count_totals(const struct td_piece *piece, struct td_profile_writer 
         squares += totals.cycles_error * totals.cycles_error;
         truncated += totals.truncated_calls;
         folded += totals.folded_calls;
+        unproven += totals.unproven_paths;
     }
     td_profile_counter(writer, TD_COUNTER_CYCLES, cycles);
     td_profile_counter(writer, TD_COUNTER_INSTRUCTIONS, instructions);
     td_profile_counter(writer, TD_COUNTER_DETAILED, detailed);
     td_profile_counter(writer, TD_COUNTER_CYCLES_ERROR, (uint64_t)sqrt(squares));
+    if (unproven > 0)
+        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
+                       "of very many call paths, those of which little ran count on their callers' "
+                       "paths; functions, lines and totals are exact");
     if (folded > 0)
         td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
                        "deep recursion is shown folded: past its first few thousand paths, a call "

@@ -288,10 +288,11 @@ static bool is_next_round(const struct td_sim *sim, const struct td_block *block
 static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
                                      struct td_block_state *state)
 {
-    if (!state->charged || state->node != sim->calls.node) {
-        state->account =
-            td_ledger_account(&sim->ledger, sim->calls.node, block->id, block->insn_count);
-        state->node = sim->calls.node;
+    const uint32_t node = td_callstack_keeper(&sim->calls);
+
+    if (!state->charged || state->node != node) {
+        state->account = td_ledger_account(&sim->ledger, node, block->id, block->insn_count);
+        state->node = node;
         state->charged = true;
     }
     return &sim->ledger.accounts[state->account];
@@ -493,6 +494,7 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
         .itlb_misses = sim->fetch.itlb_misses,
         .machine_clears = sim->clears,
         .folded_calls = sim->calls.folded,
+        .unproven_paths = sim->calls.unproven,
         .truncated_calls = sim->calls.truncated,
         .unmatched_returns = sim->calls.unmatched,
     };

@@ -95,7 +95,7 @@ struct td_sim_totals {
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
     uint64_t l1i_misses, itlb_misses, machine_clears;
-    uint64_t folded_calls, truncated_calls, unmatched_returns;
+    uint64_t folded_calls, truncated_calls, unproven_paths, unmatched_returns;
 };
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
 
