@@ -586,7 +586,8 @@ TD_QEMU_EXPORT int kill(pid_t pid, int number)
 
 /* The same for what QEMU then tells on the program's stderr, which the program would not. */
 TD_QEMU_EXPORT int td_print_checked(FILE *file, int flag, const char *format,
-                                    ...) __asm__("__fprintf_chk");
+                                    ...) __asm__("__fprintf_chk")
+    __attribute__((format(printf, 3, 4)));
 
 int td_print_checked(FILE *file, int flag, const char *format, ...)
 {
