@@ -35,7 +35,7 @@ void td_fetch_release(struct td_fetch *fetch)
  * its own lines, wherever else the code was entered. */
 static uint64_t uop_key(const struct td_fetch *fetch, uint64_t line, uint32_t i)
 {
-    return line ^ (uint64_t)(fetch->entry + 1) << 40 ^ (uint64_t)i << 48;
+    return line ^ (uint64_t)(fetch->entry + 1) << 40 ^ i * (UINT64_C(1) << 48);
 }
 
 static bool in_uop_cache(struct td_fetch *fetch, const struct td_fetch_part *part)
