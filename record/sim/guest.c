@@ -41,6 +41,8 @@ static const struct {
     int16_t generic, x86;
 } calls[] = {
     {22, 281},  /* epoll_pwait */
+    {41, 155},  /* pivot_root */
+    {51, 161},  /* chroot */
     {72, 270},  /* pselect6 */
     {73, 271},  /* ppoll */
     {93, 60},   /* exit */

@@ -55,6 +55,8 @@ enum {
 enum {
     GUEST_EXIT = 60,
     GUEST_KILL = 62,
+    GUEST_PIVOT_ROOT = 155,
+    GUEST_CHROOT = 161,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
 };
@@ -499,6 +501,14 @@ static void write_before_wait(struct thread *thread)
     write_piece_now();
 }
 
+/* Where /proc is out of reach afterwards, what is known of the mappings stays. */
+static void read_maps(void)
+{
+    pthread_mutex_lock(&self->lock);
+    td_piece_maps_update(&self->maps);
+    pthread_mutex_unlock(&self->lock);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the parameters are QEMU's. */
 static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1,
                        uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
@@ -516,6 +526,8 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
         learn_thread(self->threads[vcpu]);
     if (self->abandoned)
         return;
+    if (number == GUEST_CHROOT || number == GUEST_PIVOT_ROOT)
+        read_maps();
     if (kills_itself(number, arguments))
         finish_image(self->threads[vcpu]);
     else if (may_wait(number))
