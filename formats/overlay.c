@@ -53,6 +53,7 @@ static uint32_t module_of(struct overlay *o, uint32_t id)
         struct td_symbol symbol = symbols[i];
 
         symbol.name = copy_string(o, symbol.name);
+        symbol.file = copy_string(o, symbol.file);
         td_model_add_symbol(o->to, o->modules[id], &symbol);
     }
     return o->modules[id];

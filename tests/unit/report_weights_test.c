@@ -95,8 +95,11 @@ static struct td_model *clock_profile(uint64_t in_first, uint64_t in_second)
                 {td_model_put_location(m, app, 0x40), 1000},
                 {td_model_put_location(m, other, 0x10), 300},
                 {td_model_put_location(m, core, 0x999), 200}};
-    const struct td_symbol symbol = {
-        .offset = 0x900, .size = 0x100, .name = td_model_intern_z(m, "page_fault")};
+    const struct td_symbol symbol = {.offset = 0x900,
+                                     .size = 0x100,
+                                     .name = td_model_intern_z(m, "page_fault"),
+                                     .file = td_model_intern_z(m, "/src/fault.c"),
+                                     .line = 12};
 
     td_model_add_symbol(m, core, &symbol);
     td_model_set_counter(m, TD_COUNTER_SAMPLES, 4500);
@@ -168,6 +171,27 @@ static void overlay_joins_by_build_id(void **state)
     assert_int_equal(td_model_counter(j.model, TD_COUNTER_SAMPLES), 4500);
     assert_true(j.measure->weighted);
     assert_string_equal(td_weights_event(j.model), "cpu-clock");
+    release(&j);
+}
+
+/* The strings of a symbol are the model's that it is put into. */
+static void overlay_brings_symbols(void **state)
+{
+    struct join j = join_of(1000, 2000, NULL);
+    size_t found = 0;
+
+    (void)state;
+    for (uint32_t m = 0; m < td_model_module_count(j.model); m++) {
+        size_t count = 0;
+        const struct td_symbol *symbols = td_model_symbols(j.model, m, &count);
+
+        for (size_t i = 0; i < count; i++, found++) {
+            assert_string_equal(td_model_string(j.model, symbols[i].name), "page_fault");
+            assert_string_equal(td_model_string(j.model, symbols[i].file), "/src/fault.c");
+            assert_int_equal(symbols[i].line, 12);
+        }
+    }
+    assert_int_equal(found, 1);
     release(&j);
 }
 
@@ -308,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(overlay_joins_by_build_id),
+        cmocka_unit_test(overlay_brings_symbols),
         cmocka_unit_test(overlay_refuses),
         cmocka_unit_test(time_is_measured),
         cmocka_unit_test(categories_are_modelled),
