@@ -93,10 +93,16 @@ static double leaf_error(const struct td_mix *mix, const struct td_slots_part *p
         return own;
     const double located = td_locator_error(&part->locators[n], shown->count[n], shown->weight[n],
                                             leaf_slots, shown->slots);
-    if (!part->used[n] && own < located)
-        return own;
-    *kind = part->locators[n].kind;
-    return located;
+    if (part->used[n]) {
+        *kind = part->locators[n].kind;
+        return located;
+    }
+    /* Not what was shown: that is as wrong as it is far from what the locator says. */
+    const double by_locator =
+        part->locators[n].total > 0 && shown->slots > 0
+            ? shown->weight[n] / part->locators[n].total * leaf_slots / shown->slots
+            : 0;
+    return fmin(own, located + fabs(by_locator - value));
 }
 
 /* The error of a node above leaves: what its leaves can be wrong together. */

@@ -485,6 +485,27 @@ static void test_located(void **state)
     td_model_free(p.model);
 }
 
+/* Too few samples of a locator to spread its category by: what is shown is the intervals' blend,
+ * and that the locator knows better does not make it right. */
+static void test_few_located(void **state)
+{
+    struct program program = usual;
+    struct score score = {0};
+
+    (void)state;
+    for (int f = 0; f < FUNCTIONS; f++)
+        program.phase[f] = 5 * us;
+    struct profile p = sampled(&program);
+    const uint32_t locator = add_locator(&p, TD_NODE_BRANCH_MISPREDICTS, "br_misp_retired", false);
+    add_located(&p, locator, 1, 8, 0);
+    struct td_measure *m = measure_of(p.model, NULL);
+    assert_false(m->slots->parts[0].used[TD_NODE_BRANCH_MISPREDICTS]);
+    td_measure_free(m);
+    judge(&score, &p);
+    assert_int_equal(score.covered, score.shown);
+    td_model_free(p.model);
+}
+
 /* Two events of the same count, of which one takes nine times as long: a node below what was
  * measured locates what it is part of. */
 static void test_timed(void **state)
@@ -714,14 +735,14 @@ static void test_only_tallies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),      cmocka_unit_test(test_long_phases),
-        cmocka_unit_test(test_short_phases), cmocka_unit_test(test_in_step),
-        cmocka_unit_test(test_totals),       cmocka_unit_test(test_error_bars),
-        cmocka_unit_test(test_located),      cmocka_unit_test(test_timed),
-        cmocka_unit_test(test_filter),       cmocka_unit_test(test_imported),
-        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_not_described),
-        cmocka_unit_test(test_lost),         cmocka_unit_test(test_only_tallies),
-        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_long_phases),
+        cmocka_unit_test(test_short_phases),  cmocka_unit_test(test_in_step),
+        cmocka_unit_test(test_totals),        cmocka_unit_test(test_error_bars),
+        cmocka_unit_test(test_located),       cmocka_unit_test(test_few_located),
+        cmocka_unit_test(test_timed),         cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_imported),      cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_not_described), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_only_tallies),  cmocka_unit_test(test_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
