@@ -384,6 +384,15 @@ const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps)
     return NULL;
 }
 
+const struct td_pmu *td_caps_dead_pmu(const struct td_caps *caps)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].core && caps->pmus[i].dead)
+            return &caps->pmus[i];
+    }
+    return NULL;
+}
+
 size_t td_caps_core_pmu_count(const struct td_caps *caps)
 {
     size_t count = 0;

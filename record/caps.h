@@ -77,7 +77,9 @@ bool td_caps_system_wide(const struct td_caps *caps);
 bool td_caps_call_stacks(const struct td_caps *caps, const struct td_pmu *pmu);
 /* The first PMU that counts cycles and was not found dead, or NULL. */
 const struct td_pmu *td_caps_core_pmu(const struct td_caps *caps);
-/* Over one on hybrid machines. */
+/* The first that was found dead, or NULL. */
+const struct td_pmu *td_caps_dead_pmu(const struct td_caps *caps);
+/* Over one on hybrid machines, those found dead included. */
 size_t td_caps_core_pmu_count(const struct td_caps *caps);
 static inline bool td_caps_kernel_at_least(const struct td_caps *caps, unsigned major,
                                            unsigned minor)

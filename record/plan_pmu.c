@@ -5,6 +5,7 @@
  */
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -555,6 +556,18 @@ static void decide_method(struct td_plan *plan, const struct td_caps *caps,
     }
 }
 
+/* On hybrid machines one kind of core may count and the other not. */
+static void tell_dead(const struct maker *m)
+{
+    char what[96], why[320];
+    char *cpus = td_cpulist_text(&m->pmu->cpus);
+
+    snprintf(what, sizeof(what), "PMU %s", m->pmu->name);
+    snprintf(why, sizeof(why), "%s: what runs on CPUs %.64s is not counted", m->pmu->fault, cpus);
+    free(cpus);
+    td_plan_leave_out(m->plan, what, why);
+}
+
 static int plan_one(struct maker *m, struct td_err *err)
 {
     struct td_pmu_choice choice = {0};
@@ -573,8 +586,13 @@ static int plan_one(struct maker *m, struct td_err *err)
     m->core = choice.core;
     m->pass = 1;
     m->counters = td_pmu_counters_free(choice.core, m->caps);
-    if (choice.why[0])
-        td_plan_leave_out(m->plan, "top-down slots", choice.why);
+    if (choice.why[0]) {
+        char what[96];
+
+        snprintf(what, sizeof(what), "top-down slots%s%s", m->hybrid ? " on " : "",
+                 m->hybrid ? m->pmu->name : "");
+        td_plan_leave_out(m->plan, what, choice.why);
+    }
     const struct td_pmu_group *group = choose_group(m);
     if (group) {
         const size_t first = m->plan->group_count;
@@ -623,15 +641,19 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
                        "this machine has no core PMU%s%s%s: use --source sim or clock",
                        caps->hypervisor[0] ? " (hypervisor: " : "", caps->hypervisor,
                        caps->hypervisor[0] ? ")" : "");
-    for (size_t i = 0; i < caps->pmu_count; i++) {
-        if (caps->pmus[i].dead)
-            return td_fail(err, TD_EUNSUPPORTED, "PMU %s: %s: use --source sim or clock",
-                           caps->pmus[i].name, caps->pmus[i].fault);
+    if (!td_caps_core_pmu(caps)) {
+        const struct td_pmu *dead = td_caps_dead_pmu(caps);
+
+        return td_fail(err, TD_EUNSUPPORTED, "PMU %s: %s: use --source sim or clock", dead->name,
+                       dead->fault);
     }
     if (request->events.len)
         return td_plan_clock(plan, caps, request, err);
     decide_method(plan, caps, request);
-    if (td_plan_needs_tracker(request)) {
+    /* Code may be mapped on a CPU where nothing can be counted, too. */
+    const bool tracked =
+        td_plan_needs_tracker(request) || (td_caps_dead_pmu(caps) && !request->count);
+    if (tracked) {
         td_plan_add_tracker(plan, caps, request);
         plan->groups[0].events[0].sample_type |= PERF_SAMPLE_IDENTIFIER;
     }
@@ -642,15 +664,21 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
                           .caps = caps,
                           .request = request,
                           .pmu = &caps->pmus[i],
-                          .tracked = td_plan_needs_tracker(request),
+                          .tracked = tracked,
                           .hybrid = core_pmus > 1};
 
-        const int rc = m.pmu->core ? plan_one(&m, err) : TD_OK;
+        if (!m.pmu->core)
+            continue;
+        if (m.pmu->dead) {
+            tell_dead(&m);
+            continue;
+        }
+        const int rc = plan_one(&m, err);
         if (rc < 0)
             return rc;
     }
     drop_empty_passes(plan);
-    if (plan->group_count == (size_t)td_plan_needs_tracker(request))
+    if (plan->group_count == (size_t)tracked)
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
     if (request->count)
         return td_plan_count_software(plan, caps, request, err);

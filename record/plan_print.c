@@ -181,6 +181,8 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
 {
     fprintf(out, "source %s%s%s\n", plan->source, plan->source_reason[0] ? ": " : "",
             plan->source_reason);
+    if (plan->core[0])
+        fprintf(out, "core %s\n", plan->core);
     fprintf(out, "scope %s, %s events\n", td_scope_name(plan->scope), method_name(plan));
     descriptors_text(plan, out);
     for (size_t i = 0; i < plan->group_count; i++) {
@@ -189,7 +191,8 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
 
         if (plan->passes > 1 && group->pass)
             fprintf(out, "pass %u of %u: ", group->pass, plan->passes);
-        fprintf(out, "group %s, CPUs %s\n", group->name, cpus);
+        fprintf(out, "group %s%s%s, CPUs %s\n", group->name, group->cpu_type[0] ? " on " : "",
+                group->cpu_type, cpus);
         for (size_t k = 0; k < group->event_count; k++)
             event_text(&group->events[k], k == group->sampler, out);
         free(cpus);

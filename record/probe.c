@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/procfs.h"
 #include "base/text.h"
 #include "record/pmu_core.h"
@@ -93,30 +94,40 @@ static void judge(struct td_pmu *pmu, const struct td_caps *caps, const struct t
              caps->hypervisor[0] ? ")" : "");
 }
 
-void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx)
+static void probe_one(struct td_caps *caps, struct td_pmu *pmu, td_probe_read_fn *read, void *ctx)
 {
-    struct td_pmu *core_pmu = NULL;
     struct td_pmu_choice choice = {0};
     uint64_t values[TD_PMU_GROUP_EVENTS_MAX] = {0};
 
-    for (size_t i = 0; i < caps->pmu_count; i++) {
-        if (!caps->pmus[i].core)
-            continue;
-        if (core_pmu)
-            return;
-        core_pmu = &caps->pmus[i];
-    }
-    if (!core_pmu || td_pmu_choose(&choice, caps, core_pmu, NULL) < 0)
+    if (td_pmu_choose(&choice, caps, pmu, NULL) < 0)
         return;
     const struct td_pmu_group *group = main_group(choice.core);
-    const int code = group ? read(ctx, core_pmu, choice.core, group, values) : -1;
-    core_pmu->refused = code > 0;
+    const int code = group ? read(ctx, pmu, choice.core, group, values) : -1;
+    pmu->refused = code > 0;
     if (code > 0)
-        snprintf(core_pmu->fault, sizeof(core_pmu->fault), "the kernel refuses its events (%s)",
+        snprintf(pmu->fault, sizeof(pmu->fault), "the kernel refuses its events (%s)",
                  strerror(code));
     else if (code == 0)
-        judge(core_pmu, caps, choice.core, group, values);
+        judge(pmu, caps, choice.core, group, values);
     td_pmu_choice_release(&choice);
+}
+
+void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].core)
+            probe_one(caps, &caps->pmus[i], read, ctx);
+    }
+}
+
+/* "cpu_atom/cycles: 7" where the machine has several kinds of cores, else "cycles: 7". */
+static char *recorded_value(const char *text, const struct td_pmu *pmu, const char *event)
+{
+    char *key = td_xasprintf("%s/%s", pmu->name, event);
+    char *value = td_procfs_field(text, key);
+
+    free(key);
+    return value ? value : td_procfs_field(text, event);
 }
 
 int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
@@ -126,9 +137,8 @@ int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_c
     char *text = td_procfs_text(caps->root, "/probe");
     bool good = text != NULL;
 
-    (void)pmu;
     for (uint32_t i = 0; i < group->count && good; i++) {
-        char *word = td_procfs_field(text, core->events[group->events[i]].name);
+        char *word = recorded_value(text, pmu, core->events[group->events[i]].name);
 
         good = word && td_parse_u64(word, &values[i]);
         free(word);

@@ -19,14 +19,15 @@
 typedef int td_probe_read_fn(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                              const struct td_pmu_group *group, uint64_t *values);
 
-/* Fills no_slots, dead, refused and fault of the core PMU. Machines with several kinds of cores are
- * not tried: the work runs on one of them. */
+/* Fills no_slots, dead, refused and fault of each core PMU. */
 void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx);
 
-/* A td_probe_read_fn for this machine: opens the group, works about a millisecond, reads. */
+/* A td_probe_read_fn for this machine: opens the group, works about a millisecond on one of the
+ * PMU's CPUs, reads. The thread may run afterwards where it could before. */
 int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                    const struct td_pmu_group *group, uint64_t *values);
-/* One for a recorded machine: DIR/probe has lines "EVENT VALUE"; `ctx` is the caps. */
+/* One for a recorded machine: DIR/probe has lines "EVENT: VALUE", or "PMU/EVENT: VALUE" of one kind
+ * of core; `ctx` is the caps. */
 int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                       const struct td_pmu_group *group, uint64_t *values);
 

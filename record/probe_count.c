@@ -2,6 +2,7 @@
 /* The counting of record/probe, on this machine. */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,8 +49,26 @@ static int open_one(const struct td_pmu *pmu, const struct td_pmu_core *core, ui
     return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
-                   const struct td_pmu_group *group, uint64_t *values)
+/* Goes to the CPUs that the PMU counts on, of those that this process may use. False when there is
+ * none, as in a container that has cores of the other kind only. */
+static bool move_to(const struct td_pmu *pmu, const cpu_set_t *allowed)
+{
+    cpu_set_t cpus;
+    bool any = false;
+
+    CPU_ZERO(&cpus);
+    for (size_t i = 0; i < pmu->cpus.len; i++) {
+        if (pmu->cpus.cpus[i] >= CPU_SETSIZE || !CPU_ISSET(pmu->cpus.cpus[i], allowed))
+            continue;
+        CPU_SET(pmu->cpus.cpus[i], &cpus);
+        any = true;
+    }
+    return any && sched_setaffinity(0, sizeof(cpus), &cpus) == 0;
+}
+
+/* Opens the group, works, reads. */
+static int count_here(const struct td_pmu *pmu, const struct td_pmu_core *core,
+                      const struct td_pmu_group *group, uint64_t *values)
 {
     int fds[TD_PMU_GROUP_EVENTS_MAX] = {-1};
     uint64_t words[2 + TD_PMU_GROUP_EVENTS_MAX] = {0}; /* how many, time running, values */
@@ -57,7 +76,6 @@ int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core
     bool good = group->count > 0;
     int refused = 0;
 
-    (void)ctx;
     for (; count < group->count && good; count++) {
         fds[count] = open_one(pmu, core, group->events[count], count ? fds[0] : -1);
         good = fds[count] >= 0;
@@ -79,4 +97,19 @@ int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core
             close(fds[i]);
     }
     return refused ? refused : good ? 0 : -1;
+}
+
+int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                   const struct td_pmu_group *group, uint64_t *values)
+{
+    cpu_set_t before;
+
+    (void)ctx;
+    if (pmu->cpus.len == 0)
+        return count_here(pmu, core, group, values);
+    if (sched_getaffinity(0, sizeof(before), &before) < 0 || !move_to(pmu, &before))
+        return -1;
+    const int code = count_here(pmu, core, group, values);
+    sched_setaffinity(0, sizeof(before), &before);
+    return code;
 }

@@ -78,11 +78,11 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
                  caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
         return false;
     }
-    for (size_t i = 0; i < caps->pmu_count; i++) {
-        if (caps->pmus[i].dead) {
-            snprintf(reason, reason_size, "PMU %s: %s", caps->pmus[i].name, caps->pmus[i].fault);
-            return false;
-        }
+    if (!td_caps_core_pmu(caps)) {
+        const struct td_pmu *dead = td_caps_dead_pmu(caps);
+
+        snprintf(reason, reason_size, "PMU %s: %s", dead->name, dead->fault);
+        return false;
     }
     hardware.source = "pmu";
     const int rc = td_plan_make(&plan, caps, &hardware, &err);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -15,6 +16,8 @@
 #include "record/probe.h"
 
 static char spr[] = "GenuineIntel-6-143-8", zen[] = "AuthenticAMD-26-2-1";
+
+static char adl[] = "GenuineIntel-6-151-2";
 
 /* Values by name; NULL ends. An event that is not named has 1,000. */
 struct fake {
@@ -183,6 +186,78 @@ static void test_plan(void **state)
     td_cpulist_release(&caps.online);
 }
 
+/* Both kinds of cores are tried, and one that counts nothing leaves the other. */
+static int read_hybrid(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                       const struct td_pmu_group *group, uint64_t *values)
+{
+    const char *dead = ctx;
+
+    for (uint32_t i = 0; i < group->count; i++)
+        values[i] = strstr(dead, pmu->name)                                     ? 0
+                    : strcmp(core->events[group->events[i]].name, "slots") == 0 ? 90000
+                                                                                : 1000 + i;
+    return 0;
+}
+
+/* tdrec --plan with this source; the result of making it. */
+static int plan_of(struct td_plan *plan, const struct td_caps *caps, const char *source,
+                   struct td_err *err)
+{
+    struct td_request request;
+    char *argv[] = {(char[]){"tdrec"}, (char[]){"--source"}, td_xstrdup(source), (char[]){"./app"},
+                    NULL};
+
+    assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
+    const int rc = td_plan_make(plan, caps, &request, err);
+    td_request_release(&request);
+    free(argv[2]);
+    return rc;
+}
+
+static void test_hybrid(void **state)
+{
+    struct td_caps caps;
+    struct td_pmu unused, pmus[] = {
+                              {.name = "cpu_atom", .type = 10, .core = true},
+                              {.name = "cpu_core", .type = 4, .core = true, .slots = true},
+                          };
+    struct td_plan plan;
+    struct td_err err = TD_ERR_INIT;
+
+    (void)state;
+    make_machine(&caps, &unused, adl, true);
+    caps.pmus = pmus;
+    caps.pmu_count = 2;
+    td_cpulist_parse(&pmus[0].cpus, "2-3", NULL);
+    td_cpulist_parse(&pmus[1].cpus, "0-1", NULL);
+    td_probe(&caps, read_hybrid, (char[]){"none"});
+    assert_false(pmus[0].dead || pmus[1].dead || pmus[0].no_slots || pmus[1].no_slots);
+
+    td_probe(&caps, read_hybrid, (char[]){"cpu_atom"});
+    assert_true(pmus[0].dead);
+    assert_false(pmus[1].dead);
+    assert_int_equal(plan_of(&plan, &caps, "pmu", &err), TD_OK);
+    assert_string_equal(plan.core, "alder-lake-p");
+    assert_string_equal(plan.groups[0].name, "tracker"); /* of mappings, on all CPUs */
+    assert_int_equal(plan.groups[0].cpus.len, 4);
+    for (size_t g = 1; g < plan.group_count; g++)
+        assert_string_equal(plan.groups[g].cpu_type, "cpu_core");
+    assert_string_equal(plan.left_out[0].what, "PMU cpu_atom");
+    assert_non_null(strstr(plan.left_out[0].why, "what runs on CPUs 2-3 is not counted"));
+    td_plan_release(&plan);
+
+    td_probe(&caps, read_hybrid, (char[]){"cpu_atom cpu_core"});
+    assert_int_equal(plan_of(&plan, &caps, "pmu", &err), TD_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "its counters stay at 0"));
+    td_plan_release(&plan);
+    assert_int_equal(plan_of(&plan, &caps, "auto", &err), TD_OK);
+    assert_string_equal(plan.source, "clock");
+    td_plan_release(&plan);
+    td_cpulist_release(&pmus[0].cpus);
+    td_cpulist_release(&pmus[1].cpus);
+    td_cpulist_release(&caps.online);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,7 +265,7 @@ int main(void)
         cmocka_unit_test(test_equal),       cmocka_unit_test(test_no_cycles),
         cmocka_unit_test(test_metrics),     cmocka_unit_test(test_other_cores),
         cmocka_unit_test(test_not_counted), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan),        cmocka_unit_test(test_hybrid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
