@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/opt.h"
 #include "base/text.h"
 #include "record/event_terms.h"
@@ -241,35 +242,23 @@ static bool find_in_tables(struct td_event_code *ret, const struct td_caps *caps
     return false;
 }
 
-/* Every name there is for an event of this machine; borrowed from what `choice` holds. */
-struct names {
-    const char **items;
-    size_t count, cap;
-};
-
-static void add_name(struct names *names, const char *name)
-{
-    names->items = td_grow(names->items, &names->cap, names->count + 2, sizeof(*names->items));
-    names->items[names->count++] = name;
-    names->items[names->count] = NULL;
-}
-
+/* Suggests of every name there is for an event of this machine. */
 static int unknown_event(const struct td_caps *caps, const char *name, size_t len,
                          struct td_err *err)
 {
     const struct td_pmu *pmu = td_caps_core_pmu(caps);
     struct td_pmu_choice choice = {0};
-    struct names names = {0};
+    struct td_names names = {0};
     char *word = td_xstrndup(name, len), *from_table = NULL;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(named_events); i++)
-        add_name(&names, named_events[i].name);
+        td_names_add(&names, named_events[i].name);
     for (size_t i = 0; pmu && i < pmu->event_count; i++)
-        add_name(&names, pmu->events[i].name);
+        td_names_add(&names, pmu->events[i].name);
     const bool described = pmu && td_pmu_choose(&choice, caps, pmu, NULL) == TD_OK;
     for (size_t i = 0; described && i < choice.core->event_count; i++)
-        add_name(&names, choice.core->events[i].name);
-    const char *near = td_nearest(word, names.items);
+        td_names_add(&names, choice.core->events[i].name);
+    const char *near = td_names_nearest(&names, word);
     if (!near && described)
         near = from_table = td_pfm_near(choice.core, word);
     const int rc =
@@ -277,7 +266,7 @@ static int unknown_event(const struct td_caps *caps, const char *name, size_t le
                 near ? ": did you mean " : "; 'perf list' names them, r1c0 is a raw code",
                 near ? near : "", near ? "?" : "");
     free(from_table);
-    free(names.items);
+    td_names_release(&names);
     free(word);
     td_pmu_choice_release(&choice);
     return rc;

@@ -10,7 +10,7 @@
 #include <perfmon/pfmlib_perf_event.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/names.h"
 
 #define INACTIVE "LIBPFM_ENCODE_INACTIVE"
 
@@ -171,40 +171,24 @@ static pfm_pmu_t find_table(const char *name)
     return PFM_PMU_NONE;
 }
 
-/* The names of a table's events, or of the masks of its event `of`; ended by NULL, freed by the
- * caller. */
-struct names {
-    const char **items;
-    size_t count, cap;
-};
-
-static void add_name(struct names *names, const char *name)
-{
-    names->items = td_grow(names->items, &names->cap, names->count + 2, sizeof(*names->items));
-    names->items[names->count++] = name;
-    names->items[names->count] = NULL;
-}
-
-static void add_masks(struct names *names, int event, int count)
+static void add_masks(struct td_names *names, int event, int count)
 {
     for (int i = 0; i < count; i++) {
         pfm_event_attr_info_t mask = {.size = sizeof(mask)};
 
         if (pfm_get_event_attr_info(event, i, PFM_OS_NONE, &mask) == PFM_SUCCESS &&
             mask.type == PFM_ATTR_UMASK)
-            add_name(names, mask.name);
+            td_names_add(names, mask.name);
     }
 }
 
-static struct names table_names(const char *table, const char *of)
+/* The names of a table's events, or of the masks of its event `of`; released by the caller. */
+static struct td_names table_names(const char *table, const char *of)
 {
     pfm_pmu_info_t info = {.size = sizeof(info)};
     const pfm_pmu_t pmu = find_table(table);
-    struct names names = {0};
+    struct td_names names = {0};
 
-    add_name(&names, "");
-    names.items[0] = NULL;
-    names.count = 0;
     if (pmu == PFM_PMU_NONE || pfm_get_pmu_info(pmu, &info) != PFM_SUCCESS)
         return names;
     for (int i = info.first_event; i != -1; i = pfm_get_event_next(i)) {
@@ -213,7 +197,7 @@ static struct names table_names(const char *table, const char *of)
         if (pfm_get_event_info(i, PFM_OS_NONE, &event) != PFM_SUCCESS)
             continue;
         if (!of)
-            add_name(&names, event.name);
+            td_names_add(&names, event.name);
         else if (strcasecmp(event.name, of) == 0)
             add_masks(&names, i, event.nattrs);
     }
@@ -228,19 +212,19 @@ char *td_pfm_near(const struct td_pmu_core *core, const char *word)
         return NULL;
     char *event = td_xstrndup(word, strcspn(word, ":."));
     const char *mask = word[strlen(event)] ? word + strlen(event) + 1 : NULL;
-    const struct names masks = table_names(core->libpfm, event);
+    struct td_names masks = table_names(core->libpfm, event);
     if (masks.count && mask) {
-        const char *near = td_nearest(mask, masks.items);
+        const char *near = td_names_nearest(&masks, mask);
 
         ret = td_xasprintf("%s:%s", event, near ? near : masks.items[0]);
     } else if (masks.count == 0) {
-        const struct names events = table_names(core->libpfm, NULL);
-        const char *near = td_nearest(event, events.items);
+        struct td_names events = table_names(core->libpfm, NULL);
+        const char *near = td_names_nearest(&events, event);
 
         ret = near ? td_xstrdup(near) : NULL;
-        free(events.items);
+        td_names_release(&events);
     }
-    free(masks.items);
+    td_names_release(&masks);
     free(event);
     return ret;
 }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/uarch_pmu.h"
 #include "record/env.h"
 #include "record/output.h"
 #include "record/recorder.h"
@@ -35,7 +36,7 @@ struct td_sim_pmu_run {
     char *folder, *path;
 };
 
-/* A machine with the core's PMU, Linux 6.12, everything allowed. */
+/* A machine with Linux 6.12 and no PMU yet, everything allowed. */
 static void make_caps(struct td_caps *caps)
 {
     *caps = (struct td_caps){
@@ -44,7 +45,6 @@ static void make_caps(struct td_caps *caps)
         .kernel = td_xstrdup("6.12.0"),
         .machine = td_xstrdup("x86_64"),
         .cpu = td_xstrdup("modelled core"),
-        .cpu_id = td_xstrdup("GenuineIntel-6-143-8"),
         .hypervisor = td_xstrdup(""),
         .kernel_version = 6 << 16 | 12,
         .page_bytes = 4096,
@@ -55,10 +55,52 @@ static void make_caps(struct td_caps *caps)
         .cap_perfmon = true,
     };
     td_cpulist_parse(&caps->online, "0", NULL);
-    caps->pmus = td_xcalloc(1, sizeof(*caps->pmus));
+}
+
+/* The PMU and the CPU that the description is for, as the kernel would show them. */
+static void add_pmu(struct td_caps *caps, const struct td_pmu_core *core)
+{
+    const struct td_pmu_match *match = &core->matches[0];
+    struct td_pmu *pmu = td_xcalloc(1, sizeof(*pmu));
+
+    *pmu = (struct td_pmu){.type = 4, .core = true, .slots = core->needs_slots_event};
+    snprintf(pmu->name, sizeof(pmu->name), "%s", core->pmu ? core->pmu : "cpu");
+    for (size_t i = 0; i < core->event_count; i++)
+        pmu->max_precise = core->events[i].precise ? 3 : pmu->max_precise;
+    caps->pmus = pmu;
     caps->pmu_count = 1;
-    caps->pmus[0] =
-        (struct td_pmu){.name = "cpu", .type = 4, .max_precise = 3, .core = true, .slots = true};
+    caps->cpu_id = td_xasprintf("%s-%u-%u-%u",
+                                match->vendor == TD_VENDOR_AMD ? "AuthenticAMD" : "GenuineIntel",
+                                match->family, match->model, match->low);
+}
+
+/* The machine that has this modelled core: its description says as which core it is counted. */
+static int find_machine(struct td_caps *caps, const char *name, struct td_err *err)
+{
+    const struct td_uarch_builtin *builtin = td_uarch_builtin(name);
+    struct td_uarch *model = NULL, *uarch = NULL;
+    struct td_pmu_core *core = NULL;
+    int rc = TD_OK;
+
+    make_caps(caps);
+    if (builtin)
+        rc = td_uarch_parse(&model, builtin->text, builtin->size, err);
+    const struct td_uarch_section *section = model ? td_uarch_section(model, "core") : NULL;
+    const struct td_uarch_line *line = section ? td_uarch_find(section, "counted_as") : NULL;
+    builtin = line && line->word_count == 2 ? td_uarch_builtin(line->words[1]) : NULL;
+    if (rc == TD_OK && !builtin)
+        rc = td_fail(err, TD_EUNSUPPORTED, "--sim-pmu: %s has no simulated PMU: golden-cove has",
+                     name);
+    if (rc == TD_OK)
+        rc = td_uarch_parse(&uarch, builtin->text, builtin->size, err);
+    if (rc == TD_OK)
+        rc = td_pmu_core_read(&core, uarch, err);
+    if (rc == TD_OK)
+        add_pmu(caps, core);
+    td_pmu_core_free(core);
+    td_uarch_free(uarch);
+    td_uarch_free(model);
+    return rc;
 }
 
 static void number(char *name, size_t size, unsigned i)
@@ -219,14 +261,10 @@ int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const char *spec, const char
                        const char *folder, struct td_err *err)
 {
     struct td_sim_pmu_run *run = td_xcalloc(1, sizeof(*run));
-    int rc = TD_OK;
+    int rc = find_machine(&run->caps, core, err);
 
-    make_caps(&run->caps);
     run->folder = td_xstrdup(folder);
     run->path = td_xasprintf("%s/pmu.plan", folder);
-    if (strcmp(core, "golden-cove") != 0)
-        rc = td_fail(err, TD_EUNSUPPORTED,
-                     "--sim-pmu: only golden-cove has a simulated PMU, %s has none", core);
     if (rc == TD_OK)
         rc = parse_spec(run, spec, err);
     if (rc == TD_OK)
