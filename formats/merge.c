@@ -13,6 +13,14 @@
 #include "base/text.h"
 #include "formats/profile_model.h"
 
+/* Samples of top-down groups are kept up to so many, some 300 MB: how one follows another says in
+ * which functions slots were lost. Beyond, their sums are left. */
+#define SAMPLES_MAX ((size_t)1 << 21)
+
+#define NO_SAMPLES                                                                             \
+    "categories of functions: of the merged samples only the sums are kept, as they were too " \
+    "many or an input had sums only; merge fewer profiles, or report each"
+
 /* An entry of the environment, as strings of the sum. */
 struct entry {
     uint32_t key, value;
@@ -24,8 +32,10 @@ struct ids {
 };
 
 struct td_merge {
-    struct td_model *sum; /* what things are; no tallies */
+    struct td_model *sum; /* what things are, samples of top-down groups; no tallies */
     struct td_buf *rows;  /* by thread of the sum: group, node, samples, values, as ULEB128 */
+    bool any_samples;     /* an input had samples of top-down groups */
+    bool only_sums;       /* too many, or another input had sums only: the sum's are not written */
     size_t rows_len, rows_cap;
     struct entry *env; /* a set, but for the list of argv and the inputs */
     size_t env_len, env_cap;
@@ -402,6 +412,49 @@ static void merge_tallies(struct td_merge *merge, const struct td_model *model,
     }
 }
 
+static bool is_slots(const struct td_model *model, uint32_t group)
+{
+    return td_model_group(model, group)->role == TD_ROLE_SLOTS;
+}
+
+/* What the tallies of top-down groups sum, less the samples that were kept. */
+static uint64_t count_without_samples(const struct td_model *model)
+{
+    uint64_t count = 0, kept = 0;
+
+    for (size_t i = 0; i < td_model_tally_count(model); i++) {
+        const struct td_tally *const tally = td_model_tally(model, i);
+
+        count += is_slots(model, tally->group) ? tally->samples : 0;
+    }
+    for (size_t i = 0; i < td_model_sample_count(model); i++)
+        kept += is_slots(model, td_model_sample(model, i)->group);
+    return count - kept;
+}
+
+static void merge_samples(struct td_merge *merge, const struct td_model *model,
+                          const struct ids *ids)
+{
+    if (count_without_samples(model) > 0)
+        merge->only_sums = true;
+    for (size_t i = 0; i < td_model_sample_count(model); i++) {
+        struct td_sample sample = *td_model_sample(model, i);
+
+        if (!is_slots(model, sample.group))
+            continue;
+        merge->any_samples = true;
+        if (td_model_sample_count(merge->sum) >= SAMPLES_MAX)
+            merge->only_sums = true;
+        if (merge->only_sums)
+            return;
+        sample.group = ids->groups[sample.group];
+        sample.thread = ids->threads[sample.thread];
+        sample.node = ids->nodes[sample.node];
+        td_model_add_sample(merge->sum, &sample,
+                            td_model_sample_values(model, td_model_sample(model, i)));
+    }
+}
+
 static int check_core(struct td_merge *merge, const struct td_model *model, const char *name,
                       struct td_err *err)
 {
@@ -442,6 +495,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_events(merge, model, &ids);
         merge_groups(merge, model, &ids);
         merge_tallies(merge, model, &ids);
+        merge_samples(merge, model, &ids);
         merge->incomplete = merge->incomplete || !td_model_complete(model);
         free(origin);
     }
@@ -484,6 +538,7 @@ static void finish_env(const struct td_merge *merge)
 static void each_row(const void *ctx, uint32_t thread, td_profile_row_fn *row, void *row_ctx)
 {
     const struct td_merge *const merge = ctx;
+    const bool sampled = merge->any_samples && !merge->only_sums;
     struct td_rd rd = td_rd_init(merge->rows[thread].data, merge->rows[thread].len, 0);
     uint64_t values[TD_COLUMNS_MAX];
 
@@ -494,6 +549,8 @@ static void each_row(const void *ctx, uint32_t thread, td_profile_row_fn *row, v
 
         for (uint32_t c = 0; c < td_model_group(merge->sum, group)->column_count; c++)
             values[c] = td_rd_uleb(&rd);
+        if (sampled && is_slots(merge->sum, group))
+            continue;
         row(row_ctx, node, group, samples, values);
     }
 }
@@ -501,8 +558,12 @@ static void each_row(const void *ctx, uint32_t thread, td_profile_row_fn *row, v
 int td_merge_write(struct td_merge *merge, td_profile_write_fn *write, void *ctx,
                    struct td_err *err)
 {
-    const struct td_profile_rows rows = {.ctx = merge, .each = each_row};
+    const struct td_profile_rows rows = {
+        .ctx = merge, .each = each_row, .samples_too = merge->any_samples && !merge->only_sums};
 
+    if (merge->any_samples && merge->only_sums)
+        add_entry(merge, td_model_intern_z(merge->sum, td_env_key_name(TD_ENV_LEFT_OUT)),
+                  td_model_intern_z(merge->sum, NO_SAMPLES), true);
     finish_env(merge);
     merge->env_len = 0;
     for (int c = 0; c < TD_COUNTER_COUNT; c++)

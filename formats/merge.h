@@ -2,7 +2,9 @@
 /*
  * Profiles added up. Everything is named by its content (strings, modules by path and build-id,
  * stacks), so that the result does not depend on order or grouping: merging merges gives the same
- * bytes as merging all at once. Times of samples are not kept: hosts have no common clock.
+ * bytes as merging all at once. Sums are kept, and of top-down groups the samples (up to two
+ * million): their order within a thread says in which functions slots were lost. Times of
+ * different inputs do not compare: hosts have no common clock.
  *
  * Every input leaves a line in the environment, key "input", which is also the origin of its
  * threads: "host=H;process=P;pid=N;rank=R;started=NS;ended=NS;samples=N;lost=N", fields that are

@@ -569,12 +569,12 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     write_threads(w);
     write_modules(w);
     write_nodes(w);
-    if (rows) {
+    if (rows)
         write_rows(w, rows);
-        return;
-    }
-    write_tallies(w);
-    write_samples(w);
+    else
+        write_tallies(w);
+    if (!rows || rows->samples_too)
+        write_samples(w);
 }
 
 int td_profile_write_rows(const struct td_model *model, const struct td_profile_rows *rows,

@@ -3,6 +3,8 @@
 #ifndef TD_FORMATS_PROFILE_MODEL_H
 #define TD_FORMATS_PROFILE_MODEL_H
 
+#include <stdbool.h>
+
 #include "formats/profile_write.h"
 
 /* Writes the canonical file of this content (profile.md 6): events, groups, threads, modules,
@@ -24,9 +26,10 @@ struct td_profile_rows {
     const void *ctx;
     /* Calls `row` for each row of the thread; it may be called several times for a thread. */
     void (*each)(const void *ctx, uint32_t thread, td_profile_row_fn *row, void *row_ctx);
+    bool samples_too; /* the model's samples are written; no row sums them */
 };
 
-/* The same with `rows` in place of the model's tallies and samples. */
+/* The same with `rows` in place of the model's tallies and, unless samples_too, samples. */
 int td_profile_write_rows(const struct td_model *model, const struct td_profile_rows *rows,
                           const struct td_profile_writer_opts *opts, td_profile_write_fn *write,
                           void *ctx, struct td_err *err);

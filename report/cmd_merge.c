@@ -15,7 +15,7 @@ static int add_file(struct td_merge *merge, const char *path, bool *damaged)
 {
     struct td_replay *replay = td_replay_new();
     const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
-    const struct td_load_opts opts = {.unwinder = &unwinder};
+    const struct td_load_opts opts = {.unwinder = &unwinder, .keep_slots = true};
     struct td_load_status status = {0};
     struct td_err err = TD_ERR_INIT;
     struct td_model *model = NULL;

@@ -68,7 +68,8 @@ static struct td_interval *add_interval(struct td_intervals *in, uint32_t row, u
     return &in->at[in->len++];
 }
 
-/* Counters of a thread are its own on each CPU, those of a CPU are whoever's ran there. */
+/* Counters of a thread are its own on each CPU, those of a CPU are whoever's ran there; in a merge,
+ * each input has CPUs and threads of its own. */
 static void series_of(const struct td_model *model, const struct td_sample *sample, uint64_t key[2])
 {
     const char *method = td_model_env(model, TD_ENV_METHOD);
@@ -76,7 +77,7 @@ static void series_of(const struct td_model *model, const struct td_sample *samp
     const bool of_cpu = method && strcmp(method, "per-cpu events") == 0;
 
     key[0] = of_cpu ? 0 : (uint64_t)thread->pid << 32 | thread->tid;
-    key[1] = sample->cpu;
+    key[1] = (uint64_t)thread->origin << 32 | sample->cpu;
 }
 
 static void take_samples(struct making *m, size_t part)

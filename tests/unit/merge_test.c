@@ -42,6 +42,15 @@ static uint32_t add_group(struct td_model *model, const char *name, bool with_se
     return td_model_add_group(model, &group);
 }
 
+static uint32_t add_slots_group(struct td_model *model)
+{
+    const uint32_t group = add_group(model, "topdown", true);
+    struct td_group slots = *td_model_group(model, group);
+
+    slots.role = TD_ROLE_SLOTS;
+    return td_model_add_group(model, &slots);
+}
+
 static uint32_t random_node(struct td_model *model, const uint32_t modules[2], uint64_t *state)
 {
     uint32_t node = 0;
@@ -104,6 +113,29 @@ static struct td_model *make_input(unsigned i)
     return model;
 }
 
+/* The same with samples of a top-down group on two CPUs, many at one time. */
+static struct td_model *make_sampled(unsigned i)
+{
+    struct td_model *const model = make_input(i);
+    const uint32_t group = add_slots_group(model);
+    uint64_t state = 90 + i;
+
+    for (unsigned s = 0; s < 50; s++) {
+        const uint64_t values[2] = {next_random(&state) % 1000, next_random(&state) % 5};
+        /* Times are kept to 1,024 ns. */
+        const struct td_sample sample = {.time_ns = 1024 * (next_random(&state) % 40),
+                                         .thread = (uint32_t)(next_random(&state) % 2),
+                                         .cpu = (uint32_t)(next_random(&state) % 2),
+                                         .node = 1 + (uint32_t)(next_random(&state) % 5),
+                                         .group = group};
+
+        td_model_add_sample(model, &sample, values);
+        td_model_add_values(model, sample.thread, sample.node, group, 1, values);
+    }
+    td_model_sort_samples(model);
+    return model;
+}
+
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {
     (void)err;
@@ -126,7 +158,8 @@ static struct td_model *read_back(const struct td_buf *file)
     struct td_model *model = NULL;
     struct td_err err = TD_ERR_INIT;
 
-    if (td_load_bytes(&model, file->data, file->len, "merged", NULL, &status, &err) != TD_OK)
+    if (td_load_bytes(&model, file->data, file->len, "merged",
+                      &(struct td_load_opts){.keep_slots = true}, &status, &err) != TD_OK)
         fail_msg("%s", err.text);
     assert_false(status.damaged);
     return model;
@@ -236,6 +269,49 @@ static void test_values_add_up(void **state)
     td_buf_release(&file);
 }
 
+static struct td_buf merge_sampled(unsigned from, unsigned to, bool backwards)
+{
+    struct td_merge *const merge = td_merge_new();
+
+    for (unsigned i = from; i < to; i++) {
+        struct td_model *const model = make_sampled(backwards ? to - 1 - (i - from) : i);
+
+        assert_int_equal(td_merge_add(merge, model, "input", NULL), TD_OK);
+        td_model_free(model);
+    }
+    return finish(merge);
+}
+
+/* Samples of top-down groups stay samples; their sums are in no tally twice; in any grouping. */
+static void test_samples_of_slots(void **state)
+{
+    struct td_buf all = merge_sampled(0, 3, false), other = merge_sampled(0, 3, true);
+    struct td_model *const merged = read_back(&all);
+    struct sums want = {0}, got = {0};
+
+    (void)state;
+    assert_same(&all, &other);
+    struct td_buf left = merge_sampled(0, 1, false), right = merge_sampled(1, 3, false);
+    struct td_merge *merge = td_merge_new();
+    add_file(merge, &right);
+    add_file(merge, &left);
+    other = finish(merge);
+    assert_same(&all, &other);
+    for (unsigned i = 0; i < 3; i++) {
+        struct td_model *const model = make_sampled(i);
+
+        add_up(&want, model);
+        td_model_free(model);
+    }
+    add_up(&got, merged);
+    assert_int_equal(want.samples, got.samples);
+    assert_int_equal(want.values, got.values);
+    assert_int_equal(td_model_sample_count(merged), 150);
+    assert_null(td_model_env(merged, TD_ENV_LEFT_OUT));
+    td_model_free(merged);
+    td_buf_release(&all);
+}
+
 static void test_inputs_stay_known(void **state)
 {
     struct td_buf file = merge_range(0, INPUTS);
@@ -287,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_and_grouping_do_not_matter),
         cmocka_unit_test(test_values_add_up),
+        cmocka_unit_test(test_samples_of_slots),
         cmocka_unit_test(test_inputs_stay_known),
         cmocka_unit_test(test_slots_of_two_cores_do_not_add_up),
     };

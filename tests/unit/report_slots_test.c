@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
+#include "formats/load.h"
+#include "formats/merge.h"
 #include "report/query/measure.h"
 #include "report/query/rows.h"
 #include "report/query/slots.h"
@@ -711,7 +714,7 @@ static void test_rest(void **state)
     td_model_free(model);
 }
 
-/* A merge keeps sums: totals hold, and categories of functions are said to be unknown. */
+/* Of sums, totals hold, and categories of functions are said to be unknown. */
 static void test_only_tallies(void **state)
 {
     struct profile p = sampled(&usual);
@@ -732,6 +735,76 @@ static void test_only_tallies(void **state)
     td_model_free(p.model);
 }
 
+static int append(void *ctx, const void *data, size_t size, struct td_err *err)
+{
+    (void)err;
+    td_buf_bytes(ctx, data, size);
+    return TD_OK;
+}
+
+/* What a report makes of the merge of these models; `like` is a profile with its functions. */
+static struct profile merged(struct td_model *const *models, size_t count,
+                             const struct profile *like)
+{
+    struct td_merge *merge = td_merge_new();
+    struct profile p = *like;
+    struct td_buf file = {0};
+
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(td_merge_add(merge, models[i], "input", NULL), TD_OK);
+    assert_int_equal(td_merge_write(merge, append, &file, NULL), TD_OK);
+    td_merge_free(merge);
+    assert_int_equal(td_load_bytes(&p.model, file.data, file.len, "merged",
+                                   &(struct td_load_opts){.keep_slots = true}, NULL, NULL),
+                     TD_OK);
+    td_buf_release(&file);
+    const uint32_t module = fx_module(p.model, "/usr/bin/app");
+    for (int f = 0; f < FUNCTIONS; f++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "f%d", f);
+        p.function[f] = fx_function(p.model, module, name, "/src/app.c", 10U * (unsigned)f + 10);
+        fx_location(p.model, p.function[f], 0x100U * (unsigned)f, 10U * (unsigned)f + 11);
+    }
+    return p;
+}
+
+/* A merge of recordings says of each function what the recordings say: also where threads of two
+ * hosts have the same number. With sums alone in one of them, it says that it does not know. */
+static void test_merged(void **state)
+{
+    struct program other = usual;
+    struct score score = {.cells = 0}, blank = {.cells = 0};
+
+    (void)state;
+    other.seed = 8;
+    struct profile p = sampled(&usual), q = sampled(&other);
+    td_model_add_env(p.model, "host", "one");
+    td_model_add_env(q.model, "host", "two");
+    struct profile both = merged((struct td_model *[]){p.model, q.model}, 2, &p);
+    assert_int_equal(td_model_sample_count(both.model),
+                     td_model_sample_count(p.model) + td_model_sample_count(q.model));
+    assert_int_equal(td_model_thread_count(both.model), 2);
+    judge(&score, &both);
+    assert_int_equal(score.cells, 4 * FUNCTIONS);
+    assert_int_equal(score.shown, score.cells);
+    assert_true(score.worst_variation < 0.02);
+
+    struct td_model *sums = new_profile(false).model;
+    const struct td_tally *t = td_model_tally(p.model, 0);
+    td_model_add_values(sums, 0, 1, 0, t->samples, td_model_tally_values(p.model, t));
+    struct profile mixed = merged((struct td_model *[]){p.model, sums}, 2, &p);
+    assert_int_equal(td_model_sample_count(mixed.model), 0);
+    judge(&blank, &mixed);
+    assert_int_equal(blank.shown, 0);
+    assert_non_null(strstr(td_model_env(mixed.model, TD_ENV_LEFT_OUT), "only the sums are kept"));
+    td_model_free(p.model);
+    td_model_free(q.model);
+    td_model_free(both.model);
+    td_model_free(sums);
+    td_model_free(mixed.model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -743,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_imported),      cmocka_unit_test(test_clamped),
         cmocka_unit_test(test_not_described), cmocka_unit_test(test_lost),
         cmocka_unit_test(test_only_tallies),  cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_merged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
