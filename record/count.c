@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,11 +12,9 @@
 #include "record/count_part.h"
 #include "record/count_print.h"
 #include "record/counts.h"
-#include "record/events.h"
 #include "record/output.h"
-#include "record/session.h"
+#include "record/run.h"
 #include "record/signals.h"
-#include "record/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  1e9
@@ -27,101 +23,33 @@
 
 struct counting {
     const struct td_request *request;
-    const struct td_caps *caps;
     const struct td_plan *plan;
-    struct td_target target;
-    struct td_events events;
+    struct td_run run;
     struct td_count_part *parts;
     size_t part_count;
     /* What the runs before counted; with this one up to now; the same at the last interval. */
     struct td_counts before, now, last, part;
-    uint32_t *tids;
-    size_t tid_count;
-    int cgroup_fd, signal_fd;
-    unsigned pass;
-    uint64_t from_ns, last_ns; /* when this run's counting began; when the interval did */
-    uint64_t enable_ns, stop_ns, next_ns; /* 0: never, or done */
-    double elapsed_s, user_s, system_s;   /* of all runs */
+    uint64_t from_ns, last_ns;          /* when this run's counting began; when the interval did */
+    uint64_t next_ns;                   /* of intervals; 0: never */
+    double elapsed_s, user_s, system_s; /* of all runs */
     FILE *out;
-    bool running, leave, headed;
-    int exit_status; /* when there is no command that has one */
+    bool running, headed;
 };
-
-static bool launches(const struct counting *c)
-{
-    return c->plan->scope == TD_SCOPE_COMMAND;
-}
-
-static int open_command(struct counting *c, struct td_err *err)
-{
-    char *path = NULL;
-    int rc = td_target_require_program(c->request->command[0], &path, err);
-
-    if (rc == TD_OK && launches(c) && td_target_check_program(path, err) < 0)
-        rc = TD_EUNSUPPORTED;
-    free(path);
-    return rc == TD_OK ? td_target_fork(&c->target, c->request->command, err) : rc;
-}
-
-static int open_target(struct counting *c, struct td_err *err)
-{
-    const struct td_request *request = c->request;
-    int rc = request->command ? open_command(c, err) : TD_OK;
-
-    if (rc == TD_OK && request->cgroup)
-        rc = td_target_open_cgroup(request->cgroup, &c->cgroup_fd, err);
-    if (rc < 0)
-        return rc;
-    if (request->scope == TD_SCOPE_PROCESS)
-        return td_target_threads(request->ids, request->id_count, &c->tids, &c->tid_count, err);
-    c->tids = td_xcalloc(request->id_count + 1, sizeof(*c->tids));
-    c->tid_count = request->id_count;
-    for (size_t i = 0; i < request->id_count; i++)
-        c->tids[i] = request->ids[i];
-    if (launches(c))
-        c->tids[c->tid_count++] = (uint32_t)c->target.pid;
-    return TD_OK;
-}
-
-/* A command is run again for the whole time; what runs already gets a part of it. */
-static double slice_s(const struct counting *c)
-{
-    return launches(c) ? c->request->duration_s : c->request->duration_s / c->plan->passes;
-}
 
 static int start(struct counting *c, struct td_err *err)
 {
-    int rc = open_target(c, err);
+    int rc = td_run_open(&c->run, true, err);
 
-    if (rc == TD_OK)
-        rc = td_signals_open(launches(c), &c->signal_fd, err);
-    const struct td_events_target target = {
-        .tids = c->tids,
-        .tid_count = c->tid_count,
-        .cgroup_fd = c->cgroup_fd,
-        .pass = c->pass,
-        .no_rings = true,
-    };
-    if (rc == TD_OK)
-        rc = td_events_open(&c->events, c->plan, c->caps, &target, err);
+    if (rc == TD_OK) {
+        td_run_begin(&c->run);
+        rc = td_run_execute(&c->run, err);
+    }
     if (rc < 0)
         return rc;
-    c->from_ns = td_clock_ns();
-    if (c->request->delay_ms)
-        c->enable_ns = c->from_ns + c->request->delay_ms * NS_PER_MS;
-    else
-        td_events_enable(&c->events);
-    if (c->request->command)
-        rc = td_target_start(&c->target, c->request->command[0], err);
-    if (rc < 0)
-        return rc;
-    if (!c->enable_ns)
-        c->from_ns = td_clock_ns();
-    if (slice_s(c) > 0)
-        c->stop_ns = c->from_ns + c->request->delay_ms * NS_PER_MS + (uint64_t)(slice_s(c) * 1e9);
-    if (c->request->interval_ms && !c->enable_ns)
+    /* The command did not run before. */
+    c->from_ns = c->last_ns = td_clock_ns();
+    if (c->request->interval_ms && !c->run.enable_ns)
         c->next_ns = c->from_ns + c->request->interval_ms * NS_PER_MS;
-    c->last_ns = c->from_ns;
     c->running = true;
     return TD_OK;
 }
@@ -129,7 +57,7 @@ static int start(struct counting *c, struct td_err *err)
 static void read_now(struct counting *c)
 {
     td_counts_copy(&c->now, &c->before);
-    td_events_each_value(&c->events, td_counts_take, &c->now);
+    td_events_each_value(&c->run.events, td_counts_take, &c->now);
 }
 
 static struct td_count_view view_of(const struct counting *c, const struct td_counts *counts)
@@ -166,57 +94,36 @@ static void stop(struct counting *c)
     if (!c->running)
         return;
     c->running = false;
-    td_events_disable(&c->events);
+    td_events_disable(&c->run.events);
     const uint64_t now = td_clock_ns();
     read_now(c);
     if (c->next_ns)
         print_interval(c, now);
-    if (!c->enable_ns)
+    if (!c->run.enable_ns)
         c->elapsed_s += (double)(now - c->from_ns) / NS_PER_S;
     td_counts_copy(&c->before, &c->now);
 }
 
 static void take_signal(struct counting *c, int number)
 {
-    switch (number) {
-    case SIGINT: c->leave = c->leave || !launches(c); break; /* else it is the command's */
-    case SIGTERM:
-        if (c->target.pid > 0 && !c->target.ended)
-            kill(c->target.pid, SIGTERM);
-        else
-            c->leave = true;
-        break;
-    case SIGHUP:
-        c->leave = true;
-        c->exit_status = 128 + SIGHUP;
-        break;
-    case SIGCHLD: td_target_poll(&c->target); break;
-    default: break;
-    }
-}
-
-/* Whether anything that was attached to still runs. */
-static bool attached_run(const struct counting *c)
-{
-    for (size_t i = 0; i < c->request->id_count; i++) {
-        if (kill((pid_t)c->request->ids[i], 0) == 0 || errno == EPERM)
-            return true;
-    }
-    return c->request->id_count == 0;
+    if (number == SIGINT) /* of a command, it is the command's */
+        c->run.leave = c->run.leave || !td_run_launches(&c->run);
+    else
+        td_run_take_signal(&c->run, number);
 }
 
 static bool is_over(const struct counting *c)
 {
-    if (c->leave)
+    if (c->run.leave)
         return true;
     if (c->request->command)
-        return c->target.ended;
-    return !c->running || !attached_run(c);
+        return c->run.target.ended;
+    return !c->running || !td_run_attached(&c->run);
 }
 
 static int wait_ms(const struct counting *c, uint64_t now)
 {
-    const uint64_t times[] = {c->enable_ns, c->running ? c->stop_ns : 0,
+    const uint64_t times[] = {c->run.enable_ns, c->running ? c->run.stop_ns : 0,
                               c->running ? c->next_ns : 0,
                               c->request->id_count ? now + LOOK_NS : 0};
     uint64_t next = 0;
@@ -232,13 +139,11 @@ static void on_time(struct counting *c, uint64_t now)
 {
     const uint64_t interval_ns = c->request->interval_ms * NS_PER_MS;
 
-    if (c->enable_ns && now >= c->enable_ns) {
-        c->enable_ns = 0;
-        td_events_enable(&c->events);
+    if (td_run_enable_late(&c->run, now)) {
         c->from_ns = c->last_ns = now;
         c->next_ns = interval_ns ? now + interval_ns : 0;
     }
-    if (c->running && c->stop_ns && now >= c->stop_ns)
+    if (c->running && c->run.stop_ns && now >= c->run.stop_ns)
         stop(c);
     if (c->running && c->next_ns && now >= c->next_ns) {
         read_now(c);
@@ -250,35 +155,18 @@ static void on_time(struct counting *c, uint64_t now)
 
 static void loop(struct counting *c)
 {
-    struct pollfd fd = {.fd = c->signal_fd, .events = POLLIN};
+    struct pollfd fd = {.fd = c->run.signal_fd, .events = POLLIN};
 
     while (!is_over(c)) {
         if (poll(&fd, 1, wait_ms(c, td_clock_ns())) < 0 && errno != EINTR)
             break;
-        for (int number; fd.revents && (number = td_signals_next(c->signal_fd));)
+        for (int number; fd.revents && (number = td_signals_next(c->run.signal_fd));)
             take_signal(c, number);
         on_time(c, td_clock_ns());
     }
     stop(c);
-    c->user_s += (double)c->target.user_ns / NS_PER_S;
-    c->system_s += (double)c->target.system_ns / NS_PER_S;
-}
-
-static void release_run(struct counting *c)
-{
-    td_target_release(&c->target);
-    td_events_close(&c->events);
-    if (c->cgroup_fd >= 0)
-        close(c->cgroup_fd);
-    if (c->signal_fd >= 0)
-        close(c->signal_fd);
-    free(c->tids);
-    c->target = (struct td_target){.go_fd = -1, .error_fd = -1};
-    c->events = (struct td_events){0};
-    c->cgroup_fd = c->signal_fd = -1;
-    c->tids = NULL;
-    c->tid_count = 0;
-    c->enable_ns = c->stop_ns = c->next_ns = 0;
+    c->user_s += (double)c->run.target.user_ns / NS_PER_S;
+    c->system_s += (double)c->run.target.system_ns / NS_PER_S;
 }
 
 static void print_all(struct counting *c)
@@ -286,7 +174,7 @@ static void print_all(struct counting *c)
     struct td_count_view view = view_of(c, &c->before);
 
     view.to_s = c->elapsed_s;
-    if (launches(c)) {
+    if (td_run_launches(&c->run)) {
         view.user_s = c->user_s;
         view.system_s = c->system_s;
     }
@@ -307,7 +195,7 @@ static int open_out(struct counting *c, struct td_err *err)
     c->out = stdout;
     if (!c->request->output)
         return TD_OK;
-    int rc = td_output_expand(&path, c->request->output, c->caps->host, (uint32_t)getpid(),
+    int rc = td_output_expand(&path, c->request->output, c->run.caps->host, (uint32_t)getpid(),
                               td_output_rank(), err);
     if (rc == TD_OK)
         c->out = fopen(path, "we");
@@ -326,15 +214,6 @@ static int close_out(const struct counting *c)
     return bad ? -1 : 0;
 }
 
-static int failure_status(const struct counting *c, int rc)
-{
-    if (!c->request->command || (c->target.pid && c->target.go_fd >= 0))
-        return TD_EXIT_FAILED;
-    if (rc == TD_ENOENT)
-        return TD_EXIT_NOT_FOUND;
-    return rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE : TD_EXIT_FAILED;
-}
-
 /* All runs; the exit status. */
 static int run(struct counting *c)
 {
@@ -343,22 +222,17 @@ static int run(struct counting *c)
     bool again = rc == TD_OK;
 
     while (again) {
-        c->pass++;
         rc = start(c, &err);
-        if (rc < 0) {
-            status = failure_status(c, rc);
-            release_run(c);
-            break;
-        }
-        loop(c);
-        const bool killed = c->target.ended && WIFSIGNALED(c->target.status);
-        status = c->target.ended ? td_target_exit_status(&c->target) : c->exit_status;
-        again = c->pass < c->plan->passes && !c->leave && !killed;
-        release_run(c);
+        if (rc == TD_OK)
+            loop(c);
+        status = rc == TD_OK ? td_run_status(&c->run) : td_run_failure_status(&c->run, rc);
+        again = rc == TD_OK && td_run_goes_on(&c->run);
+        td_run_close(&c->run);
+        c->next_ns = 0;
     }
     if (rc < 0)
         fprintf(stderr, "tdrec: %s\n", err.text);
-    if (rc == TD_OK || c->pass > 1)
+    if (rc == TD_OK || c->run.pass > 1)
         print_all(c);
     return status;
 }
@@ -368,13 +242,10 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
 {
     struct counting c = {
         .request = request,
-        .caps = caps,
         .plan = plan,
-        .target = {.go_fd = -1, .error_fd = -1},
-        .cgroup_fd = -1,
-        .signal_fd = -1,
     };
 
+    td_run_init(&c.run, request, caps, plan);
     struct td_counts *const sums[] = {&c.before, &c.now, &c.last, &c.part};
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_init(sums[i], plan);

@@ -14,6 +14,7 @@
 #include "record/modelled.h"
 #include "record/session.h"
 #include "record/status.h"
+#include "record/target.h"
 
 struct hybrid {
     const struct td_request *request;
@@ -112,9 +113,7 @@ static int run_both(struct hybrid *h, struct td_err *err)
     int rc = check(h, err);
 
     if (rc < 0)
-        return rc == TD_ENOENT  ? TD_EXIT_NOT_FOUND
-               : rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE
-                                : TD_EXIT_FAILED;
+        return td_target_failure_status(rc);
     if (make_folder(h, err) < 0)
         return TD_EXIT_FAILED;
     rc = run_natively(h, err);

@@ -19,6 +19,7 @@
 #include "record/probe.h"
 #include "record/request.h"
 #include "record/session.h"
+#include "record/target.h"
 
 static int fail(const struct td_err *err)
 {

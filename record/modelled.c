@@ -22,7 +22,6 @@
 #include "record/env.h"
 #include "record/output.h"
 #include "record/pieces.h"
-#include "record/session.h"
 #include "record/signals.h"
 #include "record/sim/launch.h"
 #include "record/sim/spool.h"
@@ -442,13 +441,6 @@ static int release(struct modelled *m, struct td_err *err)
     return rc;
 }
 
-static int failure_status(int rc)
-{
-    return rc == TD_ENOENT  ? TD_EXIT_NOT_FOUND
-           : rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE
-                            : TD_EXIT_FAILED;
-}
-
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
                     const struct td_plan *plan, const struct td_model *native)
 {
@@ -466,7 +458,7 @@ int td_modelled_run(const struct td_request *request, const struct td_caps *caps
     int status = 0;
 
     if (rc < 0) {
-        status = failure_status(rc);
+        status = td_target_failure_status(rc);
     } else {
         wait_for_command(&m);
         finish(&m);

@@ -18,12 +18,11 @@
 #include "formats/profile_write.h"
 #include "record/drain.h"
 #include "record/env.h"
-#include "record/events.h"
 #include "record/output.h"
 #include "record/recorder.h"
+#include "record/run.h"
 #include "record/signals.h"
 #include "record/status.h"
-#include "record/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -39,90 +38,34 @@ struct session {
     const struct td_request *request;
     const struct td_caps *caps;
     const struct td_plan *plan;
+    struct td_run run;
     struct td_status status;
-    struct td_target target;
     struct td_output output;
     struct td_profile_writer *writer;
-    struct td_events events;
     struct td_drain drain;
     struct td_recorder *recorder;
-    unsigned pass;        /* of the plan's runs, from 1 */
     uint64_t lost_before; /* samples lost in earlier runs */
-    uint32_t *tids;       /* METHOD_TASK: to open events for */
-    size_t tid_count;
-    int cgroup_fd, signal_fd;
-    struct pollfd *fds; /* signals, then one a ring, then one a process that is attached to */
+    struct pollfd *fds;   /* signals, then one a ring, then one a process that is attached to */
     size_t fd_count;
     size_t *watched; /* a ring: which opened event stands for it in fds */
-    uint64_t start_ns, next_flush_ns, enable_ns, stop_ns; /* 0: never, or done */
+    uint64_t next_flush_ns;
     unsigned interrupts;
-    bool recording;  /* events run and the file takes what they tell */
-    bool leave;      /* end, whether or not the command did */
-    bool failed;     /* of ours: exit status 125 */
-    int exit_status; /* when there is no command that has one */
+    bool recording; /* events run and the file takes what they tell */
+    bool failed;    /* of ours: exit status 125 */
 };
-
-static bool launches(const struct session *s)
-{
-    return s->plan->scope == TD_SCOPE_COMMAND;
-}
-
-/* The command runs; without one, there is nothing to wait for. */
-static bool command_runs(const struct session *s)
-{
-    return s->target.pid > 0 && !s->target.ended;
-}
 
 /* Start. */
 
 /* Our part is small and must not wait for a CPU while rings run full; refused to ordinary users. */
 #define NICENESS (-10)
 
-static int check_command(const struct session *s, struct td_err *err)
-{
-    char *path = NULL;
-    int rc = td_target_require_program(s->request->command[0], &path, err);
-
-    if (rc == TD_OK && launches(s) && td_target_check_program(path, err) < 0)
-        rc = TD_EUNSUPPORTED;
-    free(path);
-    return rc;
-}
-
-static int open_target(struct session *s, struct td_err *err)
-{
-    const struct td_request *request = s->request;
-    int rc = TD_OK;
-
-    if (request->command) {
-        rc = check_command(s, err);
-        if (rc == TD_OK)
-            rc = td_target_fork(&s->target, request->command, err);
-    }
-    if (rc == TD_OK && request->cgroup)
-        rc = td_target_open_cgroup(request->cgroup, &s->cgroup_fd, err);
-    if (rc < 0)
-        return rc;
-    s->tids = td_xcalloc(request->id_count + 1, sizeof(*s->tids));
-    s->tid_count = request->id_count;
-    for (size_t i = 0; i < request->id_count; i++)
-        s->tids[i] = request->ids[i];
-    if (launches(s))
-        s->tids[s->tid_count++] = (uint32_t)s->target.pid;
-    if (request->scope != TD_SCOPE_PROCESS)
-        return TD_OK;
-    free(s->tids);
-    s->tids = NULL;
-    return td_target_threads(request->ids, request->id_count, &s->tids, &s->tid_count, err);
-}
-
 static int open_output(struct session *s, struct td_err *err)
 {
     uint32_t pid = (uint32_t)getpid();
     char *path = NULL;
 
-    if (s->target.pid > 0)
-        pid = (uint32_t)s->target.pid;
+    if (s->run.target.pid > 0)
+        pid = (uint32_t)s->run.target.pid;
     else if (s->request->id_count)
         pid = s->request->ids[0];
     int rc = td_output_expand(&path, s->request->output, s->caps->host, pid, td_output_rank(), err);
@@ -157,8 +100,8 @@ static void add_running(struct session *s)
     struct td_tasks *tasks = td_recorder_tasks(s->recorder);
     const uint64_t now = td_clock_ns();
 
-    if (launches(s)) {
-        const uint32_t pid = (uint32_t)s->target.pid;
+    if (td_run_launches(&s->run)) {
+        const uint32_t pid = (uint32_t)s->run.target.pid;
 
         td_tasks_add_process(tasks, pid, "tdrec", now)->before_exec = true;
     } else if (s->request->id_count == 0) {
@@ -178,14 +121,14 @@ static void make_poll_set(struct session *s)
     const struct td_request *request = s->request;
     const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
 
-    s->fds = td_xcalloc(1 + s->events.ring_count + ids, sizeof(*s->fds));
-    s->watched = td_xcalloc(s->events.ring_count + 1, sizeof(*s->watched));
-    s->fds[s->fd_count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
-    for (size_t ring = 0; ring < s->events.ring_count; ring++) {
-        while (s->events.opened[s->watched[ring]].ring != ring)
+    s->fds = td_xcalloc(1 + s->run.events.ring_count + ids, sizeof(*s->fds));
+    s->watched = td_xcalloc(s->run.events.ring_count + 1, sizeof(*s->watched));
+    s->fds[s->fd_count++] = (struct pollfd){.fd = s->run.signal_fd, .events = POLLIN};
+    for (size_t ring = 0; ring < s->run.events.ring_count; ring++) {
+        while (s->run.events.opened[s->watched[ring]].ring != ring)
             s->watched[ring]++;
         s->fds[s->fd_count++] =
-            (struct pollfd){.fd = s->events.opened[s->watched[ring]].fd, .events = POLLIN};
+            (struct pollfd){.fd = s->run.events.opened[s->watched[ring]].fd, .events = POLLIN};
     }
     for (size_t i = 0; i < ids; i++)
         s->fds[s->fd_count++] =
@@ -202,16 +145,16 @@ static void tell_compromises(struct session *s)
 {
     char text[256];
 
-    if (s->events.ring_pages < s->events.ring_wanted && s->events.ring_pages < 64) {
+    if (s->run.events.ring_pages < s->run.events.ring_wanted && s->run.events.ring_pages < 64) {
         snprintf(text, sizeof(text),
                  "ring buffers of only %zu kB a CPU could be locked (raise ulimit -l or "
                  "kernel.perf_event_mlock_kb if samples are lost)",
-                 s->events.ring_pages * s->caps->page_bytes / 1024);
+                 s->run.events.ring_pages * s->caps->page_bytes / 1024);
         warn(s, text);
     }
-    if (s->events.skipped_cpus) {
+    if (s->run.events.skipped_cpus) {
         snprintf(text, sizeof(text), "%zu CPUs went offline and are not sampled",
-                 s->events.skipped_cpus);
+                 s->run.events.skipped_cpus);
         warn(s, text);
     }
 }
@@ -221,8 +164,8 @@ static int open_profile(struct session *s, struct td_err *err)
 {
     char text[32];
 
-    if (s->pass > 1) {
-        td_recorder_set_rings(s->recorder, s->events.rings, s->events.ring_count);
+    if (s->run.pass > 1) {
+        td_recorder_set_rings(s->recorder, s->run.events.rings, s->run.events.ring_count);
         return TD_OK;
     }
     const int rc = open_output(s, err);
@@ -233,57 +176,33 @@ static int open_profile(struct session *s, struct td_err *err)
         snprintf(text, sizeof(text), "passes=%u", s->plan->passes);
         td_profile_env(s->writer, td_env_key_name(TD_ENV_PARAMETER), text);
     }
-    s->recorder = td_recorder_new(s->plan, s->writer, s->events.rings, s->events.ring_count);
+    s->recorder =
+        td_recorder_new(s->plan, s->writer, s->run.events.rings, s->run.events.ring_count);
     return TD_OK;
-}
-
-/* A command is run again for the whole time; what runs already gets a part of it. */
-static double slice_s(const struct session *s)
-{
-    return launches(s) ? s->request->duration_s : s->request->duration_s / s->plan->passes;
 }
 
 static int start(struct session *s, struct td_err *err)
 {
-    int rc = open_target(s, err);
+    int rc = td_run_open(&s->run, false, err);
 
-    if (rc == TD_OK)
-        rc = td_signals_open(launches(s), &s->signal_fd, err);
-    const struct td_events_target target = {
-        .tids = s->tids,
-        .tid_count = s->tid_count,
-        .cgroup_fd = s->cgroup_fd,
-        .pass = s->pass,
-        .ring_pages = s->request->ring_pages,
-    };
-    if (rc == TD_OK)
-        rc = td_events_open(&s->events, s->plan, s->caps, &target, err);
     if (rc == TD_OK)
         rc = open_profile(s, err);
     if (rc < 0)
         return rc;
-    const struct td_layouts layouts = td_events_layouts(&s->events);
-    td_drain_init(&s->drain, s->events.rings, s->events.ring_count, &layouts);
+    const struct td_layouts layouts = td_events_layouts(&s->run.events);
+    td_drain_init(&s->drain, s->run.events.rings, s->run.events.ring_count, &layouts);
     make_poll_set(s);
     tell_compromises(s);
     setpriority(PRIO_PROCESS, 0, NICENESS);
-    s->start_ns = td_clock_ns();
-    if (s->pass == 1)
-        td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->start_ns);
-    if (s->request->delay_ms)
-        s->enable_ns = s->start_ns + s->request->delay_ms * NS_PER_MS;
-    else
-        td_events_enable(&s->events);
-    if (s->request->duration_s > 0)
-        s->stop_ns = s->start_ns + s->request->delay_ms * NS_PER_MS + (uint64_t)(slice_s(s) * 1e9);
-    s->next_flush_ns = s->start_ns + FLUSH_NS;
+    td_run_begin(&s->run);
+    if (s->run.pass == 1)
+        td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->run.start_ns);
+    s->next_flush_ns = s->run.start_ns + FLUSH_NS;
     s->recording = true;
     add_running(s);
     /* A reader of a recording that is killed at once finds at least its head. */
     rc = td_recorder_flush(s->recorder, err);
-    if (rc < 0)
-        return rc;
-    return s->request->command ? td_target_start(&s->target, s->request->command[0], err) : TD_OK;
+    return rc == TD_OK ? td_run_execute(&s->run, err) : rc;
 }
 
 /* Recording. */
@@ -293,7 +212,7 @@ static struct td_status_figures figures_of(const struct session *s)
     const struct td_recorder *r = s->recorder;
 
     return (struct td_status_figures){
-        .elapsed_ns = td_recorder_counter(r, TD_COUNTER_ENDED_NS) - s->start_ns,
+        .elapsed_ns = td_recorder_counter(r, TD_COUNTER_ENDED_NS) - s->run.start_ns,
         .samples = td_recorder_counter(r, TD_COUNTER_SAMPLES),
         .lost = td_recorder_counter(r, TD_COUNTER_LOST),
         .throttled = td_recorder_counter(r, TD_COUNTER_THROTTLED),
@@ -313,7 +232,7 @@ static struct td_status_figures figures_of(const struct session *s)
 /* The file cannot be written any more: the command goes on, we only wait for it. */
 static void give_up(struct session *s, struct td_err *err)
 {
-    td_events_disable(&s->events);
+    td_events_disable(&s->run.events);
     s->recording = false;
     s->failed = true;
     td_err_prefix(err, "recording stopped, what was written before is readable");
@@ -327,7 +246,7 @@ static void drain(struct session *s, uint64_t horizon_ns)
 
 static void update_lost(struct session *s)
 {
-    const uint64_t lost = s->lost_before + td_events_read(&s->events).lost;
+    const uint64_t lost = s->lost_before + td_events_read(&s->run.events).lost;
 
     if (lost > td_recorder_counter(s->recorder, TD_COUNTER_LOST))
         td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);
@@ -360,16 +279,16 @@ static void count_command(struct session *s)
 {
     uint64_t counted = 0;
 
-    if (!launches(s) || !s->target.ended || s->request->delay_ms)
+    if (!td_run_launches(&s->run) || !s->run.target.ended || s->request->delay_ms)
         return;
     if (s->plan->privilege[0]) /* only user time was sampled */
-        counted = s->target.user_ns;
+        counted = s->run.target.user_ns;
     else if (s->plan->method == TD_METHOD_TASK)
-        counted = td_events_read(&s->events).count;
+        counted = td_events_read(&s->run.events).count;
     else
-        counted = s->target.user_ns + s->target.system_ns;
+        counted = s->run.target.user_ns + s->run.target.system_ns;
     if (!samples_clock(s) && !s->plan->privilege[0])
-        counted = s->target.user_ns + s->target.system_ns;
+        counted = s->run.target.user_ns + s->run.target.system_ns;
     if (samples_clock(s) || strcmp(s->plan->source, "pmu") == 0)
         td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
 }
@@ -389,7 +308,7 @@ static void warn_gap(struct session *s)
             text, sizeof(text),
             "%.0f %% of the CPU time was not sampled: the kernel could not deliver all samples "
             "(lower -F, or larger ring buffers: -m %zu)",
-            missed, s->events.ring_pages * 4);
+            missed, s->run.events.ring_pages * 4);
     else if (s->plan->method == TD_METHOD_TASK)
         snprintf(text, sizeof(text),
                  "%.0f %% of the CPU time was not sampled: short processes and threads are missed "
@@ -425,13 +344,10 @@ static void warn_stacks(struct session *s)
     warn(s, text);
 }
 
-/* Whether another run follows: not after the user, or a signal, ended this one. */
+/* Whether another run follows: not after the user ended this one. */
 static bool goes_on(const struct session *s)
 {
-    const bool killed = s->target.ended && WIFSIGNALED(s->target.status);
-
-    return s->pass < s->plan->passes && s->interrupts == 0 && !killed && s->exit_status == 0 &&
-           !s->failed;
+    return td_run_goes_on(&s->run) && s->interrupts == 0 && !s->failed;
 }
 
 /* The last records, the totals, the end of the file. */
@@ -442,13 +358,13 @@ static void finish(struct session *s)
     if (!s->recording)
         return;
     const uint64_t now = td_clock_ns();
-    td_events_disable(&s->events);
+    td_events_disable(&s->run.events);
     drain(s, UINT64_MAX);
-    td_events_each_value(&s->events, td_recorder_count, s->recorder);
+    td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
     update_lost(s);
     count_command(s);
-    if (launches(s) && s->target.ended)
-        td_env_write_exit(s->writer, s->target.status);
+    if (td_run_launches(&s->run) && s->run.target.ended)
+        td_env_write_exit(s->writer, s->run.target.status);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
     warn_gap(s);
     warn_stacks(s);
@@ -471,8 +387,8 @@ static void finish(struct session *s)
 static void take_interrupt(struct session *s)
 {
     s->interrupts++;
-    if (!launches(s)) {
-        s->leave = true;
+    if (!td_run_launches(&s->run)) {
+        s->run.leave = true;
         return;
     }
     /* The first is the command's alone. */
@@ -484,21 +400,10 @@ static void take_interrupt(struct session *s)
 
 static void take_signal(struct session *s, int number)
 {
-    switch (number) {
-    case SIGINT: take_interrupt(s); break;
-    case SIGTERM:
-        if (command_runs(s))
-            kill(s->target.pid, SIGTERM);
-        else
-            s->leave = true;
-        break;
-    case SIGHUP:
-        s->leave = true;
-        s->exit_status = 128 + SIGHUP;
-        break;
-    case SIGCHLD: td_target_poll(&s->target); break;
-    default: break;
-    }
+    if (number == SIGINT)
+        take_interrupt(s);
+    else
+        td_run_take_signal(&s->run, number);
 }
 
 /* An event whose task has ended says so for ever: another of its ring takes its place. */
@@ -507,18 +412,18 @@ static void replace_ended(struct session *s, size_t ring)
     struct pollfd *fd = &s->fds[1 + ring];
     size_t i = s->watched[ring] + 1;
 
-    while (i < s->events.opened_count && s->events.opened[i].ring != ring)
+    while (i < s->run.events.opened_count && s->run.events.opened[i].ring != ring)
         i++;
     s->watched[ring] = i;
-    fd->fd = i < s->events.opened_count ? s->events.opened[i].fd : -1;
+    fd->fd = i < s->run.events.opened_count ? s->run.events.opened[i].fd : -1;
 }
 
 static void look_at_fds(struct session *s)
 {
-    const size_t rings = s->events.ring_count;
+    const size_t rings = s->run.events.ring_count;
 
     if (s->fds[0].revents) {
-        for (int number; (number = td_signals_next(s->signal_fd));)
+        for (int number; (number = td_signals_next(s->run.signal_fd));)
             take_signal(s, number);
     }
     for (size_t i = 0; i < rings; i++) {
@@ -539,25 +444,21 @@ static bool attached_run(const struct session *s)
     const struct td_request *request = s->request;
 
     if (request->scope == TD_SCOPE_PROCESS) {
-        for (size_t i = 1 + s->events.ring_count; i < s->fd_count; i++) {
+        for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++) {
             if (s->fds[i].fd >= 0)
                 return true;
         }
         return false;
     }
-    for (size_t i = 0; i < request->id_count; i++) {
-        if (kill((pid_t)request->ids[i], 0) == 0 || errno == EPERM)
-            return true;
-    }
-    return request->id_count == 0;
+    return td_run_attached(&s->run);
 }
 
 static bool is_over(const struct session *s)
 {
-    if (s->leave)
+    if (s->run.leave)
         return true;
     if (s->request->command)
-        return s->target.ended;
+        return s->run.target.ended;
     return !s->recording || !attached_run(s);
 }
 
@@ -573,22 +474,19 @@ static int wait_ms(const struct session *s, uint64_t now)
 
     if (!s->recording)
         return -1;
-    if (s->enable_ns && s->enable_ns < next)
-        next = s->enable_ns;
-    if (s->stop_ns && s->stop_ns < next)
-        next = s->stop_ns;
+    if (s->run.enable_ns && s->run.enable_ns < next)
+        next = s->run.enable_ns;
+    if (s->run.stop_ns && s->run.stop_ns < next)
+        next = s->run.stop_ns;
     return until(now, next);
 }
 
 static void on_time(struct session *s, uint64_t now)
 {
-    if (s->enable_ns && now >= s->enable_ns) {
-        s->enable_ns = 0;
-        td_events_enable(&s->events);
-    }
+    td_run_enable_late(&s->run, now);
     if (now >= s->next_flush_ns)
         flush(s, now);
-    if (s->recording && s->stop_ns && now >= s->stop_ns)
+    if (s->recording && s->run.stop_ns && now >= s->run.stop_ns)
         finish(s);
 }
 
@@ -611,27 +509,16 @@ static void loop(struct session *s)
 /* What belongs to one run. */
 static void release_run(struct session *s)
 {
-    td_target_release(&s->target);
     td_drain_release(&s->drain);
-    for (size_t i = 1 + s->events.ring_count; i < s->fd_count; i++)
+    for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++)
         close(s->fds[i].fd);
-    td_events_close(&s->events);
-    if (s->cgroup_fd >= 0)
-        close(s->cgroup_fd);
-    if (s->signal_fd >= 0)
-        close(s->signal_fd);
+    td_run_close(&s->run);
     free(s->fds);
     free(s->watched);
-    free(s->tids);
-    s->target = (struct td_target){.go_fd = -1, .error_fd = -1};
     s->drain = (struct td_drain){0};
-    s->cgroup_fd = s->signal_fd = -1;
     s->fds = NULL;
     s->watched = NULL;
-    s->tids = NULL;
-    s->fd_count = s->tid_count = 0;
-    s->enable_ns = s->stop_ns = 0;
-    s->leave = false;
+    s->fd_count = 0;
 }
 
 static void release(struct session *s)
@@ -647,15 +534,6 @@ static void release(struct session *s)
     }
 }
 
-static int failure_status(const struct session *s, int rc)
-{
-    if (!s->request->command || (s->target.pid && s->target.go_fd >= 0))
-        return TD_EXIT_FAILED;
-    if (rc == TD_ENOENT)
-        return TD_EXIT_NOT_FOUND;
-    return rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE : TD_EXIT_FAILED;
-}
-
 int td_session_run(const struct td_request *request, const struct td_caps *caps,
                    const struct td_plan *plan)
 {
@@ -665,35 +543,27 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         .caps = caps,
         .plan = plan,
         .status = td_status_init(stderr, request->quiet),
-        .target = {.go_fd = -1, .error_fd = -1},
         .output = {.fd = -1},
-        .cgroup_fd = -1,
-        .signal_fd = -1,
     };
     int rc = TD_OK, status = 0;
     bool again = true;
 
+    td_run_init(&s.run, request, caps, plan);
     while (again && rc == TD_OK) {
-        s.pass++;
         rc = start(&s, &err);
         if (rc < 0) {
             td_status_error(&s.status, err.text);
-            status = failure_status(&s, rc);
-            if (s.pass > 1) /* what the runs before recorded is whole */
+            status = td_run_failure_status(&s.run, rc);
+            if (s.run.pass > 1) /* what the runs before recorded is whole */
                 td_recorder_finish(s.recorder, NULL);
             break;
         }
         if (plan->passes > 1)
-            td_status_note(&s.status, "run %u of %u", s.pass, plan->passes);
+            td_status_note(&s.status, "run %u of %u", s.run.pass, plan->passes);
         loop(&s);
         finish(&s);
         again = goes_on(&s);
-        if (s.failed)
-            status = TD_EXIT_FAILED;
-        else if (s.target.ended)
-            status = td_target_exit_status(&s.target);
-        else
-            status = s.exit_status;
+        status = s.failed ? TD_EXIT_FAILED : td_run_status(&s.run);
         if (again)
             release_run(&s);
     }

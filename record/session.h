@@ -8,13 +8,6 @@
 #include "record/plan.h"
 #include "record/request.h"
 
-/* Exit statuses of tdrec beside the command's own. */
-enum {
-    TD_EXIT_FAILED = 125,
-    TD_EXIT_CANNOT_EXECUTE = 126,
-    TD_EXIT_NOT_FOUND = 127,
-};
-
 /* Records as planned; tells the user on stderr. Returns the exit status of tdrec. All borrowed. */
 int td_session_run(const struct td_request *request, const struct td_caps *caps,
                    const struct td_plan *plan);

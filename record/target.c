@@ -158,6 +158,13 @@ int td_target_exit_status(const struct td_target *target)
     return WEXITSTATUS(target->status);
 }
 
+int td_target_failure_status(int rc)
+{
+    if (rc == TD_ENOENT)
+        return TD_EXIT_NOT_FOUND;
+    return rc == TD_EPERM ? TD_EXIT_CANNOT_EXECUTE : TD_EXIT_FAILED;
+}
+
 char *td_target_find_program(const char *name)
 {
     const char *path = getenv("PATH");

@@ -13,6 +13,13 @@
 
 #include "base/err.h"
 
+/* Exit statuses of tdrec beside the command's own. */
+enum {
+    TD_EXIT_FAILED = 125,
+    TD_EXIT_CANNOT_EXECUTE = 126,
+    TD_EXIT_NOT_FOUND = 127,
+};
+
 struct td_target {
     pid_t pid;    /* of the command; 0: none */
     int go_fd;    /* a byte here lets it exec; closed: it exits */
@@ -33,6 +40,9 @@ bool td_target_poll(struct td_target *target);
 void td_target_release(struct td_target *target);
 /* The shell's exit status for it: its own, or 128 + signal. */
 int td_target_exit_status(const struct td_target *target);
+
+/* tdrec's, when the command could not be found or started with this code. */
+int td_target_failure_status(int rc);
 
 /* The file that execvp would execute, newly allocated; NULL when there is none. */
 char *td_target_find_program(const char *name);
