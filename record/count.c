@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "record/count_part.h"
 #include "record/count_print.h"
+#include "record/count_threads.h"
 #include "record/counts.h"
 #include "record/output.h"
 #include "record/run.h"
@@ -20,6 +21,8 @@
 #define NS_PER_S  1e9
 /* How often it is looked whether what was attached to still runs. */
 #define LOOK_NS (100 * NS_PER_MS)
+/* How often for new threads, where the kernel does not wake us for them. */
+#define BLIND_NS (5 * NS_PER_MS)
 
 struct counting {
     const struct td_request *request;
@@ -32,16 +35,26 @@ struct counting {
     uint64_t from_ns, last_ns;          /* when this run's counting began; when the interval did */
     uint64_t next_ns;                   /* of intervals; 0: never */
     double elapsed_s, user_s, system_s; /* of all runs */
+    struct td_count_threads *threads;   /* --per-thread; NULL: not asked for */
+    struct pollfd *fds;                 /* signals, then what tells of threads */
+    size_t fd_max;
     FILE *out;
     bool running, headed;
 };
 
 static int start(struct counting *c, struct td_err *err)
 {
-    int rc = td_run_open(&c->run, true, err);
+    const bool each = c->request->per_thread;
+    int rc = td_run_open(&c->run, each ? TD_EVENTS_TRACKER : TD_EVENTS_COUNTERS, err);
 
+    if (rc == TD_OK && each)
+        rc = td_count_threads_new(&c->threads, &c->run, err);
     if (rc == TD_OK) {
+        c->fd_max = 1 + c->run.events.ring_count;
+        c->fds = td_xcalloc(c->fd_max, sizeof(*c->fds));
         td_run_begin(&c->run);
+        if (c->threads && !c->run.enable_ns)
+            td_count_threads_enable(c->threads);
         rc = td_run_execute(&c->run, err);
     }
     if (rc < 0)
@@ -57,18 +70,28 @@ static int start(struct counting *c, struct td_err *err)
 static void read_now(struct counting *c)
 {
     td_counts_copy(&c->now, &c->before);
-    td_events_each_value(&c->run.events, td_counts_take, &c->now);
+    if (c->threads)
+        td_count_threads_read(c->threads, &c->now);
+    else
+        td_events_each_value(&c->run.events, td_counts_take, &c->now);
 }
 
 static struct td_count_view view_of(const struct counting *c, const struct td_counts *counts)
 {
-    return (struct td_count_view){.counts = counts,
-                                  .parts = c->parts,
-                                  .part_count = c->part_count,
-                                  .command = c->request->command,
-                                  .level = c->request->topdown_level,
-                                  .user_s = -1,
-                                  .system_s = -1};
+    struct td_count_view view = {.counts = counts,
+                                 .parts = c->parts,
+                                 .part_count = c->part_count,
+                                 .command = c->request->command,
+                                 .level = c->request->topdown_level,
+                                 .per_thread = c->threads != NULL,
+                                 .user_s = -1,
+                                 .system_s = -1};
+
+    if (c->threads) {
+        view.threads = td_count_threads_all(c->threads, &view.thread_count);
+        view.misses = td_count_threads_misses(c->threads);
+    }
+    return view;
 }
 
 static void print_interval(struct counting *c, uint64_t now)
@@ -86,6 +109,8 @@ static void print_interval(struct counting *c, uint64_t now)
     c->headed = true;
     fflush(c->out);
     td_counts_copy(&c->last, &c->now);
+    if (c->threads)
+        td_count_threads_mark(c->threads);
 }
 
 /* Ends this run's counting: its time and its counts are added to those of the runs before. */
@@ -94,6 +119,10 @@ static void stop(struct counting *c)
     if (!c->running)
         return;
     c->running = false;
+    if (c->threads) {
+        td_count_threads_take(c->threads, NULL, 0);
+        td_count_threads_disable(c->threads);
+    }
     td_events_disable(&c->run.events);
     const uint64_t now = td_clock_ns();
     read_now(c);
@@ -124,8 +153,9 @@ static bool is_over(const struct counting *c)
 static int wait_ms(const struct counting *c, uint64_t now)
 {
     const uint64_t times[] = {c->run.enable_ns, c->running ? c->run.stop_ns : 0,
-                              c->running ? c->next_ns : 0,
-                              c->request->id_count ? now + LOOK_NS : 0};
+                              c->running ? c->next_ns : 0, c->request->id_count ? now + LOOK_NS : 0,
+                              c->threads && td_count_threads_blind(c->threads) ? now + BLIND_NS
+                                                                               : 0};
     uint64_t next = 0;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(times); i++)
@@ -140,6 +170,8 @@ static void on_time(struct counting *c, uint64_t now)
     const uint64_t interval_ns = c->request->interval_ms * NS_PER_MS;
 
     if (td_run_enable_late(&c->run, now)) {
+        if (c->threads)
+            td_count_threads_enable(c->threads);
         c->from_ns = c->last_ns = now;
         c->next_ns = interval_ns ? now + interval_ns : 0;
     }
@@ -155,12 +187,16 @@ static void on_time(struct counting *c, uint64_t now)
 
 static void loop(struct counting *c)
 {
-    struct pollfd fd = {.fd = c->run.signal_fd, .events = POLLIN};
-
+    c->fds[0] = (struct pollfd){.fd = c->run.signal_fd, .events = POLLIN};
     while (!is_over(c)) {
-        if (poll(&fd, 1, wait_ms(c, td_clock_ns())) < 0 && errno != EINTR)
+        const size_t told =
+            c->threads ? td_count_threads_poll(c->threads, c->fds + 1, c->fd_max - 1) : 0;
+
+        if (poll(c->fds, 1 + told, wait_ms(c, td_clock_ns())) < 0 && errno != EINTR)
             break;
-        for (int number; fd.revents && (number = td_signals_next(c->run.signal_fd));)
+        if (c->threads)
+            td_count_threads_take(c->threads, c->fds + 1, told);
+        for (int number; c->fds[0].revents && (number = td_signals_next(c->run.signal_fd));)
             take_signal(c, number);
         on_time(c, td_clock_ns());
     }
@@ -228,6 +264,8 @@ static int run(struct counting *c)
         status = rc == TD_OK ? td_run_status(&c->run) : td_run_failure_status(&c->run, rc);
         again = rc == TD_OK && td_run_goes_on(&c->run);
         td_run_close(&c->run);
+        free(c->fds);
+        c->fds = NULL;
         c->next_ns = 0;
     }
     if (rc < 0)
@@ -257,6 +295,7 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
     }
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_release(sums[i]);
+    td_count_threads_free(c.threads);
     td_count_parts_free(c.parts, c.part_count);
     return status;
 }

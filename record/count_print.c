@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "formats/json.h"
+#include "record/count_print_threads.h"
 #include "record/count_rate.h"
 
 /* Less of the slots than this is not worth a line. */
@@ -18,7 +19,7 @@
 
 /* The user's own word for an event that stands alone, with its modifiers; groups of a core's
  * description have names of their own. */
-static const char *shown_name(const struct td_plan *plan, size_t g, size_t event)
+const char *td_count_event_name(const struct td_plan *plan, size_t g, size_t event)
 {
     const struct td_plan_group *group = &plan->groups[g];
     const bool named = plan->core[0] == '\0' && group->event_count == 1;
@@ -27,15 +28,18 @@ static const char *shown_name(const struct td_plan *plan, size_t g, size_t event
 }
 
 /* Whether an earlier group has the event: groups repeat their clock. */
-static bool is_repeated(const struct td_plan *plan, size_t group, size_t event)
+bool td_count_is_repeated(const struct td_plan *plan, size_t group, size_t event)
 {
     const struct td_plan_group *ours = &plan->groups[group];
 
+    if (td_plan_is_tracker(ours))
+        return true;
     for (size_t g = 0; g < group; g++) {
         if (strcmp(plan->groups[g].cpu_type, ours->cpu_type) != 0)
             continue;
         for (size_t e = 0; e < plan->groups[g].event_count; e++) {
-            if (strcmp(shown_name(plan, g, e), shown_name(plan, group, event)) == 0)
+            if (strcmp(td_count_event_name(plan, g, e), td_count_event_name(plan, group, event)) ==
+                0)
                 return true;
         }
     }
@@ -69,7 +73,7 @@ static void event_line(const struct td_count_view *view, size_t g, size_t e, FIL
         td_count_rate_of(view->counts, g, e, view->to_s - view->from_s);
     char name[128], value[48], share[16] = "", text[64] = "";
 
-    snprintf(name, sizeof(name), "%s%s%s", shown_name(view->counts->plan, g, e),
+    snprintf(name, sizeof(name), "%s%s%s", td_count_event_name(view->counts->plan, g, e),
              group->cpu_type[0] ? " " : "", group->cpu_type);
     if (td_count_share(count) < WHOLE_SHARE)
         snprintf(share, sizeof(share), "%.0f %%", 100 * td_count_share(count));
@@ -87,7 +91,8 @@ static void event_line(const struct td_count_view *view, size_t g, size_t e, FIL
 static bool took_turns(const struct td_counts *counts)
 {
     for (size_t g = 0; g < counts->plan->group_count; g++) {
-        if (td_count_share(td_counts_get(counts, g, 0)) < WHOLE_SHARE)
+        if (!td_plan_is_tracker(&counts->plan->groups[g]) &&
+            td_count_share(td_counts_get(counts, g, 0)) < WHOLE_SHARE)
             return true;
     }
     return false;
@@ -101,7 +106,7 @@ static void events_text(const struct td_count_view *view, FILE *out)
     fprintf(out, "  %-26s %20s%s\n", "event", "count", turns ? " counted" : "");
     for (size_t g = 0; g < plan->group_count; g++) {
         for (size_t e = 0; e < plan->groups[g].event_count; e++) {
-            if (!is_repeated(plan, g, e))
+            if (!td_count_is_repeated(plan, g, e))
                 event_line(view, g, e, out);
         }
     }
@@ -139,7 +144,8 @@ static void node_text(const struct td_count_view *view, const struct td_count_pa
     }
 }
 
-static void tree_text(const struct td_count_view *view, const struct td_count_part *part, FILE *out)
+static void tree_text(const struct td_count_view *view, const struct td_count_part *part,
+                      const char *of, FILE *out)
 {
     const struct td_pmu_core *core = part->choice.core;
     struct td_pmu_tree tree;
@@ -147,7 +153,8 @@ static void tree_text(const struct td_count_view *view, const struct td_count_pa
 
     if (!td_count_part_tree(part, view->counts, &tree))
         return;
-    fprintf(out, "\nTop-down on %s%s%s", core->name, part->cpu_type[0] ? ", " : "", part->cpu_type);
+    fprintf(out, "\nTop-down%s on %s%s%s", of, core->name, part->cpu_type[0] ? ", " : "",
+            part->cpu_type);
     if (!isnan(tree.slots))
         fprintf(out, ": %s slots", td_format_count(slots, sizeof(slots), (uint64_t)tree.slots));
     fprintf(out, "\n  %-26s %6s\n", "slots", "%");
@@ -173,7 +180,7 @@ static void metric_line(const struct td_pmu_metric *metric, double value, const 
 }
 
 static void metrics_text(const struct td_count_view *view, const struct td_count_part *part,
-                         FILE *out)
+                         const char *of, FILE *out)
 {
     const struct td_pmu_core *core = part->choice.core;
     const char *last = NULL;
@@ -185,7 +192,7 @@ static void metrics_text(const struct td_count_view *view, const struct td_count
         if (isnan(value))
             continue;
         if (!last)
-            fprintf(out, "\nRates%s%s\n", part->cpu_type[0] ? " on " : "", part->cpu_type);
+            fprintf(out, "\nRates%s%s%s\n", of, part->cpu_type[0] ? " on " : "", part->cpu_type);
         metric_line(metric, value, last && strcmp(last, metric->group) == 0 ? "" : metric->group,
                     out);
         last = metric->group;
@@ -207,21 +214,28 @@ static void command_text(const struct td_count_view *view, FILE *out)
     fputs("\n\n", out);
 }
 
+void td_count_print_parts(const struct td_count_view *view, const char *of, FILE *out)
+{
+    for (size_t i = 0; i < view->part_count; i++) {
+        tree_text(view, &view->parts[i], of, out);
+        metrics_text(view, &view->parts[i], of, out);
+    }
+}
+
 void td_count_print_text(const struct td_count_view *view, FILE *out)
 {
     command_text(view, out);
     events_text(view, out);
-    for (size_t i = 0; i < view->part_count; i++) {
-        tree_text(view, &view->parts[i], out);
-        metrics_text(view, &view->parts[i], out);
-    }
+    td_count_print_parts(view, "", out);
+    if (view->per_thread)
+        td_count_threads_print(view, out);
 }
 
 /* Level 1 and nothing else: what fits a line. */
-static const enum td_tma_node columns[] = {TD_NODE_RETIRING, TD_NODE_BAD_SPECULATION,
-                                           TD_NODE_FRONTEND_BOUND, TD_NODE_BACKEND_BOUND};
+const enum td_tma_node td_count_columns[TD_COUNT_COLUMNS] = {
+    TD_NODE_RETIRING, TD_NODE_BAD_SPECULATION, TD_NODE_FRONTEND_BOUND, TD_NODE_BACKEND_BOUND};
 
-static double ipc_of(const struct td_count_part *part, const struct td_counts *counts)
+double td_count_ipc(const struct td_count_part *part, const struct td_counts *counts)
 {
     const struct td_pmu_core *core = part->choice.core;
 
@@ -250,14 +264,14 @@ static bool part_interval(const struct td_count_view *view, const struct td_coun
     if (heading) {
         fputs("Each interval: instructions a cycle, and shares of the slots in %\n", out);
         fprintf(out, "%10s  %-12s %9s", "s", "CPUs", "IPC");
-        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-            fprintf(out, " %9s", td_tma_info(columns[i])->name);
+        for (size_t i = 0; i < TD_COUNT_COLUMNS; i++)
+            fprintf(out, " %9s", td_tma_info(td_count_columns[i])->name);
         fputc('\n', out);
     }
     fprintf(out, "%10.3f  %-12s", view->to_s, part->cpu_type[0] ? part->cpu_type : "all");
-    cell(ipc_of(part, view->counts), 2, out);
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-        cell(100 * tree.share[columns[i]], 1, out);
+    cell(td_count_ipc(part, view->counts), 2, out);
+    for (size_t i = 0; i < TD_COUNT_COLUMNS; i++)
+        cell(100 * tree.share[td_count_columns[i]], 1, out);
     fputc('\n', out);
     return true;
 }
@@ -267,11 +281,15 @@ void td_count_print_interval(const struct td_count_view *view, bool first, FILE 
     const struct td_plan *plan = view->counts->plan;
     bool slots = false;
 
+    if (view->per_thread) {
+        td_count_threads_print_interval(view, first, out);
+        return;
+    }
     for (size_t i = 0; i < view->part_count; i++)
         slots = part_interval(view, &view->parts[i], first && !slots, out) || slots;
     for (size_t g = 0; g < plan->group_count && !slots; g++) {
         for (size_t e = 0; e < plan->groups[g].event_count; e++) {
-            if (is_repeated(plan, g, e))
+            if (td_count_is_repeated(plan, g, e))
                 continue;
             fprintf(out, "%10.3f", view->to_s);
             event_line(view, g, e, out);
@@ -287,7 +305,7 @@ static void event_json(const struct td_count_view *view, size_t g, size_t e, str
         td_count_rate_of(view->counts, g, e, view->to_s - view->from_s);
 
     td_json_object(json, NULL);
-    td_json_string(json, "event", shown_name(view->counts->plan, g, e));
+    td_json_string(json, "event", td_count_event_name(view->counts->plan, g, e));
     td_json_string(json, "group", group->name);
     td_json_string(json, "cpu_type", group->cpu_type);
     td_json_u64(json, "count", count->value);
@@ -354,6 +372,23 @@ static void part_json(const struct td_count_view *view, const struct td_count_pa
     td_json_end(json);
 }
 
+void td_count_json_values(const struct td_count_view *view, struct td_json *json)
+{
+    const struct td_plan *plan = view->counts->plan;
+
+    td_json_array(json, "events");
+    for (size_t g = 0; g < plan->group_count; g++) {
+        for (size_t e = 0; e < plan->groups[g].event_count && !td_plan_is_tracker(&plan->groups[g]);
+             e++)
+            event_json(view, g, e, json);
+    }
+    td_json_end(json);
+    td_json_array(json, "cpu_types");
+    for (size_t i = 0; i < view->part_count; i++)
+        part_json(view, &view->parts[i], json);
+    td_json_end(json);
+}
+
 static void time_json(struct td_json *json, const char *key, double seconds)
 {
     td_json_double(json, key, seconds < 0 ? NAN : seconds, 9);
@@ -378,15 +413,8 @@ void td_count_print_json(const struct td_count_view *view, bool interval, FILE *
     time_json(&json, "elapsed_s", view->to_s - view->from_s);
     time_json(&json, "user_s", view->user_s);
     time_json(&json, "system_s", view->system_s);
-    td_json_array(&json, "events");
-    for (size_t g = 0; g < plan->group_count; g++) {
-        for (size_t e = 0; e < plan->groups[g].event_count; e++)
-            event_json(view, g, e, &json);
-    }
-    td_json_end(&json);
-    td_json_array(&json, "cpu_types");
-    for (size_t i = 0; i < view->part_count; i++)
-        part_json(view, &view->parts[i], &json);
-    td_json_end(&json);
+    td_count_json_values(view, &json);
+    if (view->per_thread)
+        td_count_threads_json(view, interval, &json);
     td_json_end(&json);
 }

@@ -34,6 +34,20 @@ void td_counts_take(void *ctx, const struct td_counter_value *value)
     count->running_ns += value->running_ns;
 }
 
+void td_counts_clear(struct td_counts *counts)
+{
+    memset(counts->at, 0, place(counts->plan->group_count, 0) * sizeof(*counts->at));
+}
+
+void td_counts_add(struct td_counts *counts, const struct td_counts *more)
+{
+    for (size_t i = 0; i < place(counts->plan->group_count, 0); i++) {
+        counts->at[i].value += more->at[i].value;
+        counts->at[i].enabled_ns += more->at[i].enabled_ns;
+        counts->at[i].running_ns += more->at[i].running_ns;
+    }
+}
+
 void td_counts_copy(struct td_counts *ret, const struct td_counts *from)
 {
     memcpy(ret->at, from->at, place(from->plan->group_count, 0) * sizeof(*ret->at));

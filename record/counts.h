@@ -26,6 +26,9 @@ void td_counts_take(void *ctx, const struct td_counter_value *value);
 /* now - before into *ret, both of the same plan. */
 void td_counts_difference(struct td_counts *ret, const struct td_counts *now,
                           const struct td_counts *before);
+void td_counts_clear(struct td_counts *counts);
+/* Adds `more`, of the same plan. */
+void td_counts_add(struct td_counts *counts, const struct td_counts *more);
 void td_counts_copy(struct td_counts *ret, const struct td_counts *from);
 /* `group` and `event` are of the plan. */
 const struct td_count *td_counts_get(const struct td_counts *counts, size_t group, size_t event)

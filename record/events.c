@@ -100,7 +100,8 @@ static struct perf_event_attr make_attr(const struct td_events *events,
                                         const struct td_plan_event *event)
 {
     const size_t bytes = events->ring_pages * events->caps->page_bytes;
-    const size_t watermark = bytes / 4 < WATERMARK_BYTES ? bytes / 4 : WATERMARK_BYTES;
+    const size_t fill = bytes / 4 < WATERMARK_BYTES ? bytes / 4 : WATERMARK_BYTES;
+    const size_t watermark = events->part == TD_EVENTS_TRACKER ? 1 : fill;
     struct perf_event_attr attr = td_attr_make(event, (uint32_t)watermark);
 
     if (events->no_build_id)
@@ -251,7 +252,8 @@ static int open_group(struct td_events *events, size_t index, struct place place
                                      .group = (uint16_t)index,
                                      .event = (uint16_t)i,
                                      .ring = SIZE_MAX};
-        const int rc = events->no_rings ? TD_OK : attach_ring(events, opened, err);
+        const int rc =
+            events->part == TD_EVENTS_COUNTERS ? TD_OK : attach_ring(events, opened, err);
         events->opened_count++;
         if (rc < 0)
             return rc;
@@ -370,24 +372,30 @@ static void raise_descriptor_limit(void)
     }
 }
 
+static bool takes(const struct td_plan_group *group, const struct td_events_target *target)
+{
+    if (target->pass && group->pass && group->pass != target->pass)
+        return false;
+    return target->part == TD_EVENTS_ALL ||
+           (target->part == TD_EVENTS_TRACKER) == td_plan_is_tracker(group);
+}
+
 int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
                    const struct td_events_target *target, struct td_err *err)
 {
-    *events = (struct td_events){.plan = plan, .caps = caps, .no_rings = target->no_rings};
+    *events = (struct td_events){.plan = plan, .caps = caps, .part = target->part};
     events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(plan, caps);
     events->ring_wanted = events->ring_pages;
     raise_descriptor_limit();
     for (size_t i = 0; i < plan->group_count; i++) {
-        const unsigned pass = plan->groups[i].pass;
-
-        if (target->pass && pass && pass != target->pass)
+        if (!takes(&plan->groups[i], target))
             continue;
         const int rc = open_instances(events, i, target, err);
 
         if (rc < 0)
             return rc;
     }
-    return make_layouts(events, err);
+    return target->part == TD_EVENTS_COUNTERS ? TD_OK : make_layouts(events, err);
 }
 
 void td_events_close(struct td_events *events)
@@ -419,6 +427,16 @@ static void control(const struct td_events *events, unsigned long request)
 void td_events_enable(const struct td_events *events)
 {
     control(events, PERF_EVENT_IOC_ENABLE);
+}
+
+void td_events_enable_now(const struct td_events *events)
+{
+    for (size_t i = 0; i < events->opened_count; i++) {
+        const struct td_opened *opened = &events->opened[i];
+
+        if (!events->plan->groups[opened->group].events[opened->event].member)
+            ioctl(opened->fd, PERF_EVENT_IOC_ENABLE, 0);
+    }
 }
 
 void td_events_disable(const struct td_events *events)

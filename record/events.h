@@ -13,6 +13,13 @@
 #include "record/plan.h"
 #include "record/ring.h"
 
+/* Which of the plan's groups, and how. */
+enum td_events_part {
+    TD_EVENTS_ALL,      /* with rings */
+    TD_EVENTS_COUNTERS, /* all but the tracker, without rings */
+    TD_EVENTS_TRACKER,  /* it alone, with rings that wake their reader at once */
+};
+
 struct td_opened {
     int fd;
     unsigned cpu; /* TD_NONE: any */
@@ -35,7 +42,7 @@ struct td_events {
     size_t ring_wanted; /* what would have been better */
     bool no_build_id;   /* the kernel refused these; done without */
     bool no_lost;
-    bool no_rings;
+    enum td_events_part part;
     size_t skipped_cpus; /* went offline in between */
 };
 
@@ -46,7 +53,7 @@ struct td_events_target {
     int cgroup_fd;     /* -1: none */
     unsigned pass;     /* the plan's groups of this run; 0: all of them */
     size_t ring_pages; /* 0: the default, less where the machine is large */
-    bool no_rings;     /* the plan only counts */
+    enum td_events_part part;
 };
 
 /* Opens everything, still disabled but for what counts at once. The error is one sentence with the
@@ -57,6 +64,8 @@ void td_events_close(struct td_events *events);
 
 /* Starts, or stops, what neither starts by itself at exec nor runs already. */
 void td_events_enable(const struct td_events *events);
+/* Starts all, of a task that runs already. */
+void td_events_enable_now(const struct td_events *events);
 void td_events_disable(const struct td_events *events);
 struct td_layouts td_events_layouts(const struct td_events *events);
 

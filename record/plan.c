@@ -62,7 +62,8 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
 {
     const struct td_source *source = NULL;
 
-    *plan = (struct td_plan){.passes = request->passes ? request->passes : 1};
+    *plan = (struct td_plan){.passes = request->passes ? request->passes : 1,
+                             .per_thread = request->per_thread};
     int rc = td_source_choose(&source, caps, request, plan->source_reason,
                               sizeof(plan->source_reason), err);
     if (rc < 0)
@@ -186,7 +187,8 @@ struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct
                                         const struct td_request *request)
 {
     struct td_plan_event event = {
-        .inherit = plan->method == TD_METHOD_TASK && plan->scope != TD_SCOPE_THREAD,
+        .inherit = plan->method == TD_METHOD_TASK && plan->scope != TD_SCOPE_THREAD &&
+                   !request->per_thread,
         .exclude_kernel = !td_caps_kernel(caps),
         .exclude_hv = !td_caps_kernel(caps),
         /* The idle task burns no CPU that anyone asks about. */

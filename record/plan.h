@@ -84,6 +84,7 @@ struct td_plan {
     bool forbidden;                /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;
     enum td_method method; /* CPU or TASK */
+    bool per_thread;       /* each thread has events of its own, none is inherited */
     bool follow;           /* CPU: keep only the samples of the wanted processes */
     uint64_t frequency_hz; /* after clamping; 0 when a period was asked for */
     uint32_t branches;     /* LBR: how many calls of a stack are recorded at most */
@@ -108,6 +109,7 @@ void td_plan_leave_out_minor(struct td_plan *plan, const char *what, const char 
 void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
                          const struct td_request *request);
 bool td_plan_needs_tracker(const struct td_request *request);
+bool td_plan_is_tracker(const struct td_plan_group *group);
 /* Sets scope, method and follow; TD_EPERM when the user may not. */
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
                           const struct td_request *request, struct td_err *err);

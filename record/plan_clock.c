@@ -21,10 +21,18 @@ static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
     return type;
 }
 
-/* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C). */
+/* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C); counts of
+ * single threads need to know of each new one. */
 bool td_plan_needs_tracker(const struct td_request *request)
 {
-    return !request->count && (request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS);
+    if (request->count)
+        return request->per_thread && request->scope != TD_SCOPE_THREAD;
+    return request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
+}
+
+bool td_plan_is_tracker(const struct td_plan_group *group)
+{
+    return group->events[0].at_once;
 }
 
 void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
@@ -39,6 +47,7 @@ void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
     event->type = PERF_TYPE_SOFTWARE;
     event->config[0] = PERF_COUNT_SW_DUMMY;
     event->sideband = true;
+    event->inherit = plan->method == TD_METHOD_TASK && plan->scope != TD_SCOPE_THREAD;
     event->on_exec = false;
     event->at_once = true;
     event->exclude_idle = false;

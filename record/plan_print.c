@@ -172,7 +172,7 @@ static void descriptors_text(const struct td_plan *plan, FILE *out)
         most = all > most ? all : most;
     }
     fprintf(out, "events %zu a CPU, descriptors %zu%s\n", a_cpu, most,
-            plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_PROCESS
+            plan->per_thread || (plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_PROCESS)
                 ? " for each thread that runs"
                 : "");
 }

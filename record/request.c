@@ -82,6 +82,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
         VALUE(TD_OPT_U64, 'I', "interval", "MS", "with --count: print every MS as well",
               &request->interval_ms),
+        FLAG(0, "per-thread", "with --count: each thread as well", &request->per_thread),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
         FLAG(0, "calibrate", "measure this machine's core, for --sim-core host",
              &request->calibrate),
@@ -239,8 +240,9 @@ static int parse_count(struct td_request *request, const struct words *words, st
         {request->sim_pmu != NULL, "--sim-pmu"},
     };
 
-    if (!request->count && request->interval_ms)
-        return td_fail(err, TD_EUSAGE, "-I goes with --count");
+    if (!request->count && (request->interval_ms || request->per_thread))
+        return td_fail(err, TD_EUSAGE, "%s goes with --count",
+                       request->interval_ms ? "-I" : "--per-thread");
     if (!request->count) {
         request->output = request->output ? request->output : "profile.td";
         return TD_OK;
@@ -250,6 +252,14 @@ static int parse_count(struct td_request *request, const struct words *words, st
             return td_fail(err, TD_EUSAGE, "%s is for samples, and --count takes none",
                            sampling[i].name);
     }
+    if (request->per_thread && request->scope != TD_SCOPE_COMMAND &&
+        request->scope != TD_SCOPE_PROCESS && request->scope != TD_SCOPE_THREAD)
+        return td_fail(err, TD_EUSAGE,
+                       "--per-thread goes with a command, -p or -t: of whole CPUs, tdrec -a and "
+                       "tdreport threads have the threads");
+    if (request->per_thread && request->passes > 1)
+        return td_fail(err, TD_EUSAGE,
+                       "--per-thread is of one run: threads of another are others (no --passes)");
     if (request->interval_ms > INT32_MAX || (request->interval_ms && request->interval_ms < 10))
         return td_fail(err, TD_EUSAGE, "-I: a number of milliseconds from 10 on");
     request->frequency_hz = 0;

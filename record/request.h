@@ -86,6 +86,7 @@ struct td_request {
     unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
     const char *root;       /* plan for another machine; NULL: this one */
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
+    bool per_thread;        /* COUNT: each thread by itself too */
     bool count;             /* count, and take no samples; `output` NULL: to stdout */
     bool plan, json, doctor, calibrate, help, version, quiet;
 };

@@ -58,7 +58,7 @@ static int find_tids(struct td_run *run, struct td_err *err)
     return TD_OK;
 }
 
-int td_run_open(struct td_run *run, bool no_rings, struct td_err *err)
+int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err)
 {
     const struct td_request *request = run->request;
 
@@ -76,7 +76,7 @@ int td_run_open(struct td_run *run, bool no_rings, struct td_err *err)
         .cgroup_fd = run->cgroup_fd,
         .pass = run->pass,
         .ring_pages = request->ring_pages,
-        .no_rings = no_rings,
+        .part = part,
     };
     return rc == TD_OK ? td_events_open(&run->events, run->plan, run->caps, &target, err) : rc;
 }

@@ -34,9 +34,9 @@ struct td_run {
 
 void td_run_init(struct td_run *run, const struct td_request *request, const struct td_caps *caps,
                  const struct td_plan *plan);
-/* The next run: forks the command, which waits, finds the threads, and opens the events. Their
- * rings are left out with `no_rings`. Fails with one sentence; td_run_close after a failure too. */
-int td_run_open(struct td_run *run, bool no_rings, struct td_err *err);
+/* The next run: forks the command, which waits, finds the threads, and opens the events. Fails with
+ * one sentence; td_run_close after a failure too. */
+int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err);
 /* Events count from now on, or from the end of the delay on (td_run_enable_late). */
 void td_run_begin(struct td_run *run);
 /* Starts them when the delay has just passed; true then. */

@@ -13,8 +13,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/procfs.h"
-#include "base/text.h"
 #include "formats/profile_write.h"
 #include "record/drain.h"
 #include "record/env.h"
@@ -23,6 +21,7 @@
 #include "record/run.h"
 #include "record/signals.h"
 #include "record/status.h"
+#include "record/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -77,22 +76,6 @@ static int open_output(struct session *s, struct td_err *err)
     return td_profile_writer_new(&s->writer, td_output_write, &s->output, NULL, err);
 }
 
-/* The process that a thread belongs to. */
-static uint32_t process_of(uint32_t tid)
-{
-    char path[64];
-    uint64_t pid = tid;
-
-    snprintf(path, sizeof(path), "/proc/%u/status", tid);
-    char *status = td_procfs_text(NULL, path);
-    char *value = status ? td_procfs_field(status, "Tgid") : NULL;
-    if (value)
-        td_parse_u64(value, &pid);
-    free(value);
-    free(status);
-    return (uint32_t)pid;
-}
-
 /* Processes that run when recording begins. Events run already, so that nothing that changes in
  * between is missed. */
 static void add_running(struct session *s)
@@ -108,7 +91,7 @@ static void add_running(struct session *s)
         td_tasks_scan_all(tasks, now);
     }
     for (size_t i = 0; i < s->request->id_count; i++)
-        td_tasks_scan_process(tasks, process_of(s->request->ids[i]), now);
+        td_tasks_scan_process(tasks, td_target_process_of(s->request->ids[i]), now);
 }
 
 static int open_process_fd(uint32_t pid)
@@ -183,7 +166,7 @@ static int open_profile(struct session *s, struct td_err *err)
 
 static int start(struct session *s, struct td_err *err)
 {
-    int rc = td_run_open(&s->run, false, err);
+    int rc = td_run_open(&s->run, TD_EVENTS_ALL, err);
 
     if (rc == TD_OK)
         rc = open_profile(s, err);

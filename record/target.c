@@ -268,6 +268,21 @@ int td_target_threads(const uint32_t *pids, size_t pid_count, uint32_t **ret, si
     return TD_OK;
 }
 
+uint32_t td_target_process_of(uint32_t tid)
+{
+    char path[64];
+    uint64_t pid = tid;
+
+    snprintf(path, sizeof(path), "/proc/%u/status", tid);
+    char *status = td_procfs_text(NULL, path);
+    char *value = status ? td_procfs_field(status, "Tgid") : NULL;
+    if (value)
+        td_parse_u64(value, &pid);
+    free(value);
+    free(status);
+    return (uint32_t)pid;
+}
+
 int td_target_open_cgroup(const char *path, int *fd, struct td_err *err)
 {
     static const char *const mounts[] = {"", "/sys/fs/cgroup/perf_event/",

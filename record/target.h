@@ -57,6 +57,8 @@ int td_target_check_program(const char *path, struct td_err *err);
  * process that does not run. */
 int td_target_threads(const uint32_t *pids, size_t pid_count, uint32_t **ret, size_t *count,
                       struct td_err *err);
+/* The process that a thread belongs to; `tid` itself when that cannot be read. */
+uint32_t td_target_process_of(uint32_t tid);
 /* An open folder of the cgroup (by path in the hierarchy, with or without its mount point). */
 int td_target_open_cgroup(const char *path, int *fd, struct td_err *err);
 

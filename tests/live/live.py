@@ -188,11 +188,67 @@ def count():
         child.wait()
 
 
+def thread_counts(whole):
+    """{(tid, name): {event: count}} of --per-thread."""
+    return {(one["tid"], one["name"]): {row["event"]: row["count"] for row in one["events"]} for one in whole["threads"]}
+
+
+def check_thread_sums(whole):
+    """The whole is the sum of its threads, to the unit."""
+    for row in whole["events"]:
+        parts = sum(counts[row["event"]] for counts in thread_counts(whole).values())
+        td.check(parts == row["count"], f"{row['event']}: threads have {parts}, the whole {row['count']}")
+
+
+def count_threads():
+    """--count --per-thread: threads and children by themselves, from their start on; live ones in every interval."""
+    _, whole, intervals = counted("--per-thread", "-I", "200", "--source", "clock", "--", td.workload("pool"))
+    check_thread_sums(whole)
+    threads = thread_counts(whole)
+    workers = {name: counts for (_, name), counts in threads.items() if name.startswith("worker-")}
+    td.check(len(workers) == 8 and len(threads) == 9, f"{sorted(threads)}")
+    td.check(all(counts["task-clock"] > 1e7 for counts in workers.values()), f"{workers}")
+    cpu = whole["user_s"] + whole["system_s"]
+    clock = sum(counts["task-clock"] for counts in threads.values()) / 1e9
+    td.check(0.9 * cpu - 0.02 <= clock <= cpu + 0.05, f"{clock} s counted, the command took {cpu}")
+    for key, counts in threads.items():
+        parts = sum(thread_counts(one).get(key, {}).get("task-clock", 0) for one in intervals)
+        td.check(parts == counts["task-clock"], f"{key}: intervals have {parts}, the whole {counts['task-clock']}")
+    misses = whole["thread_misses"]
+    td.check(misses["late"] + misses["missed"] >= 8 and misses["missed"] == 0, f"{misses}")
+
+    script = "import os\nfor i in range(3):\n  if os.fork() == 0:\n    sum(range(3000000))\n    os._exit(0)\nfor i in range(3): os.wait()"
+    _, whole, _ = counted("--per-thread", "-e", "task-clock,page-faults", "--", sys.executable, "-c", script)
+    check_thread_sums(whole)
+    td.check(len({one["pid"] for one in whole["threads"]}) == 4, f"{whole['threads']}")
+
+    out = td.scratch("threads.txt")
+    td.run([td.TDREC, "--count", "--per-thread", "--source", "clock", "-o", out, "--", "sh", "-c", "ls / >/dev/null; exit 3"], 3)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    td.check("Threads: " in text and max(map(len, text.splitlines())) <= 80, text)
+
+    child = subprocess.Popen([td.workload("pool")], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(0.3)
+        _, whole, _ = counted("--per-thread", "-e", "task-clock", "-p", str(child.pid), "--duration", "0.4")
+        check_thread_sums(whole)
+        td.check(len(whole["threads"]) == 9 and all(one["pid"] == child.pid for one in whole["threads"]), f"{whole}")
+        tid = max(one["tid"] for one in whole["threads"])
+        _, whole, _ = counted("--per-thread", "-e", "task-clock", "-t", str(tid), "--duration", "0.3")
+        td.check([one["tid"] for one in whole["threads"]] == [tid], f"{whole}")
+        td.check(whole["threads"][0]["events"][0]["count"] > 1e6, f"{whole}")
+    finally:
+        child.kill()
+        child.wait()
+
+
 def count_refused():
     """What --count cannot do is said with what can be done instead."""
     for words, part in ((("-F", "99"), b"samples"), (("--source", "sim"), b"tdreport"), (("-g",), b"samples"),
                         (("-I", "1"), b"10"), (("-e", "no-such-event"), b"no-such-event"),
-                        (("--method", "cpu"), b"-a")):
+                        (("--method", "cpu"), b"-a"), (("--per-thread", "-a"), b"tdreport threads"),
+                        (("--per-thread", "--passes", "2"), b"one run")):
         done = td.run([td.TDREC, "--count", *words, "--", "true"], 125)
         td.check(part in done.stderr and not done.stdout, f"{words}: {done.stderr!r}")
     done = td.run([td.TDREC, "-I", "100", "--", "true"], 125)
@@ -378,4 +434,4 @@ td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
     "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end", "count",
-    "count_refused")})
+    "count_refused", "count_threads")})

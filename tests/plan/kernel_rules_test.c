@@ -216,6 +216,9 @@ static const char *const lines[] = {
     "tdrec --source pmu --count --passes 16 -- app",
     "tdrec --count -e {slots,topdown-retiring},cycles:u,instructions -- app",
     "tdrec --count --source clock -- app",
+    "tdrec --source pmu --count --per-thread -p 100",
+    "tdrec --source pmu --count --per-thread -t 100",
+    "tdrec --count --source clock --per-thread -D 100 -- app",
 };
 
 /* Machines that differ in what the command line may change; the others have one plan each. */
@@ -253,6 +256,8 @@ static void test_accepts_golden_plans(void **state)
         if (has_pmu) {
             faults += expect_accepted(&caps, name, "tdrec --source pmu --passes 4 -- app", true);
             faults += expect_accepted(&caps, name, "tdrec --source pmu --count -- app", true);
+            faults += expect_accepted(&caps, name, "tdrec --source pmu --count --per-thread -- app",
+                                      true);
         }
         for (size_t i = 0; i < TD_ARRAY_SIZE(lines) && takes_all_lines(name); i++)
             faults += expect_accepted(&caps, name, lines[i], false);

@@ -16,6 +16,7 @@
 #include "record/count_part.h"
 #include "record/count_print.h"
 #include "record/count_rate.h"
+#include "record/count_threads.h"
 #include "record/counts.h"
 
 #define MAX_WORDS 16
@@ -304,6 +305,52 @@ static void text_of_the_whole(void **state)
     close_machine(&f);
 }
 
+/* The fixture's counts are one thread's; another waited. */
+static void threads_are_told_one_by_one(void **state)
+{
+    struct fixture f = {.words = NULL};
+    struct td_count_thread worker = {.pid = 70, .tid = 71, .name = "worker\033[1m"},
+                           idle = {.pid = 70, .tid = 70, .name = "app"};
+    struct td_count_thread *const threads[] = {&idle, &worker};
+    char app[] = "./app", *const command[] = {app, NULL};
+    char *text = NULL;
+    size_t size = 0;
+
+    (void)state;
+    open_machine(&f, "spr", "tdrec --count --per-thread --source pmu -- app");
+    struct td_counts *const sums[] = {&worker.now, &worker.last, &idle.now, &idle.last};
+    for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
+        td_counts_init(sums[i], &f.plan);
+    fill_spr(&f);
+    td_counts_copy(&worker.now, &f.counts);
+    const struct td_count_view view = {
+        .counts = &f.counts,
+        .parts = f.parts,
+        .part_count = f.part_count,
+        .command = command,
+        .per_thread = true,
+        .threads = threads,
+        .thread_count = 2,
+        .misses = {.late_ns = 40000, .worst_ns = 40000, .late = 1, .missed = 2},
+        .to_s = 0.001,
+        .user_s = 0.0003,
+        .system_s = 0.0002,
+    };
+    FILE *out = open_memstream(&text, &size);
+    td_count_print_text(&view, out);
+    fputs("---\n", out);
+    td_count_print_interval(&view, true, out);
+    fputs("---\n", out);
+    td_counts_copy(&worker.last, &worker.now);
+    td_count_print_interval(&view, false, out); /* nothing more: no line */
+    fclose(out);
+    expect_text(text, "count_threads.txt");
+    free(text);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
+        td_counts_release(sums[i]);
+    close_machine(&f);
+}
+
 static void hybrid_machines_have_a_tree_each(void **state)
 {
     struct fixture f = {.words = NULL};
@@ -428,6 +475,7 @@ int main(void)
         cmocka_unit_test(estimates_are_scaled_by_the_time),
         cmocka_unit_test(differences_of_two_readings),
         cmocka_unit_test(text_of_the_whole),
+        cmocka_unit_test(threads_are_told_one_by_one),
         cmocka_unit_test(hybrid_machines_have_a_tree_each),
         cmocka_unit_test(what_was_cut_is_shown),
         cmocka_unit_test(names_and_codes_of_the_user),
