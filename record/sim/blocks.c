@@ -13,12 +13,27 @@
 
 enum { LINE_BITS = 6, CHUNK_BITS = 12, CHUNK = 1 << CHUNK_BITS, CHUNKS_MAX = 1 << 14 };
 
+enum { UOPS_MAX = 2 * TD_TRACE_INSNS_MAX };
+
+/* A block while it is decoded, in buffers that the next one takes over. */
+struct draft {
+    struct td_uop *uops;
+    uint64_t *uop_lines; /* line of code of each uop */
+    uint16_t *uop_bytes;
+    uint16_t *offsets; /* of each instruction, as those that follow */
+    uint8_t *slots;
+    uint8_t *heavy;
+    size_t uop_cap, insn_cap;
+    uint16_t uop_count;
+};
+
 struct td_blocks {
     struct td_core_desc desc;
     struct td_ports ports;
     struct td_decoder *decoder;
     struct td_arena arena;
     struct td_map ids; /* (pc, hash of the bytes) to id */
+    struct draft draft;
     uint32_t count;
     uint64_t unknown;
     struct td_block *chunks[CHUNKS_MAX];
@@ -38,6 +53,37 @@ struct td_blocks *td_blocks_new(const struct td_core_desc *desc)
     return blocks;
 }
 
+static void release_draft(struct draft *draft)
+{
+    free(draft->uops);
+    free(draft->uop_lines);
+    free(draft->uop_bytes);
+    free(draft->offsets);
+    free(draft->slots);
+    free(draft->heavy);
+}
+
+/* Empties it, with room for a block of so many instructions. */
+static void begin_draft(struct draft *draft, uint32_t insns)
+{
+    size_t uops = (size_t)insns * (1 + TD_INSN_MORE_MAX);
+
+    uops = uops < UOPS_MAX ? uops : UOPS_MAX;
+    draft->uop_count = 0;
+    if (uops > draft->uop_cap) {
+        draft->uops = td_xrealloc(draft->uops, uops, sizeof(*draft->uops));
+        draft->uop_lines = td_xrealloc(draft->uop_lines, uops, sizeof(*draft->uop_lines));
+        draft->uop_bytes = td_xrealloc(draft->uop_bytes, uops, sizeof(*draft->uop_bytes));
+        draft->uop_cap = uops;
+    }
+    if (insns > draft->insn_cap) {
+        draft->offsets = td_xrealloc(draft->offsets, insns, sizeof(*draft->offsets));
+        draft->slots = td_xrealloc(draft->slots, insns, sizeof(*draft->slots));
+        draft->heavy = td_xrealloc(draft->heavy, insns, sizeof(*draft->heavy));
+        draft->insn_cap = insns;
+    }
+}
+
 void td_blocks_free(struct td_blocks *blocks)
 {
     if (!blocks)
@@ -45,6 +91,7 @@ void td_blocks_free(struct td_blocks *blocks)
     for (size_t i = 0; i < CHUNKS_MAX && blocks->chunks[i]; i++)
         free(blocks->chunks[i]);
     td_map_release(&blocks->ids);
+    release_draft(&blocks->draft);
     td_arena_release(&blocks->arena);
     td_decoder_free(blocks->decoder);
     free(blocks);
@@ -80,19 +127,6 @@ const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id
     assert(id >> CHUNK_BITS < CHUNKS_MAX && blocks->chunks[id >> CHUNK_BITS]);
     return &blocks->chunks[id >> CHUNK_BITS][id & (CHUNK - 1)];
 }
-
-enum { UOPS_MAX = 2 * TD_TRACE_INSNS_MAX };
-
-/* A block while it is decoded: room for the largest. */
-struct draft {
-    struct td_uop uops[UOPS_MAX];
-    uint64_t uop_lines[UOPS_MAX]; /* line of code of each uop */
-    uint16_t uop_bytes[UOPS_MAX];
-    uint16_t offsets[TD_TRACE_INSNS_MAX];
-    uint8_t slots[TD_TRACE_INSNS_MAX];
-    uint8_t heavy[TD_TRACE_INSNS_MAX];
-    uint16_t uop_count;
-};
 
 static void follow_stack_pointer(struct td_block *block, const struct td_insn *insn, uint32_t i)
 {
@@ -260,10 +294,9 @@ uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *
         *chunk = td_xcalloc(CHUNK, sizeof(**chunk));
     struct td_block *block = &(*chunk)[id & (CHUNK - 1)];
     *block = (struct td_block){.pc = pc, .id = id, .insn_count = (uint16_t)count};
-    struct draft *draft = td_xcalloc(1, sizeof(*draft));
-    decode_block(blocks, block, bytes, lengths, draft);
-    finish_block(blocks, block, draft);
-    free(draft);
+    begin_draft(&blocks->draft, count);
+    decode_block(blocks, block, bytes, lengths, &blocks->draft);
+    finish_block(blocks, block, &blocks->draft);
     blocks->count++;
     return id;
 }
