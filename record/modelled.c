@@ -16,7 +16,6 @@
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/load.h"
 #include "formats/uarch_core.h"
 #include "record/emulate.h"
 #include "record/env.h"
@@ -194,24 +193,19 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
 static void add_image(struct modelled *m, uint32_t image)
 {
     const struct td_spool_piece piece = td_spool_look(m->spool, image);
-    struct td_load_status status = {.damaged = false};
-    struct td_model *model = NULL;
     struct td_buf bytes = {0};
 
     m->seen = td_grow(m->seen, &m->seen_cap, image + 1, sizeof(*m->seen));
     while (m->seen_count <= image)
         m->seen[m->seen_count++] = 0;
     if (piece.sequence != m->seen[image] && td_spool_get(m->spool, image, &bytes) &&
-        td_load_bytes(&model, bytes.data, bytes.len, "piece", NULL, &status, NULL) == TD_OK) {
-        td_pieces_add(&m->pieces, image, model);
+        td_pieces_add(&m->pieces, image, &bytes))
         m->seen[image] = piece.sequence;
-    }
     if (piece.ended) {
         td_pieces_forget(&m->pieces, image);
         td_spool_discard(m->spool, image);
         m->seen[image] = 0;
     }
-    td_model_free(model);
     td_buf_release(&bytes);
 }
 

@@ -2,33 +2,49 @@
 #include "record/pieces.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/intern.h"
 #include "base/mem.h"
+#include "record/sim/piece.h"
 
-/* What was added of an image so far. */
+/* A call path of a task. */
+struct path {
+    bool known;
+    uint32_t parent;
+    uint32_t module; /* the profile's */
+    uint64_t offset; /* of the call, in it */
+    uint32_t node;   /* the profile's, in `epoch` */
+    uint32_t epoch;  /* of the writer's table; TD_NONE: no node yet */
+};
+
+struct task {
+    uint32_t thread; /* the profile's */
+    struct path *paths;
+    size_t path_count, path_cap;
+};
+
+/* What was added of an image so far: what its last piece says. */
 struct td_piece_image {
-    struct td_map places; /* (path of frames, thread) to an index of what follows */
-    uint64_t *values;     /* samples, then the columns, a place */
-    size_t value_cap;
-    struct td_map threads; /* (pid, tid) to the profile's thread */
+    struct td_buf last;
+    struct td_piece_walk begin; /* of the items in `last`; no tasks: there is none */
+    struct task *tasks;
+    size_t task_count, task_cap;
     uint64_t counters[TD_COUNTER_COUNT];
 };
 
-/* What a piece's indices are in the whole profile. */
-struct translation {
+/* A piece on its way into the profile. */
+struct adding {
+    struct td_pieces *pieces;
     struct td_piece_image *image;
-    uint32_t *modules, *threads;
-    uint32_t *nodes;  /* TD_NONE: not known in this epoch */
-    uint64_t *hashes; /* of the frames of a node, by content */
-    uint32_t epoch;
-    uint32_t *chain; /* scratch: nodes from the innermost out */
+    const struct td_piece *piece;
+    uint32_t *modules;            /* the profile's, by the piece's */
+    uint32_t anonymous;           /* of code in no file; TD_NONE: not described yet */
+    const struct td_range *range; /* of the last address; NULL: none */
+    uint32_t *chain;              /* scratch: paths from the innermost out */
     size_t chain_cap;
-    uint32_t columns;
 };
 
 void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer)
@@ -38,12 +54,15 @@ void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer)
 
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
 {
-    if (image >= pieces->image_count || !pieces->images[image])
+    struct td_piece_image *gone = image < pieces->image_count ? pieces->images[image] : NULL;
+
+    if (!gone)
         return;
-    td_map_release(&pieces->images[image]->places);
-    td_map_release(&pieces->images[image]->threads);
-    free(pieces->images[image]->values);
-    free(pieces->images[image]);
+    for (size_t i = 0; i < gone->task_count; i++)
+        free(gone->tasks[i].paths);
+    free(gone->tasks);
+    td_buf_release(&gone->last);
+    free(gone);
     pieces->images[image] = NULL;
 }
 
@@ -70,22 +89,42 @@ static struct td_piece_image *image_at(struct td_pieces *pieces, uint32_t image)
     return pieces->images[image];
 }
 
-/* All pieces carry the same group: the columns of the model. */
-static void describe_group(struct td_pieces *pieces, const struct td_model *model)
+/* All pieces have the columns of the model. */
+static void describe_group(struct td_pieces *pieces)
 {
-    if (pieces->group != TD_NONE || td_model_group_count(model) == 0)
+    static const struct {
+        const char *name;
+        enum td_tma_node node;
+    } columns[] = {
+#define X(symbol, column_name, column_node) \
+    [TD_SIM_COLUMN_##symbol] = {.name = (column_name), .node = TD_NODE_##column_node},
+        TD_SIM_COLUMNS(X)
+#undef X
+    };
+    struct td_group group = {
+        .role = TD_ROLE_MODEL,
+        .attribution = TD_ATTRIBUTION_EXACT,
+        .locates = TD_NODE_NONE,
+        .sampler = TD_NONE,
+        .column_count = TD_SIM_COLUMN_COUNT,
+    };
+
+    if (pieces->group != TD_NONE)
         return;
-    struct td_group group = *td_model_group(model, 0);
-    const char *name = td_model_string(model, group.name);
-
-    for (uint32_t c = 0; c < group.column_count; c++) {
-        const struct td_event *e = td_model_event(model, group.columns[c].event);
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         const struct td_profile_event event = {
-            .name = td_model_string(model, e->name), .unit = e->unit, .flags = e->flags};
+            .name = columns[c].name,
+            .unit = c == TD_SIM_COLUMN_CYCLES         ? TD_UNIT_CYCLES
+                    : c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS
+                                                      : TD_UNIT_SLOTS,
+            .flags = TD_EVENT_USER,
+        };
 
-        group.columns[c].event = td_profile_event(pieces->writer, &event);
+        group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
+                                              .event = td_profile_event(pieces->writer, &event),
+                                              .node = columns[c].node};
     }
-    pieces->group = td_profile_group(pieces->writer, &group, name, "");
+    pieces->group = td_profile_group(pieces->writer, &group, "modelled", "");
 }
 
 /* What a module is, as bytes. */
@@ -103,310 +142,260 @@ static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_mo
     return id;
 }
 
-static void add_modules(struct td_pieces *pieces, const struct td_model *model, uint32_t *modules)
+uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_module *module)
 {
-    for (uint32_t i = 0; i < td_model_module_count(model); i++) {
-        const struct td_module *m = td_model_module(model, i);
-        const struct td_profile_module module = {.kind = m->kind,
-                                                 .path = td_model_string(model, m->path),
-                                                 .pid = m->pid,
-                                                 .base = m->base,
-                                                 .build_id = m->build_id};
-        bool added = false;
-        uint32_t *id =
-            td_map_put(&pieces->modules, module_text(pieces, &module), 0, TD_NONE, &added);
+    bool added = false;
+    uint32_t *id = td_map_put(&pieces->modules, module_text(pieces, module), 0, TD_NONE, &added);
 
-        if (added)
-            *id = td_profile_module(pieces->writer, &module);
-        modules[i] = *id;
+    if (added)
+        *id = td_profile_module(pieces->writer, module);
+    return *id;
+}
+
+void td_pieces_warn(struct td_pieces *pieces, const char *text)
+{
+    const uint32_t id = td_intern_put(pieces->texts, text, strlen(text));
+    bool added = false;
+
+    td_map_put(&pieces->warnings, id, 0, 0, &added);
+    if (added)
+        td_profile_env(pieces->writer, td_env_key_name(TD_ENV_WARNING), text);
+}
+
+static uint32_t put_anonymous(struct adding *a)
+{
+    const struct td_profile_module module = {
+        .kind = TD_MODULE_ANON, .path = "//anon", .pid = a->piece->pid};
+
+    if (a->anonymous == TD_NONE)
+        a->anonymous = td_pieces_put_module(a->pieces, &module);
+    return a->anonymous;
+}
+
+static void add_modules(struct adding *a)
+{
+    a->modules = td_xcalloc((size_t)a->piece->module_count + 1, sizeof(*a->modules));
+    for (uint32_t i = 0; i < a->piece->module_count; i++) {
+        const struct td_piece_module *m = &a->piece->modules[i];
+        const struct td_profile_module module = {
+            .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
+
+        a->modules[i] = m->path ? td_pieces_put_module(a->pieces, &module) : put_anonymous(a);
     }
 }
 
-static void add_threads(struct td_pieces *pieces, const struct td_model *model,
-                        struct translation *t)
+/* A task keeps the name under which it was added. */
+static void add_tasks(struct adding *a)
 {
-    for (uint32_t i = 0; i < td_model_thread_count(model); i++) {
-        const struct td_thread *thread = td_model_thread(model, i);
-        bool added = false;
-        uint32_t *id = td_map_put(&t->image->threads, thread->pid, thread->tid, TD_NONE, &added);
+    struct td_piece_image *image = a->image;
 
-        if (added)
-            *id = td_profile_thread(pieces->writer, thread->pid, thread->tid,
-                                    td_model_string(model, thread->name),
-                                    td_model_string(model, thread->process), thread->start_ns);
-        t->threads[i] = *id;
+    for (size_t i = image->task_count; i < a->piece->task_count; i++) {
+        const struct td_piece_task *task = &a->piece->tasks[i];
+
+        image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
+        image->tasks[i] = (struct task){
+            .thread = td_profile_thread(a->pieces->writer, a->piece->pid, task->tid, task->name,
+                                        a->piece->process, a->piece->start_ns)};
+        image->task_count = i + 1;
     }
 }
 
-/* Mixes as the finalizer of MurmurHash3 does. */
-static uint64_t mix(uint64_t h)
+/* An address as module and offset. Those that follow one another are near one another. */
+static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
 {
-    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return h ^ h >> 33;
-}
-
-/* Of each node, what its frames are; parents come before their children. */
-static void hash_nodes(const struct td_model *model, struct translation *t)
-{
-    for (uint32_t i = 1; i < td_model_node_count(model); i++) {
-        const struct td_node *node = td_model_node(model, i);
-        const struct td_location *location = td_model_location(model, node->location);
-
-        t->hashes[i] = mix(mix(t->hashes[node->parent] + 1) ^
-                           mix(location->offset + ((uint64_t)t->modules[location->module] << 48)));
+    if (!a->range || address < a->range->start || address >= a->range->end)
+        a->range = td_range_set_find(&a->piece->ranges, address);
+    if (!a->range) {
+        *module = put_anonymous(a);
+        return address;
     }
+    *module = a->modules[a->range->value];
+    return address - a->range->start + a->range->offset;
 }
 
-/* The profile's node of a model's node. Ids are good for one epoch of the writer's table: what is
- * remembered is forgotten with it. */
-static uint32_t put_node(struct td_pieces *pieces, const struct td_model *model,
-                         struct translation *t, uint32_t node)
+static void add_path(struct adding *a, uint32_t task_index, const struct td_piece_path *from)
 {
-    uint32_t id = 0;
+    struct task *task = &a->image->tasks[task_index];
+    struct path path = {.known = true, .parent = from->parent, .epoch = TD_NONE};
+
+    path.offset = locate(a, from->call, &path.module);
+    task->paths = td_grow(task->paths, &task->path_cap, (size_t)from->id + 1, sizeof(*task->paths));
+    while (task->path_count <= from->id)
+        task->paths[task->path_count++] = (struct path){.epoch = TD_NONE};
+    task->paths[from->id] = path;
+}
+
+/* The profile's node of a path. Ids are good for one epoch of the writer's table. */
+static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
+{
+    struct td_profile_writer *writer = a->pieces->writer;
+    uint32_t node = 0;
     size_t depth = 0;
 
-    if (t->epoch != td_profile_node_epoch(pieces->writer)) {
-        memset(t->nodes, 0xff, td_model_node_count(model) * sizeof(*t->nodes));
-        t->epoch = td_profile_node_epoch(pieces->writer);
-    }
-    for (; node != 0 && t->nodes[node] == TD_NONE; node = td_model_node(model, node)->parent) {
-        t->chain = td_grow(t->chain, &t->chain_cap, depth + 1, sizeof(*t->chain));
-        t->chain[depth++] = node;
-    }
-    id = node ? t->nodes[node] : 0;
-    while (depth > 0) {
-        const uint32_t next = t->chain[--depth];
-        const struct td_location *location =
-            td_model_location(model, td_model_node(model, next)->location);
-
-        id = td_profile_node(pieces->writer, id, t->modules[location->module], location->offset);
-        t->nodes[next] = id;
-    }
-    return id;
-}
-
-/* What was added so far at a place: samples, then the columns. */
-static uint64_t *values_at(const struct translation *t, uint32_t node, uint32_t thread)
-{
-    struct td_piece_image *image = t->image;
-    const uint32_t next = (uint32_t)image->places.len;
-    const size_t width = t->columns + 1;
-    bool added = false;
-    const uint32_t index = *td_map_put(&image->places, t->hashes[node], thread, next, &added);
-
-    if (added) {
-        image->values =
-            td_grow(image->values, &image->value_cap, (next + 1) * width, sizeof(*image->values));
-        memset(image->values + next * width, 0, width * sizeof(*image->values));
-    }
-    return image->values + index * width;
-}
-
-static void add_tallies(struct td_pieces *pieces, const struct td_model *model,
-                        struct translation *t)
-{
-    for (size_t i = 0; i < td_model_tally_count(model); i++) {
-        const struct td_tally *tally = td_model_tally(model, i);
-        const uint64_t *now = td_model_tally_values(model, tally);
-        uint64_t *before = values_at(t, tally->node, t->threads[tally->thread]);
-        uint64_t more[TD_COLUMNS_MAX] = {0}, any = tally->samples - before[0];
-
-        for (uint32_t c = 0; c < t->columns; c++) {
-            more[c] = now[c] - before[c + 1];
-            any |= more[c];
+    for (; id != 0 && id < task->path_count && task->paths[id].known; id = task->paths[id].parent) {
+        if (task->paths[id].epoch == td_profile_node_epoch(writer)) {
+            node = task->paths[id].node;
+            break;
         }
-        if (any)
-            td_profile_tally(pieces->writer, t->threads[tally->thread],
-                             put_node(pieces, model, t, tally->node), pieces->group,
-                             tally->samples - before[0], more);
-        before[0] = tally->samples;
-        memcpy(before + 1, now, t->columns * sizeof(*now));
+        a->chain = td_grow(a->chain, &a->chain_cap, depth + 1, sizeof(*a->chain));
+        a->chain[depth++] = id;
     }
+    while (depth > 0) {
+        struct path *path = &task->paths[a->chain[--depth]];
+
+        node = path->node = td_profile_node(writer, node, path->module, path->offset);
+        path->epoch = td_profile_node_epoch(writer);
+    }
+    return node;
 }
 
-static bool counts_tasks(enum td_counter counter)
+/* What a tally tells more than it did before. */
+static void add_tally(struct adding *a, const struct td_piece_tally *tally, const uint64_t *now,
+                      const uint64_t *before)
 {
-    return counter == TD_COUNTER_PROCESSES || counter == TD_COUNTER_THREADS;
+    struct task *task = &a->image->tasks[tally->task];
+    uint64_t more[TD_SIM_COLUMN_COUNT], any = 0;
+    uint32_t module = TD_NONE;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        any |= more[c] = now[c] - before[c];
+    if (!any)
+        return;
+    const uint64_t offset = locate(a, tally->pc, &module);
+    const uint32_t node =
+        td_profile_node(a->pieces->writer, path_node(a, task, tally->path), module, offset);
+    td_profile_tally(a->pieces->writer, task->thread, node, a->pieces->group,
+                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
 }
 
-static void add_counters(struct td_pieces *pieces, const struct td_model *model,
-                         struct td_piece_image *image)
+static bool next_tally(struct td_piece_walk *walk)
 {
-    static const enum td_counter summed[] = {TD_COUNTER_CYCLES, TD_COUNTER_INSTRUCTIONS,
-                                             TD_COUNTER_DETAILED, TD_COUNTER_PROCESSES,
-                                             TD_COUNTER_THREADS};
+    enum td_piece_item item;
+
+    while ((item = td_piece_next(walk)) == TD_PIECE_PATH)
+        continue;
+    return item == TD_PIECE_TALLY;
+}
+
+static int compare_places(const struct td_piece_tally *a, const struct td_piece_tally *b)
+{
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    return (a->pc > b->pc) - (a->pc < b->pc);
+}
+
+/* Both pieces have their tallies in the same order. */
+static void add_items(struct adding *a, struct td_piece_walk now)
+{
+    static const uint64_t nothing[TD_SIM_COLUMN_COUNT];
+    struct td_piece_walk last = a->image->begin;
+    bool more = next_tally(&last);
+    enum td_piece_item item;
+
+    while ((item = td_piece_next(&now)) != TD_PIECE_END) {
+        if (item == TD_PIECE_PATH) {
+            add_path(a, now.tally.task, &now.path);
+            continue;
+        }
+        for (; more && compare_places(&last.tally, &now.tally) < 0; more = next_tally(&last))
+            add_tally(a, &last.tally, nothing, last.tally.values);
+        const bool known = more && compare_places(&last.tally, &now.tally) == 0;
+        add_tally(a, &now.tally, now.tally.values, known ? last.tally.values : nothing);
+        if (known)
+            more = next_tally(&last);
+    }
+    for (; more; more = next_tally(&last))
+        add_tally(a, &last.tally, nothing, last.tally.values);
+}
+
+static void add_counters(struct adding *a)
+{
+    const struct td_piece *piece = a->piece;
+    const struct {
+        enum td_counter counter;
+        uint64_t now;
+        bool of_tasks; /* a native run counts them itself */
+    } summed[] = {
+        {TD_COUNTER_CYCLES, piece->cycles, false},
+        {TD_COUNTER_INSTRUCTIONS, piece->instructions, false},
+        {TD_COUNTER_DETAILED, piece->detailed, false},
+        {TD_COUNTER_PROCESSES, 1, true},
+        {TD_COUNTER_THREADS, piece->task_count, true},
+    };
+    struct td_pieces *pieces = a->pieces;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
-        const uint64_t now = td_model_counter(model, summed[i]);
+        uint64_t *before = &a->image->counters[summed[i].counter];
 
-        pieces->counters[summed[i]] += now - image->counters[summed[i]];
-        image->counters[summed[i]] = now;
-        if (!pieces->native || !counts_tasks(summed[i]))
-            td_profile_counter(pieces->writer, summed[i], pieces->counters[summed[i]]);
+        pieces->counters[summed[i].counter] += summed[i].now - *before;
+        *before = summed[i].now;
+        if (!pieces->native || !summed[i].of_tasks)
+            td_profile_counter(pieces->writer, summed[i].counter,
+                               pieces->counters[summed[i].counter]);
     }
     /* Processes err independently. */
-    const double error = (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR);
-    const double before = (double)image->counters[TD_COUNTER_CYCLES_ERROR];
+    const double error = (double)piece->cycles_error;
+    const double before = (double)a->image->counters[TD_COUNTER_CYCLES_ERROR];
     pieces->squares += error * error - before * before;
-    image->counters[TD_COUNTER_CYCLES_ERROR] = (uint64_t)error;
+    a->image->counters[TD_COUNTER_CYCLES_ERROR] = piece->cycles_error;
     pieces->counters[TD_COUNTER_CYCLES_ERROR] =
         pieces->squares > 0 ? (uint64_t)sqrt(pieces->squares) : 0;
     td_profile_counter(pieces->writer, TD_COUNTER_CYCLES_ERROR,
                        pieces->counters[TD_COUNTER_CYCLES_ERROR]);
 }
 
-/* What a piece warns of, once, however many say so. */
-static void add_warnings(struct td_pieces *pieces, const struct td_model *model)
+static void add_warnings(struct adding *a)
 {
-    const char *text;
-
-    for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_WARNING, i)); i++) {
-        const uint32_t id = td_intern_put(pieces->texts, text, strlen(text));
-        bool added = false;
-
-        td_map_put(&pieces->warnings, id, 0, 0, &added);
-        if (added)
-            td_profile_env(pieces->writer, td_env_key_name(TD_ENV_WARNING), text);
-    }
-}
-
-static void translation_init(struct translation *t, const struct td_model *model,
-                             struct td_piece_image *image)
-{
-    *t = (struct translation){
-        .image = image,
-        .modules = td_xcalloc(td_model_module_count(model) + 1, sizeof(uint32_t)),
-        .threads = td_xcalloc(td_model_thread_count(model) + 1, sizeof(uint32_t)),
-        .nodes = td_xcalloc(td_model_node_count(model), sizeof(uint32_t)),
-        .hashes = td_xcalloc(td_model_node_count(model), sizeof(uint64_t)),
-        .epoch = TD_NONE,
+    static const char *const texts[] = {
+#define X(symbol, text) [TD_PIECE_##symbol] = (text),
+        TD_PIECE_WARNINGS(X)
+#undef X
     };
-}
 
-static void translation_release(struct translation *t)
-{
-    free(t->modules);
-    free(t->threads);
-    free(t->nodes);
-    free(t->hashes);
-    free(t->chain);
-}
-
-void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model)
-{
-    struct translation t;
-
-    translation_init(&t, model, image_at(pieces, image));
-    describe_group(pieces, model);
-    if (td_model_group_count(model) > 0)
-        t.columns = td_model_group(model, 0)->column_count;
-    add_modules(pieces, model, t.modules);
-    add_threads(pieces, model, &t);
-    hash_nodes(model, &t);
-    add_tallies(pieces, model, &t);
-    add_counters(pieces, model, t.image);
-    add_warnings(pieces, model);
-    translation_release(&t);
-}
-
-/* The groups of a native run, as they are; newly allocated: the profile's group of each. */
-static uint32_t *add_groups(struct td_pieces *pieces, const struct td_model *model)
-{
-    uint32_t *events = td_xcalloc(td_model_event_count(model) + 1, sizeof(*events));
-    uint32_t *groups = td_xcalloc(td_model_group_count(model) + 1, sizeof(*groups));
-
-    for (uint32_t i = 0; i < td_model_event_count(model); i++) {
-        const struct td_event *e = td_model_event(model, i);
-        const struct td_profile_event event = {.name = td_model_string(model, e->name),
-                                               .unit = e->unit,
-                                               .pmu_type = e->pmu_type,
-                                               .config = {e->config[0], e->config[1], e->config[2]},
-                                               .period = e->period,
-                                               .frequency_hz = e->frequency_hz,
-                                               .flags = e->flags};
-
-        events[i] = td_profile_event(pieces->writer, &event);
-    }
-    for (uint32_t i = 0; i < td_model_group_count(model); i++) {
-        struct td_group group = *td_model_group(model, i);
-
-        for (uint32_t c = 0; c < group.column_count; c++) {
-            if (group.columns[c].event != TD_NONE)
-                group.columns[c].event = events[group.columns[c].event];
-        }
-        if (group.sampler != TD_NONE)
-            group.sampler = events[group.sampler];
-        groups[i] = td_profile_group(pieces->writer, &group, td_model_string(model, group.name),
-                                     td_model_string(model, group.cpu_type));
-    }
-    free(events);
-    return groups;
-}
-
-/* Every thread of it, under each of its names. */
-static void add_native_threads(struct td_pieces *pieces, const struct td_model *model,
-                               uint32_t *threads)
-{
-    for (uint32_t i = 0; i < td_model_thread_count(model); i++) {
-        const struct td_thread *t = td_model_thread(model, i);
-
-        threads[i] =
-            td_profile_thread(pieces->writer, t->pid, t->tid, td_model_string(model, t->name),
-                              td_model_string(model, t->process), t->start_ns);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
+        if (a->piece->warnings >> i & 1)
+            td_pieces_warn(a->pieces, texts[i]);
     }
 }
 
-static void add_symbols(struct td_pieces *pieces, const struct td_model *model,
-                        const uint32_t *modules)
+/* Whether all of it can be read. */
+static bool is_whole(const struct td_piece_view *view)
 {
-    for (uint32_t i = 0; i < td_model_module_count(model); i++) {
-        size_t count = 0;
-        const struct td_symbol *symbols = td_model_symbols(model, i, &count);
+    struct td_piece_walk walk = td_piece_walk(view);
 
-        for (size_t k = 0; k < count; k++)
-            td_profile_symbol(pieces->writer, modules[i], symbols[k].offset, symbols[k].size,
-                              td_model_string(model, symbols[k].name),
-                              symbols[k].file ? td_model_string(model, symbols[k].file) : NULL,
-                              symbols[k].line);
-    }
+    while (td_piece_next(&walk) != TD_PIECE_END)
+        continue;
+    return td_rd_ok(&walk.rd);
 }
 
-static void add_samples(struct td_pieces *pieces, const struct td_model *model,
-                        struct translation *t, const uint32_t *groups)
+bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes)
 {
-    for (size_t i = 0; i < td_model_sample_count(model); i++) {
-        struct td_sample sample = *td_model_sample(model, i);
-        const uint64_t *values = td_model_sample_values(model, &sample);
+    struct td_piece_view view;
 
-        sample.node = put_node(pieces, model, t, sample.node);
-        sample.thread = t->threads[sample.thread];
-        sample.group = groups[sample.group];
-        td_profile_sample(pieces->writer, &sample, values);
+    if (td_piece_open(&view, bytes->data, bytes->len) != TD_OK)
+        return false;
+    const bool whole = is_whole(&view);
+    if (whole) {
+        struct adding a = {.pieces = pieces,
+                           .image = image_at(pieces, image),
+                           .piece = &view.piece,
+                           .anonymous = TD_NONE};
+
+        describe_group(pieces);
+        add_modules(&a);
+        add_tasks(&a);
+        add_items(&a, td_piece_walk(&view));
+        add_counters(&a);
+        add_warnings(&a);
+        free(a.modules);
+        free(a.chain);
+        td_buf_release(&a.image->last);
+        a.image->last = *bytes;
+        a.image->begin = td_piece_walk(&view);
+        *bytes = (struct td_buf){0};
     }
-}
-
-void td_pieces_add_native(struct td_pieces *pieces, const struct td_model *model)
-{
-    const char *end = td_model_env(model, TD_ENV_EXIT);
-    struct translation t;
-
-    translation_init(&t, model, NULL);
-    uint32_t *groups = add_groups(pieces, model);
-    add_modules(pieces, model, t.modules);
-    add_native_threads(pieces, model, t.threads);
-    add_symbols(pieces, model, t.modules);
-    add_samples(pieces, model, &t, groups);
-    for (unsigned c = 0; c < TD_COUNTER_COUNT; c++) {
-        const uint64_t value = td_model_counter(model, (enum td_counter)c);
-
-        if (value)
-            td_profile_counter(pieces->writer, (enum td_counter)c, value);
-    }
-    add_warnings(pieces, model);
-    if (end)
-        td_profile_env(pieces->writer, td_env_key_name(TD_ENV_EXIT), end);
-    pieces->native = true;
-    free(groups);
-    translation_release(&t);
+    td_piece_close(&view);
+    return whole;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profiles of the process images of an emulated command, put together into one while they come.
- * A piece holds all that its image did so far; what it tells more than the image's last one is
- * added, so that the profile is true at any moment and only grows.
+ * The pieces (sim/piece.h) of the process images of an emulated command, put together into one
+ * profile while they come. A piece holds all that its image did so far; what it tells more than the
+ * image's last one is added, so that the profile is true at any moment and only grows.
  */
 #ifndef TD_RECORD_PIECES_H
 #define TD_RECORD_PIECES_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "formats/model.h"
@@ -35,10 +36,15 @@ struct td_pieces {
 void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer);
 void td_pieces_release(struct td_pieces *pieces);
 
-/* Adds what the piece tells more than the last one of the same image. Images are told apart by a
+/* Adds what the piece tells more than the last one of the same image, and keeps its bytes: `bytes`
+ * is empty then. False, and nothing was done, when they are no piece. Images are told apart by a
  * small number, which is free for another after td_pieces_forget. */
-void td_pieces_add(struct td_pieces *pieces, uint32_t image, const struct td_model *model);
+bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes);
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
+
+/* For what both kinds of runs have: each module and each warning once. */
+uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_module *module);
+void td_pieces_warn(struct td_pieces *pieces, const char *text);
 
 /* Adds what a native run of the same command recorded, samples and all. Its counters stand where
  * both runs have them. Before any piece. */

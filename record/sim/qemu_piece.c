@@ -8,18 +8,20 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/procfs.h"
-#include "formats/profile_write.h"
+#include "record/sim/callstack.h"
+#include "record/sim/piece.h"
 #include "symbolize/buildid.h"
 
+_Static_assert(TD_CALL_NODES_MAX <= TD_PIECE_PATHS_MAX, "a piece has room for all paths");
+
+/* A piece while it is written. */
 struct writing {
-    struct td_profile_writer *writer;
-    const struct td_piece *piece;
-    uint32_t *modules; /* by path index; TD_NONE: not described yet */
-    uint32_t unknown;  /* the module of code in no file; TD_NONE: not described yet */
-    uint32_t group, thread;
+    struct td_piece_writer out;
+    const struct td_piece_maps *maps;
+    bool *used;                   /* by index of maps->ranges */
+    const struct td_range *range; /* of the last address */
     const struct td_sim *sim;
-    struct td_map nodes; /* path nodes of this sim to nodes of the profile, in one epoch */
-    uint32_t epoch;
+    bool *described; /* by path of this sim */
 };
 
 void td_piece_maps_update(struct td_piece_maps *maps)
@@ -48,175 +50,130 @@ void td_piece_maps_update(struct td_piece_maps *maps)
     free(text);
 }
 
-static uint32_t describe_file(struct writing *w, uint32_t index)
+/* Looked at once: the program may take the file away, or hide it. */
+static const struct td_build_id *build_id_of(struct td_piece_maps *maps, uint32_t file)
 {
-    struct td_profile_module module = {.kind = TD_MODULE_FILE,
-                                       .path = w->piece->maps->paths[index]};
-
-    if (w->modules[index] == TD_NONE) {
-        td_build_id_from_file(module.path, &module.build_id, NULL);
-        w->modules[index] = td_profile_module(w->writer, &module);
-    }
-    return w->modules[index];
+    maps->build_ids =
+        td_grow(maps->build_ids, &maps->build_id_cap, maps->path_count, sizeof(*maps->build_ids));
+    for (; maps->build_id_count < maps->path_count; maps->build_id_count++)
+        maps->build_ids[maps->build_id_count] = (struct td_piece_build_id){.looked = false};
+    struct td_piece_build_id *known = &maps->build_ids[file];
+    if (!known->looked)
+        td_build_id_from_file(maps->paths[file], &known->id, NULL);
+    known->looked = true;
+    return &known->id;
 }
 
-/* Code in no file was made by the program itself. */
-static uint32_t describe_anonymous(struct writing *w)
+/* Only what is used is told. */
+static void use_address(struct writing *w, uint64_t address)
 {
-    const struct td_profile_module module = {
-        .kind = TD_MODULE_ANON, .path = "//anon", .pid = w->piece->pid};
-
-    if (w->unknown == TD_NONE)
-        w->unknown = td_profile_module(w->writer, &module);
-    return w->unknown;
+    if (w->range && address >= w->range->start && address < w->range->end)
+        return;
+    w->range = td_range_set_find(&w->maps->ranges, address);
+    if (w->range)
+        w->used[w->range - w->maps->ranges.items] = true;
 }
 
-static uint32_t node_at(struct writing *w, uint32_t parent, uint64_t address)
+/* A path and those above it, outermost first. */
+static void describe_path(struct writing *w, uint32_t id)
 {
-    const struct td_range *range = td_range_set_find(&w->piece->maps->ranges, address);
-
-    if (!range)
-        return td_profile_node(w->writer, parent, describe_anonymous(w), address);
-    return td_profile_node(w->writer, parent, describe_file(w, range->value),
-                           address - range->start + range->offset);
-}
-
-/* The profile's node of a call path. */
-static uint32_t path_node(struct writing *w, uint32_t path)
-{
-    uint32_t chain[TD_SIM_DEPTH_MAX + 1] = {0};
+    uint32_t chain[TD_SIM_DEPTH_MAX + 1];
     size_t depth = 0;
-    uint32_t node = 0;
 
-    if (w->epoch != td_profile_node_epoch(w->writer)) {
-        td_map_clear(&w->nodes);
-        w->epoch = td_profile_node_epoch(w->writer);
-    }
-    while (path != 0 && depth < TD_ARRAY_SIZE(chain)) {
-        const uint32_t *known = td_map_find(&w->nodes, path, 0);
-
-        if (known) {
-            node = *known;
-            break;
-        }
-        chain[depth++] = path;
-        path = td_sim_path(w->sim, path).parent;
-    }
+    for (; id != 0 && !w->described[id] && depth < TD_ARRAY_SIZE(chain);
+         id = td_sim_path(w->sim, id).parent)
+        chain[depth++] = id;
     while (depth > 0) {
-        const uint32_t next = chain[--depth];
+        const struct td_sim_path from = td_sim_path(w->sim, chain[--depth]);
+        const struct td_piece_path path = {
+            .id = chain[depth], .parent = from.parent, .call = from.call};
 
-        node = node_at(w, node, td_sim_path(w->sim, next).call);
-        td_map_put(&w->nodes, next, 0, node, NULL);
+        use_address(w, path.call);
+        td_piece_put_path(&w->out, &path);
+        w->described[path.id] = true;
     }
-    return node;
 }
 
 static void write_tally(void *ctx, const struct td_sim_tally *tally)
 {
     struct writing *w = ctx;
-    const uint32_t node = node_at(w, path_node(w, tally->path), tally->pc);
 
-    td_profile_tally(w->writer, w->thread, node, w->group, tally->runs, tally->values);
+    describe_path(w, tally->path);
+    use_address(w, tally->pc);
+    td_piece_put_tally(&w->out, tally->path, tally->pc, tally->values);
 }
 
-static uint32_t describe_group(struct td_profile_writer *writer)
+static void write_task(struct writing *w, const struct td_sim *sim)
 {
-    struct td_group group = {
-        .role = TD_ROLE_MODEL,
-        .attribution = TD_ATTRIBUTION_EXACT,
-        .locates = TD_NODE_NONE,
-        .sampler = TD_NONE,
-        .column_count = TD_SIM_COLUMN_COUNT,
-    };
-
-    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
-        const struct td_profile_event event = {
-            .name = info->name,
-            .unit = c == TD_SIM_COLUMN_CYCLES         ? TD_UNIT_CYCLES
-                    : c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS
-                                                      : TD_UNIT_SLOTS,
-            .flags = TD_EVENT_USER,
-        };
-
-        group.columns[c] = (struct td_column){
-            .kind = TD_COLUMN_TOTAL, .event = td_profile_event(writer, &event), .node = info->node};
-    }
-    return td_profile_group(writer, &group, "modelled", "");
+    w->sim = sim;
+    w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
+    td_sim_each_tally(sim, write_tally, w);
+    td_piece_end_task(&w->out);
+    free(w->described);
 }
 
-static void write_threads(struct writing *w)
+static void add_totals(struct td_piece *piece, const struct td_piece_thread *threads, size_t count)
 {
-    for (size_t i = 0; i < w->piece->thread_count; i++) {
-        const struct td_piece_thread *thread = &w->piece->threads[i];
-
-        w->sim = thread->sim;
-        w->thread = td_profile_thread(w->writer, w->piece->pid, thread->tid, thread->name,
-                                      w->piece->process, w->piece->start_ns);
-        td_map_clear(&w->nodes);
-        td_sim_each_tally(thread->sim, write_tally, w);
-    }
-}
-
-static void count_totals(const struct td_piece *piece, struct td_profile_writer *writer)
-{
-    uint64_t cycles = 0, instructions = 0, detailed = 0, truncated = 0, folded = 0, unproven = 0;
     double squares = 0; /* of the threads' errors */
 
-    for (size_t i = 0; i < piece->thread_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct td_sim_totals totals;
 
-        td_sim_totals(piece->threads[i].sim, &totals);
-        cycles += totals.cycles;
-        instructions += totals.instructions;
-        detailed += totals.detailed;
+        td_sim_totals(threads[i].sim, &totals);
+        piece->cycles += totals.cycles;
+        piece->instructions += totals.instructions;
+        piece->detailed += totals.detailed;
         squares += totals.cycles_error * totals.cycles_error;
-        truncated += totals.truncated_calls;
-        folded += totals.folded_calls;
-        unproven += totals.unproven_paths;
+        piece->warnings |= (uint32_t)(totals.unproven_paths > 0) << TD_PIECE_UNPROVEN |
+                           (uint32_t)(totals.folded_calls > 0) << TD_PIECE_FOLDED |
+                           (uint32_t)(totals.truncated_calls > 0) << TD_PIECE_TRUNCATED;
     }
-    td_profile_counter(writer, TD_COUNTER_CYCLES, cycles);
-    td_profile_counter(writer, TD_COUNTER_INSTRUCTIONS, instructions);
-    td_profile_counter(writer, TD_COUNTER_DETAILED, detailed);
-    td_profile_counter(writer, TD_COUNTER_CYCLES_ERROR, (uint64_t)sqrt(squares));
-    if (unproven > 0)
-        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
-                       "of very many call paths, those of which little ran count on their callers' "
-                       "paths; functions, lines and totals are exact");
-    if (folded > 0)
-        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
-                       "deep recursion is shown folded: past its first few thousand paths, a call "
-                       "that is on its path already counts there");
-    if (truncated > 0)
-        td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
-                       "there were more call paths than are kept: the rest counts on its callers");
-    td_profile_counter(writer, TD_COUNTER_PROCESSES, 1);
-    td_profile_counter(writer, TD_COUNTER_THREADS, piece->thread_count);
+    piece->cycles_error = (uint64_t)sqrt(squares);
 }
 
-static int append(void *ctx, const void *data, size_t size, struct td_err *err)
+/* The files and mappings that were used. */
+static void add_ranges(struct td_piece *piece, const struct writing *w, struct td_piece_maps *maps)
 {
-    (void)err;
-    td_buf_bytes(ctx, data, size);
-    return TD_OK;
+    uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
+
+    piece->modules = td_xcalloc(maps->path_count + 1, sizeof(*piece->modules));
+    for (size_t i = 0; i < maps->ranges.len; i++) {
+        struct td_range range = maps->ranges.items[i];
+        const uint32_t file = range.value;
+
+        if (!w->used[i])
+            continue;
+        if (!modules[file]) {
+            piece->modules[piece->module_count] = (struct td_piece_module){
+                .path = maps->paths[file], .build_id = *build_id_of(maps, file)};
+            modules[file] = ++piece->module_count;
+        }
+        range.value = modules[file] - 1;
+        td_range_set_put(&piece->ranges, &range);
+    }
+    free(modules);
 }
 
-int td_piece_write(struct td_buf *ret, const struct td_piece *piece, struct td_err *err)
+void td_piece_write(struct td_buf *ret, const struct td_piece_source *image)
 {
-    struct writing w = {.piece = piece, .unknown = TD_NONE};
-    int rc = td_profile_writer_new(&w.writer, append, ret, NULL, err);
+    struct writing w = {.maps = image->maps,
+                        .used = td_xcalloc(image->maps->ranges.len + 1, sizeof(*w.used))};
+    struct td_piece piece = {.pid = image->pid,
+                             .process = image->process,
+                             .start_ns = image->start_ns,
+                             .task_count = (uint32_t)image->thread_count};
 
-    if (rc < 0)
-        return rc;
-    w.modules = td_xcalloc(piece->maps->path_count + 1, sizeof(*w.modules));
-    for (size_t i = 0; i < piece->maps->path_count; i++)
-        w.modules[i] = TD_NONE;
-    w.group = describe_group(w.writer);
-    write_threads(&w);
-    count_totals(piece, w.writer);
-    rc = td_profile_finish(w.writer, err);
-    td_profile_writer_free(w.writer);
-    td_map_release(&w.nodes);
-    free(w.modules);
-    return rc;
+    piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*piece.tasks));
+    for (size_t i = 0; i < image->thread_count; i++) {
+        piece.tasks[i] =
+            (struct td_piece_task){.tid = image->threads[i].tid, .name = image->threads[i].name};
+        write_task(&w, image->threads[i].sim);
+    }
+    add_totals(&piece, image->threads, image->thread_count);
+    add_ranges(&piece, &w, image->maps);
+    td_piece_put(ret, &piece, &w.out);
+    free(piece.modules);
+    free(piece.tasks);
+    td_range_set_release(&piece.ranges);
+    free(w.used);
 }

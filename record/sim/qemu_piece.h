@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one process image did, as a profile of its own: a piece. tdrec puts the pieces of a command
- * together. A piece is written again and again while the process runs, each time whole (spool.h),
- * so that a process that is killed leaves its last one.
+ * The pieces (piece.h) of the process image that this is. One is written again and again while the
+ * process runs, each time whole (spool.h), so that a process that is killed leaves its last one.
  */
 #ifndef TD_RECORD_SIM_QEMU_PIECE_H
 #define TD_RECORD_SIM_QEMU_PIECE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/err.h"
 #include "base/range.h"
-#include "formats/uarch_core.h"
+#include "formats/model.h"
 #include "record/sim/sim.h"
+
+struct td_piece_build_id {
+    struct td_build_id id;
+    bool looked; /* at the file */
+};
 
 /* Files that are or were mapped, by guest address; what was unmapped stays until it is covered. */
 struct td_piece_maps {
     struct td_range_set ranges; /* value: an index of paths */
     char **paths;
     size_t path_count, path_cap;
+    struct td_piece_build_id *build_ids; /* of the first paths */
+    size_t build_id_count, build_id_cap;
 };
 
 /* Reads /proc/self/maps again. */
@@ -32,16 +38,16 @@ struct td_piece_thread {
     const struct td_sim *sim;
 };
 
-struct td_piece {
+struct td_piece_source {
     uint32_t pid;
     const char *process; /* comm of the main thread */
     uint64_t start_ns;
-    const struct td_piece_maps *maps;
+    struct td_piece_maps *maps;
     const struct td_piece_thread *threads;
     size_t thread_count;
 };
 
 /* Appends the piece to the buffer. */
-int td_piece_write(struct td_buf *ret, const struct td_piece *piece, struct td_err *err);
+void td_piece_write(struct td_buf *ret, const struct td_piece_source *image);
 
 #endif

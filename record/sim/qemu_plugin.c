@@ -185,7 +185,7 @@ static void write_piece(void)
                               &threads[count], &self->maps, NULL);
         count++;
     }
-    const struct td_piece piece = {
+    const struct td_piece_source image = {
         .pid = (uint32_t)getpid(),
         .process = self->process,
         .start_ns = self->start_ns,
@@ -193,9 +193,9 @@ static void write_piece(void)
         .threads = threads,
         .thread_count = count,
     };
+    td_piece_write(&bytes, &image);
     /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
-    if (td_piece_write(&bytes, &piece, NULL) == TD_OK)
-        td_spool_put(self->spool, self->place, bytes.data, bytes.len);
+    td_spool_put(self->spool, self->place, bytes.data, bytes.len);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         if (self->threads[i])
             pthread_mutex_unlock(&self->threads[i]->lock);

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "base/mem.h"
 #include "formats/load.h"
 #include "record/pieces.h"
+#include "record/sim/piece.h"
 
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {
@@ -22,38 +22,37 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
     return TD_OK;
 }
 
+/* The code of the program lies at BASE. */
+#define BASE UINT64_C(0x400000)
+
 /* A piece of one thread: `count` places of a program, each with `value` cycles. */
-static struct td_model *piece(uint32_t pid, uint32_t count, uint64_t value)
+static struct td_buf piece(uint32_t pid, uint32_t count, uint64_t value)
 {
-    struct td_model *model = td_model_new();
-    const struct td_event event = {.name = td_model_intern_z(model, "cycles"),
-                                   .unit = TD_UNIT_CYCLES};
-    const uint32_t id = td_model_add_event(model, &event);
-    const struct td_group group = {
-        .name = td_model_intern_z(model, "modelled"),
-        .role = TD_ROLE_MODEL,
-        .locates = TD_NODE_NONE,
-        .sampler = TD_NONE,
-        .column_count = 1,
-        .columns = {{.kind = TD_COLUMN_TOTAL, .event = id, .node = TD_NODE_NONE}},
-    };
-    const struct td_module module = {.kind = TD_MODULE_FILE,
-                                     .path = td_model_intern_z(model, "/bin/app")};
-    const struct td_thread thread = {.pid = pid, .tid = pid};
+    struct td_piece_module modules[] = {{.path = "/bin/app"}};
+    struct td_piece_task tasks[] = {{.tid = pid, .name = "app"}};
+    struct td_piece piece = {.pid = pid,
+                             .process = "app",
+                             .cycles = count * value,
+                             .modules = modules,
+                             .module_count = 1,
+                             .tasks = tasks,
+                             .task_count = 1};
+    const struct td_range range = {.start = BASE, .end = BASE + 4096};
+    const struct td_piece_path outer = {.id = 3, .call = BASE + 16};
+    uint64_t values[TD_SIM_COLUMN_COUNT] = {0};
+    struct td_piece_writer writer = {.path = 0};
+    struct td_buf bytes = {0};
 
-    td_model_add_group(model, &group);
-    const uint32_t m = td_model_put_module(model, &module);
-    const uint32_t t = td_model_add_thread(model, &thread);
-    /* The newest place comes first, so that ids differ from piece to piece. */
-    for (uint32_t i = count; i > 0; i--) {
-        const uint32_t outer = td_model_put_node(model, 0, td_model_put_location(model, m, 16));
-        const uint32_t node = td_model_put_node(model, outer, td_model_put_location(model, m, i));
-
-        td_model_add_values(model, t, node, 0, 2 * value, &value);
-    }
-    td_model_set_counter(model, TD_COUNTER_CYCLES, count * value);
-    td_model_set_counter(model, TD_COUNTER_PROCESSES, 1);
-    return model;
+    values[TD_SIM_COLUMN_CYCLES] = value;
+    values[TD_SIM_COLUMN_INSTRUCTIONS] = 2 * value;
+    td_piece_put_path(&writer, &outer);
+    for (uint32_t i = 1; i <= count; i++)
+        td_piece_put_tally(&writer, outer.id, BASE + i, values);
+    td_piece_end_task(&writer);
+    td_range_set_put(&piece.ranges, &range);
+    td_piece_put(&bytes, &piece, &writer);
+    td_range_set_release(&piece.ranges);
+    return bytes;
 }
 
 struct whole {
@@ -70,10 +69,10 @@ static void begin(struct whole *whole)
     td_pieces_init(&whole->pieces, whole->writer);
 }
 
-static void add(struct whole *whole, uint32_t image, struct td_model *model)
+static void add(struct whole *whole, uint32_t image, struct td_buf bytes)
 {
-    td_pieces_add(&whole->pieces, image, model);
-    td_model_free(model);
+    assert_true(td_pieces_add(&whole->pieces, image, &bytes));
+    assert_int_equal(bytes.len, 0);
     assert_int_equal(td_profile_flush(whole->writer, NULL), TD_OK);
 }
 
@@ -83,15 +82,26 @@ static void expect(const struct whole *whole, size_t places, uint64_t cycles)
     struct td_model *model = NULL;
     struct td_err err = TD_ERR_INIT;
     uint64_t sum = 0, samples = 0;
+    size_t left = 0;
 
     if (td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, &err) !=
         TD_OK)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
-        sum += td_model_tally_values(model, td_model_tally(model, i))[0];
-        samples += td_model_tally(model, i)->samples;
+        const struct td_tally *tally = td_model_tally(model, i);
+        const struct td_node *node = td_model_node(model, tally->node);
+        const uint64_t *values = td_model_tally_values(model, tally);
+        bool any = false;
+
+        sum += values[TD_SIM_COLUMN_CYCLES];
+        samples += tally->samples;
+        for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+            any = any || values[c];
+        left += any;
+        assert_int_equal(
+            td_model_location(model, td_model_node(model, node->parent)->location)->offset, 16);
     }
-    assert_int_equal(td_model_tally_count(model), places);
+    assert_int_equal(left, places);
     assert_int_equal(sum, cycles);
     assert_int_equal(samples, 2 * cycles);
     assert_int_equal(td_model_counter(model, TD_COUNTER_CYCLES), cycles);
@@ -124,6 +134,10 @@ static void test_growing(void **state)
     /* Estimates may fall, too. */
     add(&whole, 0, piece(7, 5, 11));
     expect(&whole, 5, 55);
+    add(&whole, 0, piece(7, 2, 11));
+    expect(&whole, 2, 22);
+    add(&whole, 0, piece(7, 4, 11));
+    expect(&whole, 4, 44);
     end(&whole);
 }
 
@@ -143,11 +157,53 @@ static void test_images(void **state)
     end(&whole);
 }
 
+/* Bytes that are no piece change nothing. */
+static void test_damaged(void **state)
+{
+    struct td_buf good = piece(7, 3, 10);
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    add(&whole, 0, piece(7, 2, 10));
+    for (size_t len = 0; len < good.len; len++) {
+        struct td_buf cut = {0};
+
+        td_buf_bytes(&cut, good.data, len);
+        assert_false(td_pieces_add(&whole.pieces, 0, &cut));
+        td_buf_release(&cut);
+    }
+    assert_int_equal(td_profile_flush(whole.writer, NULL), TD_OK);
+    expect(&whole, 2, 20);
+    add(&whole, 0, good);
+    expect(&whole, 3, 30);
+    end(&whole);
+}
+
+/* A profile has room for fewer nodes than the pieces have: paths are described anew. */
+static void test_small_table(void **state)
+{
+    const struct td_profile_writer_opts small = {.max_nodes = 1};
+    struct whole whole = {.writer = NULL};
+
+    (void)state;
+    assert_int_equal(td_profile_writer_new(&whole.writer, append, &whole.bytes, &small, NULL),
+                     TD_OK);
+    td_pieces_init(&whole.pieces, whole.writer);
+    add(&whole, 0, piece(7, 1000, 10));
+    expect(&whole, 1000, 10000);
+    add(&whole, 0, piece(7, 2000, 11));
+    expect(&whole, 2000, 22000);
+    end(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_small_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
