@@ -26,6 +26,9 @@ struct td_sim_pmu {
     uint64_t pcs[TD_ROB_RING]; /* by uop, as core.retire */
     struct state *states;
     size_t count;
+    /* Before these counts, and this cycle, no sampler has anything to do. */
+    uint64_t wake[TD_SIGNAL_COUNT];
+    int64_t wake_cycle;
 };
 
 /* xorshift64* (Vigna 2016): repeatable, and good enough to keep samples out of step. */
@@ -53,6 +56,23 @@ static void arm(struct state *state)
     state->next += state->period;
 }
 
+static uint64_t due(const struct state *state)
+{
+    return state->second ? state->second : state->next;
+}
+
+/* Once its samplers have changed. */
+static void set_wake(struct td_sim_pmu *pmu, enum td_signal signal)
+{
+    pmu->wake[signal] = UINT64_MAX;
+    for (size_t i = 0; i < pmu->count; i++) {
+        const struct state *state = &pmu->states[i];
+
+        if (state->sampler.signal == signal && !state->interrupt && due(state) < pmu->wake[signal])
+            pmu->wake[signal] = due(state);
+    }
+}
+
 struct td_sim_pmu *td_sim_pmu_new(const struct td_sampler *samplers, size_t count,
                                   td_pmu_sample_fn *fn, void *ctx)
 {
@@ -73,6 +93,9 @@ struct td_sim_pmu *td_sim_pmu_new(const struct td_sampler *samplers, size_t coun
         arm(state);
         state->next = (uint64_t)((double)state->next * next_random(&state->random)) + 1;
     }
+    for (int signal = 0; signal < TD_SIGNAL_COUNT; signal++)
+        set_wake(pmu, (enum td_signal)signal);
+    pmu->wake_cycle = INT64_MAX;
     return pmu;
 }
 
@@ -145,6 +168,8 @@ static void occur(struct td_sim_pmu *pmu, enum td_signal signal, const struct td
 {
     const uint64_t count = ++pmu->values[signal];
 
+    if (count < pmu->wake[signal])
+        return;
     for (size_t i = 0; i < pmu->count; i++) {
         struct state *state = &pmu->states[i];
 
@@ -153,6 +178,7 @@ static void occur(struct td_sim_pmu *pmu, enum td_signal signal, const struct td
         give(pmu, i, about);
         arm(state);
     }
+    set_wake(pmu, signal);
 }
 
 void td_sim_pmu_mispredict(struct td_sim_pmu *pmu, const struct td_sim *sim, uint64_t branch_pc)
@@ -208,11 +234,6 @@ static bool counts_time(enum td_signal signal)
     return signal <= TD_SIGNAL_INSTRUCTIONS;
 }
 
-static uint64_t due(const struct state *state)
-{
-    return state->second ? state->second : state->next;
-}
-
 /* The cycle in which the sampler's count overflowed, between the last block's end and now. */
 static int64_t overflow_cycle(const struct state *state, const struct td_core *core,
                               uint64_t slots_before, const uint64_t *values)
@@ -227,6 +248,37 @@ static int64_t overflow_cycle(const struct state *state, const struct td_core *c
     return core->cycle - (int64_t)((late < slots ? late : slots) / core->width);
 }
 
+static bool is_asleep(const struct td_sim_pmu *pmu, const struct td_core *core)
+{
+    bool asleep = core->cycle < pmu->wake_cycle;
+
+    for (int signal = 0; counts_time((enum td_signal)signal); signal++)
+        asleep = asleep && pmu->values[signal] < pmu->wake[signal];
+    return asleep;
+}
+
+static void check_time(struct td_sim_pmu *pmu, const struct td_core *core, size_t i)
+{
+    struct state *state = &pmu->states[i];
+    const uint64_t *count = &pmu->values[state->sampler.signal];
+
+    if (!state->interrupt && *count >= due(state))
+        state->interrupt = overflow_cycle(state, core, pmu->cycle_slots, pmu->values) +
+                           (int64_t)state->sampler.skid_cycles + 1;
+    if (!state->interrupt || core->cycle < state->interrupt)
+        return;
+    const struct td_pmu_sample about = {
+        .ip = interrupted_ip(pmu, core, state->interrupt),
+        .cycle = (uint64_t)state->interrupt,
+    };
+    state->interrupt = 0;
+    give(pmu, i, &about);
+    /* A counter that overflowed again meanwhile has lost that. */
+    do {
+        arm(state);
+    } while (*count >= due(state));
+}
+
 void td_sim_pmu_block(struct td_sim_pmu *pmu, const struct td_sim *sim,
                       const struct td_block *block, uint64_t first_uop)
 {
@@ -235,27 +287,19 @@ void td_sim_pmu_block(struct td_sim_pmu *pmu, const struct td_sim *sim,
     count_slots(pmu, sim);
     count_heavy(pmu, block);
     note_uops(pmu, sim, block, first_uop);
-    for (size_t i = 0; i < pmu->count; i++) {
-        struct state *state = &pmu->states[i];
-        const uint64_t *count = &pmu->values[state->sampler.signal];
+    if (!is_asleep(pmu, core)) {
+        pmu->wake_cycle = INT64_MAX;
+        for (size_t i = 0; i < pmu->count; i++) {
+            const struct state *state = &pmu->states[i];
 
-        if (!counts_time(state->sampler.signal))
-            continue;
-        if (!state->interrupt && *count >= due(state))
-            state->interrupt = overflow_cycle(state, core, pmu->cycle_slots, pmu->values) +
-                               (int64_t)state->sampler.skid_cycles + 1;
-        if (!state->interrupt || core->cycle < state->interrupt)
-            continue;
-        const struct td_pmu_sample about = {
-            .ip = interrupted_ip(pmu, core, state->interrupt),
-            .cycle = (uint64_t)state->interrupt,
-        };
-        state->interrupt = 0;
-        give(pmu, i, &about);
-        /* A counter that overflowed again meanwhile has lost that. */
-        do {
-            arm(state);
-        } while (*count >= due(state));
+            if (!counts_time(state->sampler.signal))
+                continue;
+            check_time(pmu, core, i);
+            if (state->interrupt && state->interrupt < pmu->wake_cycle)
+                pmu->wake_cycle = state->interrupt;
+        }
+        for (int signal = 0; counts_time((enum td_signal)signal); signal++)
+            set_wake(pmu, (enum td_signal)signal);
     }
     pmu->cycle_slots = pmu->values[TD_SIGNAL_SLOTS];
 }
