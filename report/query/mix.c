@@ -11,13 +11,18 @@
 #define LAG_NEAR    5 /* intervals that far apart say what is usual around a place, */
 #define LAG_FAR     12
 #define LAG_MIX     8
-#define BATCHES     32
+#define SCALES      4  /* of 1, 4, 16, 64 samples in a batch */
+#define BATCHES_MIN 16 /* fewer say little of how they differ */
 #define KAPPA_MAX   0.999999
 #define ALIKE       0.2 /* total variation: functions that differ less are hardly two */
 #define HALF_MARGIN 1.3 /* neither model is quite right */
 /* Perf metrics are fractions of 255 (Linux, icl_get_metrics_event_value): half a step is not known,
  * however many intervals there are. */
 #define STEP_ERROR (0.5 / 255)
+/* What is called or inlined for some cycles at a time runs while its surroundings wait, and samples
+ * fall on what waits. Of the standard deviation of a category's slots: what the worst of the
+ * modelled programs needs (attribution.md 7). */
+#define NEARBY 0.125
 
 const char *td_mix_kind_name(enum td_mix_kind kind)
 {
@@ -34,19 +39,24 @@ struct sums {
     double columns[TD_COLUMNS_MAX];
 };
 
+/* How much neighbouring batches of samples differ in how many of them are of a key. */
+struct batches {
+    size_t at; /* the batch that is being filled, */
+    double count, before, squares;
+};
+
 struct key_sums {
     struct sums all, same;
     double known, same_n;       /* intervals whose begin is known (of a pair, the short ones) */
     double lagged, lagged_same; /* pairs LAG_NEAR to LAG_FAR apart */
     double near_s, near_x[TD_NODE_COUNT];
-    double batch[BATCHES];
+    struct batches batches[SCALES];
 };
 
 struct work {
     const struct td_intervals *in;
     const uint32_t *key;
     struct key_sums *sums;
-    double batch[BATCHES];
     double total_s, short_below;
 };
 
@@ -139,15 +149,52 @@ static void add_neighbours(struct work *w, size_t i)
     }
 }
 
+/* From the batch before `end` to it: `end` itself is empty unless it is the next. */
+static void close_batch(struct batches *b, size_t end)
+{
+    const double change = b->count - b->before;
+
+    if (b->at > 0)
+        b->squares += change * change;
+    if (end > b->at + 1)
+        b->squares += b->count * b->count;
+    b->before = end == b->at + 1 ? b->count : 0;
+    b->count = 0;
+    b->at = end;
+}
+
+/* Samples in a batch; those of a pair are one. */
+static size_t batch_size(const struct work *w, int scale)
+{
+    return (size_t)(w->in->paired ? 2 : 1) << 2 * scale;
+}
+
+static size_t batch_count(const struct work *w, int scale)
+{
+    return w->in->len / batch_size(w, scale);
+}
+
+static void add_to_batches(const struct work *w, struct key_sums *k, size_t i)
+{
+    for (int scale = 0; scale < SCALES; scale++) {
+        struct batches *b = &k->batches[scale];
+        const size_t at = i / batch_size(w, scale);
+
+        if (at >= batch_count(w, scale))
+            break;
+        if (at != b->at)
+            close_batch(b, at);
+        b->count++;
+    }
+}
+
 static void add_interval(struct work *w, size_t i)
 {
     const struct td_interval *at = &w->in->at[i];
     struct key_sums *k = &w->sums[w->key[i]];
-    const size_t batch = i * BATCHES / w->in->len;
 
     add_sums(w, &k->all, i);
-    k->batch[batch] += at->slots;
-    w->batch[batch] += at->slots;
+    add_to_batches(w, k, i);
     add_neighbours(w, i);
     if (at->before == TD_NONE || !is_window(w, i))
         return;
@@ -168,31 +215,66 @@ static double systematic(double kappa)
     return r < 0.01 ? r / 6 : 1 / tanh(r / 2) - 2 / r;
 }
 
-static double batch_variance(const struct work *w, const struct key_sums *k, double share)
+/* Of the number of samples in a key, from how neighbouring batches of them differ: what a program
+ * does otherwise later on is no error, samples that follow from one another are one. Negative when
+ * there are too few batches. */
+static double batch_variance(const struct work *w, const struct key_sums *k, int scale)
 {
-    double sum = 0;
+    const size_t count = batch_count(w, scale);
+    struct batches last = k->batches[scale];
 
-    for (int b = 0; b < BATCHES; b++) {
-        const double d = k->batch[b] - share * w->batch[b];
-
-        sum += d * d;
-    }
-    return w->total_s > 0 ? sum * BATCHES / (BATCHES - 1) / (w->total_s * w->total_s) : 0;
+    if (count < BATCHES_MIN)
+        return -1;
+    close_batch(&last, last.at + 1 < count ? count : last.at + 1);
+    return last.squares / 2 * (double)count / (double)(count - 1);
 }
 
-/* Of a key's share of all slots. Independent batches would spread as much as the program itself
- * does over time, which is no error: the smaller of the two holds. */
-static double slots_error(const struct work *w, const struct key_sums *k)
+/* Of where a sample was, at the next: of what is known beyond the share that all samples have. */
+static double remembered(const struct work *w, const struct key_sums *k)
 {
-    const double n = w->in->paired ? (double)w->in->len / 2 : (double)w->in->len;
     const double share = k->all.s / w->total_s;
     const double same = k->known > 0 ? k->same_n / k->known : share;
-    const double kappa = share < 1 ? (same - share) / (1 - share) : KAPPA_MAX;
-    double variance = share * (1 - share) / n * systematic(w->in->paired ? 0 : kappa);
 
-    if (n >= 4 * BATCHES)
-        variance = fmin(variance, batch_variance(w, k, share));
-    return fmin(1, Z_95 * sqrt(fmax(variance, share < 1 ? 1 / (6 * n * n) : 0)));
+    return share < 1 ? fmin(fmax((same - share) / (1 - share), 0), KAPPA_MAX) : KAPPA_MAX;
+}
+
+/* Of a key's share of all slots. Where samples remember where the sample before was because the
+ * place is stayed in, its share is wrong at the ends of each stay alone; where they seem to,
+ * because the program repeats itself in step with them, they are worth less than they are many.
+ * `doubt`: how likely the latter is. */
+static double slots_error(const struct work *w, const struct key_sums *k, double kappa,
+                          double doubt)
+{
+    const double n = w->in->paired ? (double)w->in->len / 2 : (double)w->in->len;
+    const double each = (double)w->in->len / n;
+    const double share = k->all.s / w->total_s;
+    const double one = share < 1 ? 1 / (6 * n * n) : 0;
+    double least = share * (1 - share) / n * systematic(w->in->paired ? 0 : kappa),
+           long_run = least;
+
+    for (int scale = 0; scale < SCALES; scale++) {
+        const double variance = batch_variance(w, k, scale) / (n * n * each * each);
+
+        if (variance < 0)
+            break;
+        least = fmin(least, variance);
+        long_run = variance;
+    }
+    return fmin(1, Z_95 * sqrt(fmax(least + doubt * (long_run - least), one)));
+}
+
+/* Slots that are lost when a path turns out to be wrong belong to the branch; who is interrupted
+ * then is found where the program goes on, which matters where places are left soon. And of n
+ * samples none fell where fewer than 3 / n of the slots were (at 95 %). */
+static double slots_bound(const struct work *w, const struct key_sums *k, double error,
+                          double kappa)
+{
+    const double share = k->all.s / w->total_s;
+    const double wrong_path = w->in->tree.share[TD_NODE_BAD_SPECULATION];
+    const double moved = (1 - kappa) * (isnan(wrong_path) ? 1 : wrong_path);
+    const double bound = error + moved + NEARBY * share * (1 - share);
+
+    return fmin(fmax(bound, 3 / (double)w->in->len), 1);
 }
 
 /* How much of the slots of a set were spent where its intervals end. A place is left at random
@@ -325,17 +407,17 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
     td_counted_tree(w->in->counted, set->columns, &tree);
     const struct doubt doubt = doubt_of(w, k, &tree, blur);
     mix->clean = clean;
+    mix->doubt = doubt.part;
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const bool known = !isnan(w->in->tree.share[n]);
 
-        mix->share[n] = NAN;
-        mix->error[n] = NAN;
+        mix->share[n] = mix->error[n] = NAN;
         if (!known)
             continue;
         const double p = isnan(tree.share[n]) ? w->in->tree.share[n] : tree.share[n];
         const struct estimate e = estimate_of(k, set, n, p, clean, blur, &doubt);
         mix->share[n] = e.share;
-        mix->error[n] = fmin(hypot(e.error, STEP_ERROR), 1);
+        mix->error[n] = fmin(hypot(e.error, hypot(STEP_ERROR, NEARBY * sqrt(p * (1 - p)))), 1);
         errors += e.error;
     }
     return errors;
@@ -348,7 +430,8 @@ static void fill(struct td_mix *mix, const struct work *w, const struct key_sums
 
     *mix = (struct td_mix){.intervals = (uint64_t)k->all.n,
                            .slots = k->all.s,
-                           .slots_error = w->total_s > 0 ? slots_error(w, k) : 1,
+                           .slots_error = 1,
+                           .slots_bound = 1,
                            .same_share = k->known > 0 ? k->same_n / k->known : NAN,
                            .kind = TD_MIX_INTERVAL};
     if (k->all.n == 0) {
@@ -360,11 +443,16 @@ static void fill(struct td_mix *mix, const struct work *w, const struct key_sums
         fill_mix(mix, w, k, &k->all, w->in->paired ? blur.usual : blur.all, &blur);
     same = *mix;
     same.kind = w->in->paired ? TD_MIX_PAIRED : TD_MIX_SAME;
-    if (k->same.n < 2)
-        return;
     /* Of pairs, what is known of the short windows says nothing of what is between them. */
-    if (fill_mix(&same, w, k, &k->same, blur.same, &blur) <= errors || w->in->paired)
+    if (k->same.n >= 2 &&
+        (fill_mix(&same, w, k, &k->same, blur.same, &blur) <= errors || w->in->paired))
         *mix = same;
+    if (w->total_s > 0) {
+        const double kappa = remembered(w, k);
+
+        mix->slots_error = slots_error(w, k, kappa, mix->doubt);
+        mix->slots_bound = slots_bound(w, k, mix->slots_error, kappa);
+    }
 }
 
 void td_mix_of(struct td_mix *mixes, const struct td_intervals *intervals, const uint32_t *key,

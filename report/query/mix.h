@@ -50,9 +50,11 @@ const char *td_mix_kind_name(enum td_mix_kind kind);
 struct td_mix {
     uint64_t intervals;
     double slots;
-    double slots_error; /* ±, 95 %, of its share of all slots */
+    double slots_error; /* ±, 95 %, by which its share of all slots differs when repeated; */
+    double slots_bound; /* and from the truth: samples do not tell short calls apart */
     double same_share;  /* of its intervals, that began where they ended; NaN: not known */
     double clean;       /* of the slots that its mix is from, spent there */
+    double doubt;       /* how likely that only seems so, of a program in step with its samples */
     enum td_mix_kind kind;
     double share[TD_NODE_COUNT]; /* of its slots, in [0, 1]; NaN: this core does not say */
     double error[TD_NODE_COUNT]; /* ±, 95 %, what is blurred included; at most 1 */

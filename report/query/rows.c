@@ -11,6 +11,7 @@
 #include "report/query/slots.h"
 #include "report/query/stats.h"
 
+#define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
 #define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
 #define KEY_UNKNOWN    (UINT64_C(1) << 63) /* rows of places without a name or line */
 
@@ -399,7 +400,8 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
     if (mix) {
         cell.error = mix->error[node];
         cell.kind = mix->kind;
-        cell.thin = mix->intervals < THIN_INTERVALS || !(cell.error < cell.share);
+        cell.thin =
+            mix->intervals < THIN_INTERVALS || !(cell.error < cell.share) || cell.error > ERROR_MAX;
     }
     return cell;
 }

@@ -398,9 +398,8 @@ static bool locator_is_better(const struct spreading *s, size_t l)
         if (mix->slots <= 0)
             continue;
         mixed += mix->slots * mix->error[s->leaves[l]];
-        located +=
-            mix->slots * td_locator_error(locator, s->count[k * s->leaf_count + l],
-                                          s->weight[k * s->leaf_count + l], leaf_slots, mix->slots);
+        located += mix->slots * td_locator_error(locator, s->weight[k * s->leaf_count + l],
+                                                 leaf_slots, mix->slots);
     }
     return located < mixed;
 }
@@ -418,7 +417,7 @@ static void estimate(struct spreading *s, size_t k, size_t l, double leaf_slots,
         return;
     if (s->part->used[leaf]) {
         s->at[i] = leaf_slots * s->weight[i] / locator->total;
-        error[i] = td_locator_error(locator, s->count[i], s->weight[i], leaf_slots, mix->slots);
+        error[i] = td_locator_error(locator, s->weight[i], leaf_slots, mix->slots);
     } else {
         s->at[i] = mix->slots * mix->share[leaf];
         error[i] = mix->error[leaf];

@@ -22,7 +22,8 @@ struct td_locator {
     enum td_mix_kind kind; /* LOCATED or TIMED */
     char events[128];      /* their names */
     uint64_t samples;      /* 0: the leaf has none */
-    double total;
+    double total, squares; /* of the samples' weights */
+    double strange; /* of the leaf's slots, that its events do not explain, or could not take */
     double *weight; /* by row of the measure */
     double *count;  /* the same: samples */
 };

@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "report/query/slots_priv.h"
 
-#define WHOLE 0.999 /* rounding aside */
+#define WHOLE  0.999 /* rounding aside */
+#define UNSEEN 3.0
 
 void td_slots_filter(struct td_measure *measure, const bool *keep)
 {
@@ -53,7 +54,7 @@ void td_slots_filter(struct td_measure *measure, const bool *keep)
 /* What the rows of a key show, and what their locators say of it. */
 struct shown {
     double slots;
-    double node[TD_NODE_COUNT], weight[TD_NODE_COUNT], count[TD_NODE_COUNT];
+    double node[TD_NODE_COUNT], weight[TD_NODE_COUNT];
 };
 
 static void sum_shown(struct shown *shown, const struct td_measure *measure, size_t p,
@@ -70,39 +71,43 @@ static void sum_shown(struct shown *shown, const struct td_measure *measure, siz
         for (int n = 0; n < TD_NODE_COUNT; n++) {
             if (measure->values[TD_METRIC_FIRST_NODE + n])
                 to->node[n] += (double)measure->values[TD_METRIC_FIRST_NODE + n][r];
-            if (part->locators[n].samples > 0) {
+            if (part->locators[n].samples > 0)
                 to->weight[n] += part->locators[n].weight[r];
-                to->count[n] += part->locators[n].count[r];
-            }
         }
     }
 }
 
+static double value_of(const struct shown *shown, int node)
+{
+    return shown->slots > 0 ? shown->node[node] / shown->slots : 0;
+}
+
 /* What is shown of a leaf came by its locator, or by the function's intervals: then it is as wrong
  * as those can be, and as far as what is shown is from what this key's own intervals say. */
-static double leaf_error(const struct td_mix *mix, const struct td_slots_part *part,
-                         const struct shown *shown, int n, enum td_mix_kind *kind)
+static enum td_mix_kind judge_leaf(struct td_mix *mix, const struct td_slots_part *part,
+                                   const struct shown *shown, int n)
 {
+    const struct td_locator *locator = &part->locators[n];
     const double leaf_slots = part->intervals.tree.share[n] * (double)part->slots;
-    const double value = shown->slots > 0 ? shown->node[n] / shown->slots : 0;
-    const double own =
-        isnan(mix->error[n]) ? 1 : fmin(1, mix->error[n] + fabs(mix->share[n] - value));
+    const double value = value_of(shown, n);
+    const double located = td_locator_error(locator, shown->weight[n], leaf_slots, shown->slots);
 
-    *kind = mix->kind;
-    if (part->locators[n].samples == 0)
-        return own;
-    const double located = td_locator_error(&part->locators[n], shown->count[n], shown->weight[n],
-                                            leaf_slots, shown->slots);
     if (part->used[n]) {
-        *kind = part->locators[n].kind;
-        return located;
+        /* Its slots are the locator's, what they are a share of is the intervals'. */
+        const double row =
+            shown->slots > 0 ? value * mix->slots_error * (double)part->slots / shown->slots : 0;
+
+        mix->error[n] = fmin(hypot(located, row), 1);
+        return locator->kind;
     }
-    /* Not what was shown: that is as wrong as it is far from what the locator says. */
-    const double by_locator =
-        part->locators[n].total > 0 && shown->slots > 0
-            ? shown->weight[n] / part->locators[n].total * leaf_slots / shown->slots
-            : 0;
-    return fmin(own, located + fabs(by_locator - value));
+    mix->error[n] = isnan(mix->error[n]) ? 1 : fmin(1, mix->error[n] + fabs(mix->share[n] - value));
+    /* What the locator says was not shown: that is as wrong as it is far from it. */
+    if (locator->samples > 0 && locator->total > 0 && shown->slots > 0) {
+        const double by_locator = shown->weight[n] / locator->total * leaf_slots / shown->slots;
+
+        mix->error[n] = fmin(mix->error[n], located + fabs(by_locator - value));
+    }
+    return mix->kind;
 }
 
 /* The error of a node above leaves: what its leaves can be wrong together. */
@@ -118,11 +123,6 @@ static double sum_error(const struct td_mix *mix, const struct td_slots_part *pa
             sum = hypot(sum, sum_error(mix, part, n));
     }
     return fmin(1, sum);
-}
-
-static double value_of(const struct shown *shown, int node)
-{
-    return shown->slots > 0 ? shown->node[node] / shown->slots : 0;
 }
 
 /* What precise events place is there; a leaf without one can be wrong by no more than they leave.
@@ -149,11 +149,9 @@ static void judge_leaves(struct td_mix *mix, const struct td_slots_part *part,
     double most = -1;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        enum td_mix_kind leaf_kind = mix->kind;
-
         if (!part->leaf[n])
             continue;
-        mix->error[n] = leaf_error(mix, part, shown, n, &leaf_kind);
+        const enum td_mix_kind leaf_kind = judge_leaf(mix, part, shown, n);
         if (shown->node[n] > most && part->used[n]) {
             most = shown->node[n];
             kind = leaf_kind;
@@ -181,7 +179,8 @@ static double wrong_slots(const struct td_mix *mix, const struct td_slots_part *
 static void hold_to_the_total(struct td_mix *mixes, const struct td_slots_part *part,
                               const struct shown *shown, size_t keys, int leaf)
 {
-    double all = 0;
+    /* Of n samples none fell where fewer than 3 / n of the slots were (at 95 %). */
+    double all = UNSEEN / fmax((double)part->intervals.len, UNSEEN) * (double)part->slots;
 
     for (size_t k = 0; k <= keys; k++) {
         if (shown[k].slots > 0)
@@ -244,6 +243,7 @@ static void join(struct td_mix *to, const struct td_mix *mix, double slots)
     to->intervals += mix->intervals;
     to->same_share = old * to->same_share + new * mix->same_share;
     to->slots_error = old * to->slots_error + new * mix->slots_error;
+    to->slots_bound = old * to->slots_bound + new * mix->slots_bound;
     to->kind = new > old ? mix->kind : to->kind;
     for (int n = 0; n < TD_NODE_COUNT; n++)
         to->error[n] = isnan(to->error[n])    ? mix->error[n]
@@ -258,7 +258,7 @@ void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, c
     struct td_mix *one = td_xcalloc(keys + 1, sizeof(*one));
 
     for (size_t k = 0; k <= keys; k++)
-        mixes[k] = (struct td_mix){.same_share = NAN, .slots_error = 1};
+        mixes[k] = (struct td_mix){.same_share = NAN, .slots_error = 1, .slots_bound = 1};
     for (size_t p = 0; p < measure->slots->len; p++) {
         const struct td_slots_part *part = &measure->slots->parts[p];
         const struct td_intervals *in = &part->intervals;

@@ -57,10 +57,10 @@ static int column_of(const struct td_group *group, enum td_column_kind kind)
 }
 
 /* What the tally's events weigh: each stands for a period of them. */
-static double weight_of(const struct td_model *model, const struct td_tally *tally, bool timed)
+static double weight_of(const struct td_model *model, const struct td_tally *tally,
+                        const uint64_t *values, bool timed)
 {
     const struct td_group *g = td_model_group(model, tally->group);
-    const uint64_t *values = td_model_tally_values(model, tally);
     const int period = column_of(g, TD_COLUMN_PERIOD),
               latency = column_of(g, TD_COLUMN_RETIRE_LATENCY);
     const double events = period >= 0 ? (double)values[period] : (double)tally->samples;
@@ -114,7 +114,8 @@ static void add_tally(struct td_locator *locator, const struct places *places,
                       const struct td_tally *tally, bool timed)
 {
     const uint32_t *row = td_map_find(&places->rows, tally->thread, tally->node);
-    const double weight = weight_of(places->measure->model, tally, timed);
+    const struct td_model *model = places->measure->model;
+    const double weight = weight_of(model, tally, td_model_tally_values(model, tally), timed);
 
     if (!row)
         return;
@@ -122,6 +123,48 @@ static void add_tally(struct td_locator *locator, const struct places *places,
     locator->count[*row] += (double)tally->samples;
     locator->total += weight;
     locator->samples += tally->samples;
+}
+
+/* How much single samples weigh: one long wait is one sample, however many cycles it took. */
+static double squares_of(const struct td_model *model, const bool *groups, bool timed)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < td_model_sample_count(model); i++) {
+        const struct td_sample *s = td_model_sample(model, i);
+        const struct td_tally one = {.group = s->group, .samples = 1};
+
+        if (!groups[s->group])
+            continue;
+        const double weight = weight_of(model, &one, td_model_sample_values(model, s), timed);
+        sum += weight * weight;
+    }
+    if (sum > 0)
+        return sum;
+    for (size_t i = 0; i < td_model_tally_count(model); i++) {
+        const struct td_tally *t = td_model_tally(model, i);
+
+        if (!groups[t->group])
+            continue;
+        const double weight = weight_of(model, t, td_model_tally_values(model, t), timed);
+        sum += weight * weight / (double)t->samples;
+    }
+    return sum;
+}
+
+/* Cycles that the events held up retirement are slots that could be lost to them. What of the
+ * leaf's slots is more than that was lost to something without an event; and where they held it up
+ * for longer, most of that was not for their own sake. Without latencies it is not known. */
+static double strange_part(const struct td_slots_part *part, enum td_tma_node leaf,
+                           const struct td_locator *locator)
+{
+    const double lost = part->intervals.tree.share[leaf] * (double)part->slots;
+    const double held =
+        locator->total * (part->counted.width ? part->counted.width : part->counted.core->width);
+
+    if (locator->kind != TD_MIX_TIMED || held <= 0 || lost <= 0)
+        return 0;
+    return 1 - fmin(held, lost) / fmax(held, lost);
 }
 
 static void locate_leaf(struct td_slots_part *part, enum td_tma_node leaf,
@@ -150,6 +193,8 @@ static void locate_leaf(struct td_slots_part *part, enum td_tma_node leaf,
             if (groups[td_model_tally(model, i)->group])
                 add_tally(locator, places, td_model_tally(model, i), timed);
         }
+        locator->squares = squares_of(model, groups, timed);
+        locator->strange = strange_part(part, leaf, locator);
     }
     free(groups);
 }
@@ -179,16 +224,21 @@ void td_slots_locators_release(struct td_slots_part *part)
     }
 }
 
-double td_locator_error(const struct td_locator *locator, double count, double weight,
-                        double leaf_slots, double key_slots)
+double td_locator_error(const struct td_locator *locator, double weight, double leaf_slots,
+                        double key_slots)
 {
     const double share = locator->total > 0 ? weight / locator->total : 0;
-    const double spread =
+    const double costs =
         (locator->kind == TD_MIX_TIMED ? COST_SPREAD_TIMED : COST_SPREAD) * share * (1 - share);
-    const double sampled =
-        td_share_error(locator->samples ? count / (double)locator->samples : 0, locator->samples);
+    const double strange = locator->strange * fmax(share, 1 - share);
 
     if (key_slots <= 0 || locator->samples == 0)
         return 1;
-    return fmin(1, hypot(sampled, spread) * leaf_slots / key_slots);
+    /* As many samples of one weight would be as sure. */
+    const double even =
+        locator->squares > 0 ? locator->total * locator->total / locator->squares : 0;
+    const double worth = fmin(even, (double)locator->samples);
+    const double sampled = td_share_error(share, (uint64_t)fmax(worth + 0.5, 1));
+    const double scale = leaf_slots / key_slots;
+    return fmin(1, (hypot(sampled, costs) + strange) * scale);
 }

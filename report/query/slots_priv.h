@@ -10,8 +10,8 @@ void td_slots_locate(struct td_slots_part *part, const struct td_measure *measur
                      const uint8_t *part_of, size_t part_index);
 void td_slots_locators_release(struct td_slots_part *part);
 /* By how much the part of a leaf's slots that its locator gives a key can be wrong, as a share of
- * the key's slots; `count` of the locator's samples and `weight` of its total are the key's. */
-double td_locator_error(const struct td_locator *locator, double count, double weight,
-                        double leaf_slots, double key_slots);
+ * the key's slots; `weight` of the locator's total is the key's. */
+double td_locator_error(const struct td_locator *locator, double weight, double leaf_slots,
+                        double key_slots);
 
 #endif

@@ -12,6 +12,7 @@
 #define DIGITS        6
 #define CLAMPED_SHARE 0.0005 /* what is less is not worth a word */
 #define RUNNING_SHARE 0.9995
+#define MOVED_SHARE   0.02
 
 static const char *locator_words(enum td_mix_kind kind)
 {
@@ -51,6 +52,18 @@ static enum td_mix_kind usual_kind(const struct td_slots_part *part)
     return TD_MIX_LOCATED;
 }
 
+/* What mispredicted branches cost is found where the program goes on: at another function, where
+ * such are short. */
+static void print_moved(FILE *out, const struct td_slots_part *part)
+{
+    const double wrong_path = part->intervals.tree.share[TD_NODE_BAD_SPECULATION];
+    const double moved = isnan(part->same_share) ? 0 : (1 - part->same_share) * wrong_path;
+
+    if (moved >= MOVED_SHARE)
+        fprintf(out, "; calls of some dozen cycles may misplace up to %.0f %% of them",
+                100 * moved);
+}
+
 static void print_part(FILE *out, const struct td_slots_part *part, bool named)
 {
     char count[32];
@@ -65,6 +78,7 @@ static void print_part(FILE *out, const struct td_slots_part *part, bool named)
             fprintf(out, "; %s %s (%s)", td_tma_info((enum td_tma_node)n)->id,
                     locator_words(part->locators[n].kind), part->locators[n].events);
     }
+    print_moved(out, part);
     if (part->lost_share > CLAMPED_SHARE)
         fprintf(out, "; %.1f %% lie where samples were lost ([unknown])", 100 * part->lost_share);
     if (part->running < RUNNING_SHARE)
@@ -86,7 +100,7 @@ void td_slots_words(FILE *out, const struct td_measure *measure)
         fprintf(out, "; %.1f %% clamped: formulas gave negative shares, or more than the whole",
                 100 * slots->clamped);
     if (slots)
-        fputs("; blank where the error is as large as the figure", out);
+        fputs("; blank where the error is as large as the figure, or above 25 %", out);
     else if (measure->no_slots)
         fprintf(out, "no categories: %s", measure->no_slots);
 }
@@ -151,6 +165,7 @@ void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const s
     td_json_string(json, "found_by", td_mix_kind_name(mix->kind));
     td_json_u64(json, "intervals", mix->intervals);
     td_json_double(json, "same_share", mix->same_share, DIGITS);
+    td_json_double(json, "slots_share_bound", mix->slots_bound, DIGITS);
     td_json_object(json, "category_errors");
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (rows->measure->values[TD_METRIC_FIRST_NODE + n])

@@ -45,6 +45,7 @@ struct program {
     bool regular;            /* one function after the other; else one is left out at times */
     double fixed;            /* of a phase's length, that does not vary: 0 is exponential */
     double period;           /* slots between samples */
+    double jitter;           /* of the period, at random */
     double window;           /* paired: of the second sample behind the first; 0: none */
     double length;           /* slots of the whole run */
     uint64_t seed;
@@ -173,7 +174,9 @@ static struct profile sampled(const struct program *program)
     next_phase(&r);
     run_slots(&r, program->period * uniform(&r)); /* where the counter stood */
     while (r.x[SLOTS] < program->length) {
-        run_slots(&r, program->period - program->window);
+        const double moved = program->jitter * (2 * uniform(&r) - 1);
+
+        run_slots(&r, program->period * (1 + moved) - program->window);
         add_sample(&p, &r, before);
         if (program->window > 0) {
             run_slots(&r, program->window);
@@ -383,43 +386,68 @@ static void test_totals(void **state)
     td_model_free(p.model);
 }
 
-/* Over many runs, a share's distance from the truth is as the stated error says: 95 % of normal
- * distances lie within 1.96 standard deviations. */
+/* Over 30 runs: the error that is stated of a function's share of slots, by what it is off. */
+static double stated_by_observed(const struct program *program)
+{
+    double stated = 0, square = 0;
+    unsigned n = 0;
+
+    for (unsigned seed = 1; seed <= 30; seed++) {
+        struct program again = *program;
+        struct td_rows rows;
+
+        again.seed = seed;
+        struct profile p = sampled(&again);
+        struct td_measure *m = measure_of(p.model, NULL);
+        td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+        for (size_t r = 0; r < rows.len; r++) {
+            const int f = index_of(&p, rows.at[r].function);
+            const double off = td_row_share(&rows, &rows.at[r]) - p.spent[f] / p.total;
+
+            assert_true(td_row_evidence(&rows, &rows.at[r])->slots_bound >=
+                        td_row_error(&rows, &rows.at[r]));
+            stated += td_row_error(&rows, &rows.at[r]);
+            square += off * off;
+            n++;
+        }
+        td_rows_release(&rows);
+        td_measure_free(m);
+        td_model_free(p.model);
+    }
+    return stated / n / (1.96 * sqrt(square / n));
+}
+
+/* 95 % of normal distances lie within 1.96 standard deviations. */
 static void test_error_bars(void **state)
 {
     static const double phases_us[] = {60, 2000};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        double stated = 0, square = 0;
-        unsigned n = 0;
+        struct program program = usual;
 
-        for (unsigned seed = 1; seed <= 30; seed++) {
-            struct program program = usual;
-
-            program.seed = seed;
-            program.length = 4.5e9;
-            for (int f = 0; f < FUNCTIONS; f++)
-                program.phase[f] = phases_us[i] * us;
-            struct profile p = sampled(&program);
-            struct td_measure *m = measure_of(p.model, NULL);
-            struct td_rows rows;
-            td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
-            for (size_t r = 0; r < rows.len; r++) {
-                const int f = index_of(&p, rows.at[r].function);
-                const double off = td_row_share(&rows, &rows.at[r]) - p.spent[f] / p.total;
-
-                stated += td_row_error(&rows, &rows.at[r]);
-                square += off * off;
-                n++;
-            }
-            td_rows_release(&rows);
-            td_measure_free(m);
-            td_model_free(p.model);
-        }
-        const double ratio = stated / n / (1.96 * sqrt(square / n));
+        program.length = 4.5e9;
+        for (int f = 0; f < FUNCTIONS; f++)
+            program.phase[f] = phases_us[i] * us;
+        const double ratio = stated_by_observed(&program);
         assert_true(ratio > 1 / 1.3 && ratio < 1.3);
     }
+}
+
+/* Samples that come round in step with the program stay in a place for several of them, and are
+ * worth less than they are many. */
+static void test_error_bars_in_step(void **state)
+{
+    const struct program program = {.phase = {11 * us, 9 * us, 5 * us},
+                                    .fixed = 1,
+                                    .regular = true,
+                                    .period = 50 * us,
+                                    .jitter = 0.05,
+                                    .length = us * 1.5e5};
+    const double ratio = stated_by_observed(&program);
+
+    (void)state;
+    assert_true(ratio > 1 / 1.5 && ratio < 1.5);
 }
 
 /* A precise event that samples where slots of a node are lost; `latency` 0: no weights. */
@@ -520,16 +548,68 @@ static void test_timed(void **state)
         program.phase[f] = 5 * us;
     struct profile p = sampled(&program);
     const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
-    add_located(&p, locator, 0, 500, 90);
-    add_located(&p, locator, 1, 500, 10);
+    add_located(&p, locator, 0, 500, 648);
+    add_located(&p, locator, 1, 500, 72);
     struct td_measure *m = measure_of(p.model, NULL);
     const struct td_locator *l = &m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND];
     assert_int_equal(l->kind, TD_MIX_TIMED);
     assert_int_equal(l->samples, 1000);
     assert_true(fabs(l->weight[0] / l->total - 0.9) < 1e-9 ||
                 fabs(l->weight[1] / l->total - 0.9) < 1e-9);
+    /* The cycles that they took are those that the leaf lost. */
+    assert_true(l->strange < 0.05);
+    assert_true(m->slots->parts[0].used[TD_NODE_MEMORY_BOUND]);
     td_measure_free(m);
     td_model_free(p.model);
+}
+
+/* Latencies that are far less, or more, than what the leaf lost: its slots were lost to something
+ * else, or the events waited for something else. Then they place nothing. */
+static void test_timed_otherwise(void **state)
+{
+    static const uint64_t cycles[] = {40, 20000};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct program program = usual;
+
+        for (int f = 0; f < FUNCTIONS; f++)
+            program.phase[f] = 20000 * us; /* intervals tell well enough */
+        struct profile p = sampled(&program);
+        const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
+        add_located(&p, locator, 0, 100, cycles[i]);
+        add_located(&p, locator, 1, 900, cycles[i]);
+        struct td_measure *m = measure_of(p.model, NULL);
+        assert_true(m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND].strange > 0.8);
+        assert_false(m->slots->parts[0].used[TD_NODE_MEMORY_BOUND]);
+        td_measure_free(m);
+        td_model_free(p.model);
+    }
+}
+
+/* One wait that was as long as all others together is no proof of where such waits are. */
+static void test_one_long_wait(void **state)
+{
+    struct program program = usual;
+    double squares[2];
+
+    (void)state;
+    for (int f = 0; f < FUNCTIONS; f++)
+        program.phase[f] = 5 * us;
+    for (int i = 0; i < 2; i++) {
+        struct profile p = sampled(&program);
+        const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
+
+        add_located(&p, locator, 0, 499, 400);
+        add_located(&p, locator, 1, 1, i == 0 ? 400 : 499 * 400);
+        struct td_measure *m = measure_of(p.model, NULL);
+        const struct td_locator *l = &m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND];
+        squares[i] = l->squares / l->total / l->total;
+        td_measure_free(m);
+        td_model_free(p.model);
+    }
+    assert_true(squares[0] < 1 / 499.0);
+    assert_true(squares[1] > 1 / 4.1);
 }
 
 static void test_filter(void **state)
@@ -808,14 +888,25 @@ static void test_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),       cmocka_unit_test(test_long_phases),
-        cmocka_unit_test(test_short_phases),  cmocka_unit_test(test_in_step),
-        cmocka_unit_test(test_totals),        cmocka_unit_test(test_error_bars),
-        cmocka_unit_test(test_located),       cmocka_unit_test(test_few_located),
-        cmocka_unit_test(test_timed),         cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_imported),      cmocka_unit_test(test_clamped),
-        cmocka_unit_test(test_not_described), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_only_tallies),  cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_long_phases),
+        cmocka_unit_test(test_short_phases),
+        cmocka_unit_test(test_in_step),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_error_bars),
+        cmocka_unit_test(test_error_bars_in_step),
+        cmocka_unit_test(test_located),
+        cmocka_unit_test(test_few_located),
+        cmocka_unit_test(test_timed),
+        cmocka_unit_test(test_timed_otherwise),
+        cmocka_unit_test(test_one_long_wait),
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_imported),
+        cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_not_described),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_only_tallies),
+        cmocka_unit_test(test_rest),
         cmocka_unit_test(test_merged),
     };
 
