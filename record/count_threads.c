@@ -145,12 +145,14 @@ static void take_record(void *ctx, size_t ring, const struct td_rec *rec)
 {
     struct td_count_threads *t = ctx;
     struct td_count_thread *thread = NULL;
+    const struct td_count_thread *born = NULL;
 
     (void)ring;
     switch (rec->kind) {
     case TD_REC_FORK:
         thread = find_thread(t, rec->u.task.ptid);
-        if (!find_thread(t, rec->u.task.tid) || !find_thread(t, rec->u.task.tid)->open)
+        born = find_thread(t, rec->u.task.tid);
+        if (!born || !born->open)
             attach(t, rec->u.task.pid, rec->u.task.tid, thread ? thread->name : "", rec->time_ns);
         break;
     case TD_REC_EXIT: end_thread(t, rec->u.task.tid); break;
