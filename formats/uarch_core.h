@@ -31,6 +31,7 @@
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores") \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")  \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")            \
+    X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")               \
     X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                       \
     X(fetch, l1i_ways, COUNT, 1, 31, "")                                                        \
     X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                        \
@@ -118,6 +119,7 @@
     X(LEA3, lea3, X86, "address of three parts")                                               \
     X(SHIFT, shift, ANY, "shift and rotate; by a constant on x86, BMI2 shifts")                \
     X(SHIFT_CL, shift_cl, X86, "shift by cl")                                                  \
+    X(ROTATE_CARRY, rotate_carry, X86, "rcl, rcr by more than one")                            \
     X(SHIFT_DOUBLE, shift_double, ANY, "shld, shrd, extr")                                     \
     X(MUL, mul, ANY, "two-operand multiply")                                                   \
     X(MUL_WIDE, mul_wide, ANY, "multiply with two results, high half of a product")            \
@@ -134,6 +136,7 @@
     X(XCHG, xchg, X86, "exchange of registers")                                                \
     X(FLAGS, flags, ANY, "moves to and from the flags")                                        \
     X(BRANCH, branch, ANY, "conditional jump")                                                 \
+    X(LOOP, loop, X86, "loop: count down and jump")                                            \
     X(JUMP, jump, ANY, "jump, direct or not")                                                  \
     X(CALL, call, ANY, "call")                                                                 \
     X(RET, ret, ANY, "return")                                                                 \

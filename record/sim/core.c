@@ -72,6 +72,15 @@ void td_core_wait_scheduler(struct td_core *core)
     td_core_stall(core, cycle);
 }
 
+int64_t td_core_depth(struct td_core *core)
+{
+    const uint64_t held = core->uops - find_head(core);
+
+    if ((uint64_t)core->waiting * core->rob <= held * core->scheduler)
+        return core->rob;
+    return (int64_t)(held * core->scheduler / core->waiting);
+}
+
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t)
 {
     struct td_port_hint *hint = &core->hints[(__builtin_ctzll(full) / TD_PORT_SET_BITS) & 15];

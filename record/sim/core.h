@@ -52,6 +52,9 @@ void td_core_stall(struct td_core *core, int64_t cycle);
 void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell);
 /* Stalls until the scheduler has room. */
 void td_core_wait_scheduler(struct td_core *core);
+/* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
+ * much as what is there. */
+int64_t td_core_depth(struct td_core *core);
 /* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
 

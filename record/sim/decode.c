@@ -55,6 +55,7 @@ static enum td_unit_kind unit_of(enum td_op_class class)
     case TD_OP_FSQRT32:
     case TD_OP_FSQRT64:
     case TD_OP_X87_DIV: return TD_UNIT_FLOAT_DIVIDE;
+    case TD_OP_LOCKED: return TD_UNIT_LOCK;
     default: return TD_UNIT_OTHER;
     }
 }

@@ -46,7 +46,13 @@ enum td_uop_memory {
 };
 
 /* Units that are not pipelined. */
-enum td_unit_kind { TD_UNIT_DIVIDE, TD_UNIT_FLOAT_DIVIDE, TD_UNIT_OTHER, TD_UNIT_KIND_COUNT };
+enum td_unit_kind {
+    TD_UNIT_DIVIDE,
+    TD_UNIT_FLOAT_DIVIDE,
+    TD_UNIT_LOCK, /* the line is held: other atomics wait */
+    TD_UNIT_OTHER,
+    TD_UNIT_KIND_COUNT
+};
 
 struct td_uop {
     struct td_port_mask issue; /* where it executes; zero when nowhere */

@@ -149,10 +149,15 @@ static bool is_prefetch(const struct work *w)
     return w->in.meta.category == ZYDIS_CATEGORY_PREFETCH;
 }
 
+static bool is_counted(ZydisMnemonic m)
+{
+    return m == ZYDIS_MNEMONIC_LOOP || m == ZYDIS_MNEMONIC_LOOPE || m == ZYDIS_MNEMONIC_LOOPNE;
+}
+
 static enum td_op_class class_of_branch(const struct work *w)
 {
     switch ((int)w->in.meta.category) {
-    case ZYDIS_CATEGORY_COND_BR: return TD_OP_BRANCH;
+    case ZYDIS_CATEGORY_COND_BR: return is_counted(w->in.mnemonic) ? TD_OP_LOOP : TD_OP_BRANCH;
     case ZYDIS_CATEGORY_UNCOND_BR: return TD_OP_JUMP;
     case ZYDIS_CATEGORY_CALL: return TD_OP_CALL;
     case ZYDIS_CATEGORY_RET: return TD_OP_RET;
@@ -178,6 +183,13 @@ static bool touches_gpr(const struct work *w)
     return w->dst_count && w->dst[0] < TD_REG_FLAGS;
 }
 
+static bool rotates_by_one(const struct work *w)
+{
+    const ZydisDecodedOperand *by = &w->operands[1];
+
+    return by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && by->imm.value.u == 1;
+}
+
 /* A named class, made more exact where the mnemonic alone does not say. */
 static enum td_op_class class_of_named(const struct work *w, enum td_op_class class)
 {
@@ -193,6 +205,9 @@ static enum td_op_class class_of_named(const struct work *w, enum td_op_class cl
         return TD_OP_MUL_WIDE;
     if (class == TD_OP_SHIFT && w->in.operand_count_visible == 2 && !w->immediate &&
         w->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER)
+        return TD_OP_SHIFT_CL;
+    /* By one: the same registers, and no loop in the microcode. */
+    if (class == TD_OP_ROTATE_CARRY && rotates_by_one(w))
         return TD_OP_SHIFT_CL;
     if (class == TD_OP_BIT_TEST && !w->immediate && (w->load || w->store))
         return TD_OP_MICROCODE;
@@ -445,7 +460,7 @@ static void set_fusion(struct work *w)
     if (first && !w->store)
         w->insn->fuses_first = TD_FUSION_JUMP;
     if (w->insn->branch == TD_BRANCH_CONDITIONAL && w->in.mnemonic != ZYDIS_MNEMONIC_JRCXZ &&
-        w->in.mnemonic != ZYDIS_MNEMONIC_JECXZ && w->in.mnemonic != ZYDIS_MNEMONIC_LOOP)
+        w->in.mnemonic != ZYDIS_MNEMONIC_JECXZ && !is_counted(w->in.mnemonic))
         w->insn->fuses_second = TD_FUSION_JUMP;
 }
 
@@ -509,6 +524,8 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
         return;
     }
     read_operands(&w);
+    if (w.in.mnemonic == ZYDIS_MNEMONIC_POPCNT && decoder->desc->popcnt_waits)
+        add_register(w.src, &w.src_count, model_register(w.operands[0].reg.value));
     const enum td_op_class class = class_of(&w);
     set_execution(&w, class);
     if (is_prefetch(&w)) {

@@ -252,18 +252,18 @@ static inline void wait_store_buffer(struct td_sim *sim)
 static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, int64_t t,
                                    enum td_cause *cause)
 {
-    int64_t start = t;
-
     if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
         int64_t *free_at = &core->unit_free[uop->unit];
-        start = later(start, *free_at);
-        *free_at = start + uop->busy;
-        if (uop->unit != TD_UNIT_OTHER)
+        const bool waits = *free_at > t;
+        t = later(t, *free_at);
+        *free_at = t + uop->busy;
+        /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
+        if (uop->unit < TD_UNIT_LOCK)
             *cause = TD_CAUSE_DIVIDER;
-        else if (start > t)
-            *cause = TD_CAUSE_PORTS;
+        else if (waits)
+            *cause = uop->unit == TD_UNIT_LOCK ? TD_CAUSE_L1 : TD_CAUSE_PORTS;
     }
-    start = td_core_issue(core, uop->issue, start);
+    const int64_t start = td_core_issue(core, uop->issue, t);
     if (start - t > uop->latency && *cause != TD_CAUSE_DIVIDER)
         *cause = TD_CAUSE_PORTS;
     return start;
@@ -369,18 +369,20 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
 }
 
 /* Slots between a branch or clear and the first uop after it. Wrong-path uops take slots until
- * the reorder buffer is full of them; from then on the back end is what stalls. */
+ * the back end is full of them; from then on it is what stalls. */
 static void charge_redirect(struct td_sim *sim, int64_t cycle)
 {
     struct td_core *core = &sim->core;
     const struct td_redirect redirect = sim->redirect;
-    const int64_t fill = core->cycle + (int64_t)(core->rob / core->width);
     const uint32_t cell = td_ledger_cell(redirect.row, redirect.cause);
 
     sim->redirect.pending = false;
-    if (redirect.resolved > fill) {
-        td_core_lose(core, fill, cell);
-        td_core_stall(core, redirect.resolved);
+    if (redirect.resolved > core->cycle + core->scheduler / core->width) {
+        const int64_t fill = core->cycle + td_core_depth(core) / core->width;
+        if (redirect.resolved > fill) {
+            td_core_lose(core, fill, cell);
+            td_core_stall(core, redirect.resolved);
+        }
     }
     const int64_t recovered = redirect.resolved + redirect.recovery;
     td_core_lose(core, recovered < cycle ? recovered : cycle, cell);

@@ -88,6 +88,7 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
     enum td_level level;
     int64_t start;
     const int64_t wait = translate(fetch, memory, line >> (TD_PAGE_BITS - TD_LINE_BITS), t);
+    fetch->translating = wait;
     uint32_t slot = td_cache_find(&fetch->l1i, line);
 
     if (slot != TD_CACHE_MISS) {
@@ -145,12 +146,14 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     if (fetch->delivered < predicted)
         fetch->delivered = predicted;
     if (!known) {
-        const uint64_t itlb_misses = fetch->itlb_misses;
         if (part->line != fetch->last_line) {
             const int64_t ready = fetch_line(fetch, memory, part->line, predicted);
             if (ready > fetch->delivered) {
+                /* Of the two waits, the longer one. */
+                const int64_t late = ready - predicted;
                 fetch->delivered = ready;
-                fetch->cause = fetch->itlb_misses != itlb_misses ? TD_CAUSE_ITLB : TD_CAUSE_ICACHE;
+                fetch->cause =
+                    fetch->translating * TICKS * 2 > late ? TD_CAUSE_ITLB : TD_CAUSE_ICACHE;
             }
         }
         hit = in_uop_cache(fetch, part);

@@ -30,6 +30,7 @@ struct td_fetch {
     uint64_t last_line, last_page;
     uint32_t entry, run_slots; /* of the run: where it entered last_line, its slots so far */
     int64_t walked;            /* cycle in which the last translation was done */
+    int64_t translating;       /* cycles that it took of the last line's */
     int64_t filled;            /* cycle in which the last line from L2 was there */
     uint32_t epoch;            /* counts what was put into L1I, its TLB or the uop cache */
     bool decoding;             /* the last part came from the decoders */

@@ -177,11 +177,14 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
     return ready;
 }
 
-int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, bool store,
-                       enum td_level *level)
+int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
+                       bool store, enum td_level *level)
 {
     memory->counts.l1d_misses++;
     const int64_t ready = fill_l1(memory, line, t, false, level);
+    /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
+    if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency)
+        *level = TD_LEVEL_L1;
     /* The line will be written back one day; that traffic is charged when it is fetched. */
     if (store && *level == TD_LEVEL_DRAM)
         td_lane_take(&memory->dram_lane, t, memory->desc->dram_write);

@@ -54,8 +54,8 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
 /* The slow ways of td_memory_access. */
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
                           enum td_level *level);
-int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, bool store,
-                       enum td_level *level);
+int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
+                       bool store, enum td_level *level);
 /* A line of code or of another agent, from L2 on. */
 int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level);
 /* Asks for the line at `address` to be brought into L1. */
@@ -67,13 +67,15 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
 {
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
 
+    int64_t translation = 0;
     if (page != memory->last_page) {
         memory->last_page = page;
-        t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+        translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+        t += translation;
     }
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (__builtin_expect(slot == TD_CACHE_MISS, 0))
-        return td_memory_miss(memory, line, t, store, level);
+        return td_memory_miss(memory, line, t, translation, store, level);
     if (__builtin_expect(memory->l1d_pending[slot] != 0, 0))
         return td_memory_pending(memory, slot, line, t, level);
     *level = TD_LEVEL_L1;

@@ -24,10 +24,10 @@ static uint64_t next_random(void)
     return state;
 }
 
-/* A random cycle through every line of `bytes`. */
-static void **make_chain(size_t bytes)
+/* A random cycle through places `step` bytes apart. */
+static void **make_steps(size_t bytes, size_t step)
 {
-    const size_t lines = bytes / 64;
+    const size_t lines = bytes / step;
     char *memory = aligned_alloc(4096, bytes);
     uint32_t *order = malloc(lines * sizeof(*order));
 
@@ -40,9 +40,15 @@ static void **make_chain(size_t bytes)
         order[k] = swap;
     }
     for (size_t i = 0; i < lines; i++)
-        *(void **)(void *)(memory + 64 * i) = memory + 64 * (size_t)order[i];
+        *(void **)(void *)(memory + step * i) = memory + step * (size_t)order[i];
     free(order);
     return (void **)(void *)memory;
+}
+
+/* The same through every line. */
+static void **make_chain(size_t bytes)
+{
+    return make_steps(bytes, 64);
 }
 
 KERNEL void chase(void **at, int steps)
@@ -154,6 +160,20 @@ KERNEL void alias(char *bytes, int count)
     sink = at;
 }
 
+/* A line a page, each found by the one before: the caches have the lines, no TLB has the pages. */
+KERNEL void page_walks(void **at, int steps)
+{
+    for (int i = 0; i < steps; i++)
+        __asm__ volatile("mov (%0),%0" : "+r"(at)); /* BLAME page_walks */
+    sink = (uint64_t)(uintptr_t)at;
+}
+
+KERNEL void locked_adds(uint64_t *place, int count)
+{
+    for (int i = 0; i < count; i++)
+        __asm__ volatile("lock addq $1,(%0)" ::"r"(place) : "memory"); /* BLAME locked_adds */
+}
+
 KERNEL void square_roots(int count)
 {
     double x = 1e300;
@@ -203,7 +223,7 @@ done:
 KERNEL void code_pages(int rounds)
 {
     for (int i = 0; i < rounds; i++)
-        __asm__ volatile(".rept 4096\n" /* BLAME code_pages */
+        __asm__ volatile(".rept 3072\n" /* BLAME code_pages */
                          " add $1,%%rax\n jmp 1f\n .skip 4096-9+64\n1:\n .endr"
                          :
                          :
@@ -424,6 +444,9 @@ static void make_index(struct input *in, size_t bytes, size_t count)
     X("forward_blocked", , forward_blocked(400000))                                                \
     X("split_loads", in.a = make_bytes(4 KB), split_loads(in.a, 1000000))                          \
     X("alias", in.a = make_bytes(16 KB), alias(in.a, 600000))                                      \
+    X("page_walks", in.a = (char *)make_steps(16 MB, 4096 + 64),                                   \
+      page_walks((void **)(void *)in.a, 200000))                                                   \
+    X("locked_adds", in.a = make_bytes(4 KB), locked_adds((uint64_t *)(void *)in.a, 200000))       \
     X("square_roots", , square_roots(200000))                                                      \
     X("interpreter", make_random(&in, 512 KB), interpreter((uint8_t *)in.a, in.count))             \
     X("code_pages", , code_pages(20))                                                              \

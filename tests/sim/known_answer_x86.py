@@ -38,6 +38,8 @@ EXPECTED = {
     "forward_blocked": ("forward_blocked", MEMORY, ["l1_bound"]),
     "split_loads": ("split_loads", MEMORY, ["l1_bound"]),
     "alias": ("alias", MEMORY, ["l1_bound"]),
+    "page_walks": ("page_walks", MEMORY, ["l1_bound"]),
+    "locked_adds": ("locked_adds", MEMORY, ["l1_bound"]),
     "square_roots": ("square_roots", CORE, ["divider"]),
     "interpreter": ("interpreter", ("bad_speculation", "branch_mispredicts"), None),
     "code_pages": ("code_pages", LATENCY, ["itlb_misses"]),
@@ -56,6 +58,8 @@ EXPECTED = {
 DIFFERENT = {
     # The decoders' 16 or 32 bytes a cycle are less than L2 delivers.
     ("golden-cove", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
+    # Its L2 has not room for the lines and the page table.
+    ("skylake", "page_walks"): ("page_walks", MEMORY, ["l1_bound", "l3_bound"]),
     ("skylake", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
 }
 BLAME_SHARE = 0.5

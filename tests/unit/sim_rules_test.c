@@ -162,7 +162,7 @@ static void pages_of_code_miss_the_itlb(void **state)
     (void)state;
     struct rig rig;
     struct td_sim_totals totals;
-    struct sums sums = walk_code(&rig, "skylake", far_jump, 4160, 4000, 6);
+    struct sums sums = walk_code(&rig, "skylake", far_jump, 4160, 2000, 12);
     td_sim_totals(rig.sim, &totals);
     assert_true(share(&sums, TD_SIM_COLUMN_ITLB) > 0.5);
     assert_true(totals.itlb_misses > 20000);
@@ -173,6 +173,59 @@ static void pages_of_code_miss_the_itlb(void **state)
     assert_in_range(totals.itlb_misses, 64, 70);
     assert_true(share(&sums, TD_SIM_COLUMN_ITLB) < 0.5);
     rig_close(&rig);
+}
+
+/* mov rax,[rax]; jmp back */
+static const uint8_t chase[] = {3, 0x48, 0x8b, 0x00, 2, 0xeb, 0xfb, 0};
+
+/* A line in each of many pages, in turn, when the caches have them all. */
+static void walks_are_bound_by_l1(void **state)
+{
+    (void)state;
+    enum { PAGES = 4000, LINES = 8000 };
+    struct rig rig;
+    rig_open(&rig, "golden-cove");
+    uint32_t block = rig_block(&rig, PC, chase);
+    for (uint64_t i = 0; i < 5 * PAGES; i++) {
+        const struct access load = {0, false, 3, 0x100000 + i % PAGES * (4096 + 64), 0};
+        push_round(&rig, block, &load, 1, 0);
+    }
+    struct sums sums = rig_sums(&rig);
+    assert_true(sums.values[TD_SIM_COLUMN_L1] > 10 * sums.values[TD_SIM_COLUMN_L2]);
+    rig_close(&rig);
+    /* Lines of few pages: L2's own latency is the longer wait. */
+    rig_open(&rig, "golden-cove");
+    block = rig_block(&rig, PC, chase);
+    for (uint64_t i = 0; i < 5 * LINES; i++) {
+        const struct access load = {0, false, 3, 0x100000 + i * i * 31 % LINES * 64, 0};
+        push_round(&rig, block, &load, 1, 0);
+    }
+    sums = rig_sums(&rig);
+    assert_true(sums.values[TD_SIM_COLUMN_L2] > sums.values[TD_SIM_COLUMN_L1]);
+    rig_close(&rig);
+}
+
+static void locks_are_bound_by_l1(void **state)
+{
+    (void)state;
+    /* lock add qword [rdi],1; jmp back */
+    static const uint8_t code[] = {5, 0xf0, 0x48, 0x83, 0x07, 0x01, 2, 0xeb, 0xf9, 0};
+    const struct access both[] = {{0, false, 3, 0x20000, 0}, {0, true, 3, 0x20000, 0}};
+    struct rig rig;
+    const struct sums sums = run(&rig, "zen4", code, both, 2);
+    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    rig_close(&rig);
+}
+
+static void popcnt_waits_where_it_does(void **state)
+{
+    (void)state;
+    /* popcnt rax,rcx, three times; jmp back */
+    static const uint8_t code[] = {5,    0xf3, 0x48, 0x0f, 0xb8, 0xc1, 5,    0xf3, 0x48, 0x0f, 0xb8,
+                                   0xc1, 5,    0xf3, 0x48, 0x0f, 0xb8, 0xc1, 2,    0xeb, 0xef, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "golden-cove", code, NULL, 0), 3);
+    assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
 /* Four instructions of 8 bytes in 32: nopl with a prefix and a long displacement. */
@@ -463,6 +516,9 @@ int main(void)
         cmocka_unit_test(split_loads_take_longer),
         cmocka_unit_test(split_stores_take_two_turns),
         cmocka_unit_test(pages_of_code_miss_the_itlb),
+        cmocka_unit_test(walks_are_bound_by_l1),
+        cmocka_unit_test(locks_are_bound_by_l1),
+        cmocka_unit_test(popcnt_waits_where_it_does),
         cmocka_unit_test(large_code_misses_the_icache),
         cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
         cmocka_unit_test(mispredicts_lose_the_refill),
