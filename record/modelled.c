@@ -88,7 +88,7 @@ static int prepare_pmu(struct modelled *m, struct td_err *err)
     if (strchr(m->pmu_folder, ','))
         return td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths",
                        m->pmu_folder);
-    return td_sim_pmu_prepare(&m->pmu, m->request->sim_pmu, m->plan->core, m->pmu_folder, err);
+    return td_sim_pmu_prepare(&m->pmu, m->request, m->plan->core, m->pmu_folder, err);
 }
 
 static int prepare_command(struct modelled *m, struct td_err *err)

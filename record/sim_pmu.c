@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct session {
 };
 
 struct td_sim_pmu_run {
+    struct td_uarch *uarch; /* of the core as which the model is counted */
+    struct td_pmu_core *core;
     struct td_caps caps;
     struct td_plan plan;
     struct session sessions[SESSIONS_MAX];
@@ -75,14 +78,13 @@ static void add_pmu(struct td_caps *caps, const struct td_pmu_core *core)
 }
 
 /* The machine that has this modelled core: its description says as which core it is counted. */
-static int find_machine(struct td_caps *caps, const char *name, struct td_err *err)
+static int find_machine(struct td_sim_pmu_run *run, const char *name, struct td_err *err)
 {
     const struct td_uarch_builtin *builtin = td_uarch_builtin(name);
-    struct td_uarch *model = NULL, *uarch = NULL;
-    struct td_pmu_core *core = NULL;
+    struct td_uarch *model = NULL;
     int rc = TD_OK;
 
-    make_caps(caps);
+    make_caps(&run->caps);
     if (builtin)
         rc = td_uarch_parse(&model, builtin->text, builtin->size, err);
     const struct td_uarch_section *section = model ? td_uarch_section(model, "core") : NULL;
@@ -92,13 +94,11 @@ static int find_machine(struct td_caps *caps, const char *name, struct td_err *e
         rc = td_fail(err, TD_EUNSUPPORTED, "--sim-pmu: %s has no simulated PMU: golden-cove has",
                      name);
     if (rc == TD_OK)
-        rc = td_uarch_parse(&uarch, builtin->text, builtin->size, err);
+        rc = td_uarch_parse(&run->uarch, builtin->text, builtin->size, err);
     if (rc == TD_OK)
-        rc = td_pmu_core_read(&core, uarch, err);
+        rc = td_pmu_core_read(&run->core, run->uarch, err);
     if (rc == TD_OK)
-        add_pmu(caps, core);
-    td_pmu_core_free(core);
-    td_uarch_free(uarch);
+        add_pmu(&run->caps, run->core);
     td_uarch_free(model);
     return rc;
 }
@@ -236,7 +236,47 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
     return rc;
 }
 
-static int make_plan(struct td_sim_pmu_run *run, struct td_err *err)
+/* Whether the event is a metric without which the tree down to `level` can be had. */
+static bool is_deeper(const struct td_pmu_core *core, int event, int level)
+{
+    double *counts = td_xcalloc(core->event_count + 1, sizeof(*counts));
+    bool deeper = event >= 0 && core->events[event].metric;
+
+    for (int n = 0; n < TD_NODE_COUNT && deeper; n++) {
+        const enum td_tma_node node = (enum td_tma_node)n;
+
+        if (td_tma_info(node)->level > level)
+            continue;
+        for (size_t e = 0; e < core->event_count; e++)
+            counts[e] = 1;
+        const bool known = !isnan(td_pmu_core_formula(core, node, counts, 0));
+        counts[event] = NAN;
+        deeper = !known || !isnan(td_pmu_core_formula(core, node, counts, 0));
+    }
+    free(counts);
+    return deeper;
+}
+
+/* --topdown-level: metrics of deeper levels are not read, as on cores that have none. */
+static void drop_deeper(struct td_sim_pmu_run *run, struct td_plan_group *group, int level)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t e = 0; e < group->event_count; e++) {
+        struct td_plan_event *event = &group->events[e];
+
+        if (is_deeper(run->core, td_pmu_core_event(run->core, event->name), level))
+            continue;
+        if (group->sampler == e)
+            group->sampler = kept;
+        group->columns[kept] =
+            (struct td_column){.kind = TD_COLUMN_DELTA, .event = kept, .node = TD_NODE_NONE};
+        group->events[kept++] = *event;
+    }
+    group->event_count = group->column_count = kept;
+}
+
+static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *err)
 {
     const struct td_request request = {
         .source = "pmu",
@@ -249,6 +289,10 @@ static int make_plan(struct td_sim_pmu_run *run, struct td_err *err)
     if (rc < 0)
         return rc;
     drop_uncountable(&run->plan);
+    for (size_t g = 0; g < run->plan.group_count && level; g++) {
+        if (run->plan.groups[g].role == TD_ROLE_SLOTS)
+            drop_deeper(run, &run->plan.groups[g], (int)level);
+    }
     for (size_t g = 0; g < run->plan.group_count; g++) {
         for (size_t e = 0; e < run->plan.groups[g].event_count; e++)
             simplify(&run->plan.groups[g].events[e]);
@@ -257,18 +301,18 @@ static int make_plan(struct td_sim_pmu_run *run, struct td_err *err)
     return TD_OK;
 }
 
-int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const char *spec, const char *core,
-                       const char *folder, struct td_err *err)
+int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const struct td_request *request,
+                       const char *core, const char *folder, struct td_err *err)
 {
     struct td_sim_pmu_run *run = td_xcalloc(1, sizeof(*run));
-    int rc = find_machine(&run->caps, core, err);
+    int rc = find_machine(run, core, err);
 
     run->folder = td_xstrdup(folder);
     run->path = td_xasprintf("%s/pmu.plan", folder);
     if (rc == TD_OK)
-        rc = parse_spec(run, spec, err);
+        rc = parse_spec(run, request->sim_pmu, err);
     if (rc == TD_OK)
-        rc = make_plan(run, err);
+        rc = make_plan(run, request->topdown_level, err);
     if (rc == TD_OK)
         rc = write_plan(run, err);
     if (rc == TD_OK)
@@ -290,6 +334,8 @@ void td_sim_pmu_run_free(struct td_sim_pmu_run *run)
     unlink(run->path);
     td_plan_release(&run->plan);
     td_caps_release(&run->caps);
+    td_pmu_core_free(run->core);
+    td_uarch_free(run->uarch);
     free(run->layouts);
     free(run->folder);
     free(run->path);

@@ -13,12 +13,12 @@
 
 struct td_sim_pmu_run;
 
-/* `spec` is "HZ[+NS][xN],...": for each rate, N samplings of the one execution that differ by
- * chance; with NS, pairs of samples so far apart. Plans them for `core` and writes the plan for the
- * emulator's plugin into `folder`. TD_EUSAGE for another spec, TD_EUNSUPPORTED for a core without a
- * simulated PMU. */
-int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const char *spec, const char *core,
-                       const char *folder, struct td_err *err);
+/* The request's sim_pmu is "HZ[+NS][xN],...": for each rate, N samplings of the one execution that
+ * differ by chance; with NS, pairs of samples so far apart. Plans them for `core`, no deeper than
+ * the request's topdown_level, and writes the plan for the emulator's plugin into `folder`.
+ * TD_EUSAGE for another spec, TD_EUNSUPPORTED for a core without a simulated PMU. */
+int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const struct td_request *request,
+                       const char *core, const char *folder, struct td_err *err);
 /* The file of the plan; valid as long as the run. */
 const char *td_sim_pmu_plan_path(const struct td_sim_pmu_run *run);
 /* Makes a profile of each sampling from the records in the folder, named after `output`: x.td

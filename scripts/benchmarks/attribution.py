@@ -95,9 +95,9 @@ class Tally:
             if not known:
                 self.blank += 1
                 continue
-            # Of what is shown; what is left blank claims nothing, and what is wrong somewhere is wrong elsewhere too.
-            variation = sum(abs(row["categories"][c] - (true["categories"].get(c) or 0)) for c in known)
-            variation /= 2 if len(known) == len(LEVEL_1) else 1
+            # What is left blank claims nothing: it is one category, the rest.
+            off = [row["categories"][c] - (true["categories"].get(c) or 0) for c in known]
+            variation = (sum(map(abs, off)) + abs(sum(off))) / 2
             self.variations.append(variation)
             self.by_kind.setdefault(row["found_by"] or row["attribution"], []).append(variation)
 

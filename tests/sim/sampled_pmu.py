@@ -60,6 +60,21 @@ def truth(path):
     return nodes
 
 
+def check_level_1(folder):
+    """No metrics of level 2 are read, and nothing of level 2 is said; level 1 is as it was."""
+    profile = os.path.join(folder, "level1.td")
+    subprocess.run([TDREC, "-q", "--source", "sim", "--sim-core", "golden-cove", "--topdown-level", "1", "--sim-pmu", "20000",
+                    "-o", profile, "--", KERNELS, "adds"], check=True, stdout=subprocess.DEVNULL)
+    sampled = profile[:-3] + ".20000.td"
+    group = re.search(r"group 0 .*", dump(sampled)).group(0)
+    check(group.count("delta event=") == 9 and "sampler=1 " in group, f"level 1: {group}")
+    exact, nodes = truth(profile), truth(sampled)
+    check(set(METRICS.values()) <= set(nodes) and "memory_bound" not in nodes, f"level 1: nodes {sorted(nodes)}")
+    total, counted = (sum(of[node] for node in METRICS.values()) for of in (exact, nodes))
+    for node in METRICS.values():
+        check(abs(nodes[node] / counted - exact[node] / total) < 0.05, f"level 1: {node}")
+
+
 def main():
     if not shutil.which("qemu-x86_64"):
         print("skipped: needs qemu-x86_64 (Debian package qemu-user)")
@@ -81,6 +96,7 @@ def main():
                     share, true = sums[event] / sums["slots"], exact.get(node, 0) / total
                     check(abs(share - true) < 0.03 + 1 / count, f"{kernel}: {event} {share:.3f}, exactly {true:.3f}")
             check(re.findall("time=.*", texts[0]) != re.findall("time=.*", texts[1]), f"{kernel}: samplings differ by chance")
+        check_level_1(folder)
     print("failed" if failed else "ok")
     return 1 if failed else 0
 
