@@ -46,6 +46,19 @@ struct td_block {
     int32_t sp_moved; /* from its beginning to its end */
 };
 
+static inline bool td_block_calls(const struct td_block *block)
+{
+    return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
+}
+
+/* Whether `block`, after `last` (may be NULL), is one more round of the same repeated string
+ * instruction. */
+static inline bool td_block_is_next_round(const struct td_block *last, const struct td_block *block)
+{
+    return last && last->repeats && block->repeats && block->insn_count == 1 &&
+           block->pc == last->branch_pc;
+}
+
 struct td_blocks;
 
 /* Calls leave the return address in a register, not on the stack. */

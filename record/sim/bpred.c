@@ -2,6 +2,7 @@
 #include "record/sim/bpred.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -10,9 +11,13 @@
 static const uint8_t lengths[TD_TAGE_TABLES] = {5, 11, 22, 44, 90, 180};
 enum { TAG_BITS = 11, USEFUL_MAX = 3, INDIRECT_BITS = 11, BASE_WEAK = 1 };
 
-static void init_fold(struct td_fold *fold, int length, int width)
+static void init_fold(struct td_folds *folds, int table, int width)
 {
-    *fold = (struct td_fold){.width = (uint8_t)width, .out = (uint8_t)(length % width)};
+    const int vector = table / TD_LANES_AT_ONCE, lane = table % TD_LANES_AT_ONCE;
+
+    folds->mask[vector][lane] = (1U << width) - 1;
+    folds->over[vector][lane] = 1U << width;
+    folds->out[vector][lane] = 1U << (lengths[table] % width);
 }
 
 void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
@@ -25,8 +30,8 @@ void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
         bpred->base[i] = BASE_WEAK;
     for (int i = 0; i < TD_TAGE_TABLES; i++) {
         bpred->tables[i] = td_xcalloc((size_t)bpred->table_mask + 1, sizeof(*bpred->tables[i]));
-        init_fold(&bpred->index_fold[i], lengths[i], desc->table_bits);
-        init_fold(&bpred->tag_fold[i], lengths[i], TAG_BITS);
+        init_fold(&bpred->index, i, desc->table_bits);
+        init_fold(&bpred->tag, i, TAG_BITS);
     }
     for (int i = 0; i < TD_INDIRECT_TABLES; i++)
         bpred->indirect[i] = td_xcalloc(1U << INDIRECT_BITS, sizeof(*bpred->indirect[i]));
@@ -51,63 +56,77 @@ void td_bpred_release(struct td_bpred *bpred)
     td_cache_release(&bpred->btb2);
 }
 
-static inline void fold_bit(struct td_fold *fold, uint32_t in, uint32_t out)
+/* `out`: all ones in the lanes of the tables whose oldest bit was set. */
+static inline void fold_bit(struct td_folds *folds, uint32_t bit, const td_lanes *out)
 {
-    uint32_t value = fold->value << 1 | in;
-
-    value ^= out << fold->out;
-    value ^= value >> fold->width;
-    fold->value = value & ((1U << fold->width) - 1);
-}
-
-static inline uint32_t history_bit(const struct td_bpred *bpred, uint32_t at)
-{
-    return (uint32_t)(bpred->history[at >> 6] >> (at & 63)) & 1;
-}
-
-static void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t pc)
-{
-    for (int i = 0; i < TD_TAGE_TABLES; i++) {
-        const uint32_t out = history_bit(bpred, (uint32_t)lengths[i] - 1);
-        fold_bit(&bpred->index_fold[i], bit, out);
-        fold_bit(&bpred->tag_fold[i], bit, out);
+    for (int i = 0; i < TD_LANE_VECTORS; i++) {
+        td_lanes value = folds->value[i] << 1 | bit;
+        value ^= folds->out[i] & out[i];
+        value ^= (td_lanes)((value & folds->over[i]) != 0) & 1;
+        folds->value[i] = value & folds->mask[i];
     }
-    bpred->history[3] = bpred->history[3] << 1 | bpred->history[2] >> 63;
-    bpred->history[2] = bpred->history[2] << 1 | bpred->history[1] >> 63;
-    bpred->history[1] = bpred->history[1] << 1 | bpred->history[0] >> 63;
-    bpred->history[0] = bpred->history[0] << 1 | bit;
+}
+
+/* The bit that leaves table i's history, as a mask. */
+static inline uint32_t oldest(const struct td_bpred *bpred, int i)
+{
+    return -(uint32_t)bpred->history[(uint8_t)(bpred->newest + lengths[i] - 1)];
+}
+
+static inline void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t pc)
+{
+    const td_lanes out[TD_LANE_VECTORS] = {
+        {oldest(bpred, 0), oldest(bpred, 1), oldest(bpred, 2), oldest(bpred, 3)},
+        {oldest(bpred, 4), oldest(bpred, 5)},
+    };
+
+    fold_bit(&bpred->index, bit, out);
+    fold_bit(&bpred->tag, bit, out);
+    bpred->history[--bpred->newest] = (uint8_t)bit;
     if (bit)
         bpred->path = bpred->path << 2 ^ pc >> 1;
 }
 
 struct lookup {
     struct td_tage_entry *entries[TD_TAGE_TABLES];
-    uint16_t tags[TD_TAGE_TABLES];
+    uint32_t tags[TD_TAGE_LANES];
     int provider; /* the longest history that matches, or -1 */
     bool prediction, alternative;
 };
 
-static void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struct lookup *look)
+static inline bool says_taken(const struct lookup *look, int table, bool base)
+{
+    return table < 0 ? base : look->entries[table]->counter >= 0;
+}
+
+/* The highest bit's number, or -1. */
+static inline int highest(uint32_t bits)
+{
+    return 31 - __builtin_clz(bits << 1 | 1) - 1;
+}
+
+static inline void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struct lookup *look)
 {
     const uint32_t hash = (uint32_t)(pc ^ pc >> 13 ^ pc >> 27);
+    uint32_t found = 0;
 
-    look->provider = -1;
-    look->prediction = look->alternative = base;
-    for (int i = 0; i < TD_TAGE_TABLES; i++) {
-        const uint32_t index =
-            (hash ^ hash >> (i + 3) ^ bpred->index_fold[i].value) & bpred->table_mask;
-        struct td_tage_entry *entry = &bpred->tables[i][index];
-        look->entries[i] = entry;
+    for (int i = 0; i < TD_LANE_VECTORS; i++) {
+        const td_lanes value = bpred->tag.value[i];
         /* Zero tags an empty entry. */
-        look->tags[i] =
-            (uint16_t)(((hash >> 2 ^ bpred->tag_fold[i].value * 5) & ((1U << TAG_BITS) - 1)) |
-                       1U << TAG_BITS);
-        if (entry->tag == look->tags[i]) {
-            look->alternative = look->prediction;
-            look->prediction = entry->counter >= 0;
-            look->provider = i;
-        }
+        const td_lanes tags =
+            ((hash >> 2 ^ (value + (value << 2))) & ((1U << TAG_BITS) - 1)) | 1U << TAG_BITS;
+        memcpy(&look->tags[i * TD_LANES_AT_ONCE], &tags, sizeof(tags));
     }
+    for (int i = 0; i < TD_TAGE_TABLES; i++) {
+        const uint32_t fold = bpred->index.value[i / TD_LANES_AT_ONCE][i % TD_LANES_AT_ONCE];
+        const uint32_t index = (hash ^ hash >> (i + 3) ^ fold) & bpred->table_mask;
+        look->entries[i] = &bpred->tables[i][index];
+        found |= (uint32_t)(look->entries[i]->tag == look->tags[i]) << i;
+    }
+    look->provider = highest(found);
+    const int second = highest(found & ~(1U << (look->provider & 31)));
+    look->prediction = says_taken(look, look->provider, base);
+    look->alternative = look->provider < 0 ? base : says_taken(look, second, base);
 }
 
 static void learn_counter(int8_t *counter, bool taken)
@@ -128,8 +147,8 @@ static void allocate(struct td_bpred *bpred, const struct lookup *look, bool tak
     for (int i = first; i < TD_TAGE_TABLES; i++) {
         struct td_tage_entry *entry = look->entries[i];
         if (entry->useful == 0) {
-            *entry =
-                (struct td_tage_entry){.tag = look->tags[i], .counter = (int8_t)(taken ? 0 : -1)};
+            *entry = (struct td_tage_entry){.tag = (uint16_t)look->tags[i],
+                                            .counter = (int8_t)(taken ? 0 : -1)};
             return;
         }
     }
@@ -166,7 +185,6 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
     const uint8_t way = taken ? TD_BIAS_TAKEN : TD_BIAS_NOT_TAKEN;
     bool wrong;
 
-    bpred->branches++;
     if (*bias == TD_BIAS_BOTH) {
         struct lookup look;
         const bool base = bpred->base[(pc ^ pc >> 14) & bpred->base_mask] > BASE_WEAK;
@@ -189,14 +207,12 @@ bool td_bpred_conditional(struct td_bpred *bpred, uint64_t pc, uint8_t *bias, bo
         if (taken)
             bpred->path = bpred->path << 2 ^ pc >> 1;
     }
-    bpred->mispredicts += wrong;
     return wrong;
 }
 
 void td_bpred_direct(struct td_bpred *bpred, uint64_t pc)
 {
     bpred->late = false;
-    bpred->branches++;
     bpred->path = bpred->path << 2 ^ (pc >> 1);
 }
 
@@ -212,7 +228,6 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
     uint16_t tags[TD_INDIRECT_TABLES];
     int provider = -1;
 
-    bpred->branches++;
     for (int i = 0; i < TD_INDIRECT_TABLES; i++) {
         const uint64_t history = bpred->path & bpred->indirect_masks[i];
         const uint64_t hash = mix(pc ^ mix(history + (uint64_t)i));
@@ -241,8 +256,6 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
     }
     bpred->path = bpred->path << 5 ^ target >> 1 ^ pc;
     push_history(bpred, (uint32_t)(target >> 2 ^ target >> 5) & 1, target);
-    bpred->mispredicts += wrong;
-    bpred->indirect_mispredicts += wrong;
     return wrong;
 }
 
@@ -262,9 +275,7 @@ bool td_bpred_return(struct td_bpred *bpred, uint64_t target)
     const bool wrong = bpred->returns[bpred->return_top] != target;
 
     bpred->late = false;
-    bpred->branches++;
     td_bpred_leave(bpred);
-    bpred->mispredicts += wrong;
     return wrong;
 }
 
@@ -277,6 +288,5 @@ enum td_target td_bpred_target(struct td_bpred *bpred, uint64_t pc)
         return TD_TARGET_KNOWN;
     const bool second = td_cache_touch(&bpred->btb2, key);
     td_cache_fill(&bpred->btb, key);
-    bpred->unknown_targets += !second;
     return second ? TD_TARGET_LATE : TD_TARGET_UNKNOWN;
 }

@@ -29,15 +29,24 @@ struct td_indirect_entry {
     uint8_t sure;
 };
 
-/* History folded to the width of an index or tag, kept up to date bit by bit. */
-struct td_fold {
-    uint32_t value;
-    uint8_t width, out; /* `out`: where the bit that leaves the history stands in the fold */
+#define TD_TAGE_LANES 8 /* at least the tables, in whole vectors */
+
+typedef uint32_t td_lanes __attribute__((vector_size(16)));
+enum { TD_LANES_AT_ONCE = 4, TD_LANE_VECTORS = TD_TAGE_LANES / TD_LANES_AT_ONCE };
+
+/* History folded to the width of an index or tag, for all tables at once; kept up to date bit by
+ * bit. */
+struct td_folds {
+    td_lanes value[TD_LANE_VECTORS];
+    td_lanes mask[TD_LANE_VECTORS]; /* of its width */
+    td_lanes over[TD_LANE_VECTORS]; /* the bit that goes beyond it */
+    td_lanes out[TD_LANE_VECTORS];  /* where the bit that leaves the history stands in the fold */
 };
 
 struct td_bpred {
-    uint64_t history[4]; /* newest bit first */
-    struct td_fold index_fold[TD_TAGE_TABLES], tag_fold[TD_TAGE_TABLES];
+    struct td_folds index, tag;
+    uint8_t history[256]; /* a bit each, as a ring: newest at `newest`, older ones after it */
+    uint8_t newest;
     uint64_t path;
     uint32_t random;
     uint32_t base_mask, table_mask;
@@ -49,7 +58,6 @@ struct td_bpred {
     uint32_t return_top, return_count;
     uint64_t indirect_masks[TD_INDIRECT_TABLES]; /* of path, by table */
     bool late; /* the last prediction was right, but not the first one made */
-    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
 };
 
 /* What a conditional branch has done so far; kept by the caller with the branch. */

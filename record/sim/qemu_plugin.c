@@ -30,6 +30,7 @@
 #include "record/sim/program.h"
 #include "record/sim/qemu_exec.h"
 #include "record/sim/qemu_fault.h"
+#include "record/sim/qemu_feed.h"
 #include "record/sim/qemu_piece.h"
 #include "record/sim/qemu_pmu.h"
 #include "record/sim/qemu_stack.h"
@@ -42,8 +43,7 @@ TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *i
                                        char **argv);
 
 enum {
-    BATCH_WORDS = 4096,
-    BATCH_SLACK = TD_TRACE_INSNS_MAX * 8, /* accesses of one block after the batch is full */
+    BATCH_ROOM = TD_FEED_WORDS + TD_FEED_SLACK,
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
      * leaves L1 goes unseen. */
     RECENT_LINES = 512,
@@ -62,19 +62,17 @@ enum {
 };
 
 struct thread {
-    pthread_mutex_t lock; /* held while the model runs or is read */
-    uint32_t used;
+    struct td_feed *feed;
+    struct td_feed_batch *batch; /* the one being filled */
+    enum td_sim_mode mode;       /* of the phase that is under way */
     uint32_t tid;
     char name[16];
-    enum td_sim_mode mode; /* of the phase that is under way */
     int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     struct td_sampling sampling;
-    struct td_sim *sim;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
     uint64_t recent[RECENT_LINES];
     struct td_qemu_pmu_thread *sampled; /* NULL unless the PMU is simulated */
-    uint64_t words[BATCH_WORDS + BATCH_SLACK];
 };
 
 struct plugin {
@@ -120,29 +118,39 @@ struct plugin {
 static struct plugin *self;
 
 /* The first access of a program is to its stack. */
-static void learn_stack(const struct thread *thread)
+static void learn_stack(const struct td_feed_batch *batch)
 {
     self->stack_known = true;
-    for (uint32_t i = 0; i < thread->used; i++) {
-        if (!(thread->words[i] & TD_TRACE_BLOCK_BIT)) {
-            td_guest_stack_learn(&self->stack, TD_TRACE_ADDRESS(thread->words[i]));
+    for (uint32_t i = 0; i < batch->used; i++) {
+        if (!(batch->words[i] & TD_TRACE_BLOCK_BIT)) {
+            td_guest_stack_learn(&self->stack, TD_TRACE_ADDRESS(batch->words[i]));
             return;
         }
     }
 }
 
-static void run_batch(struct thread *thread)
+/* Hands on what the thread has done. */
+static void put_batch(struct thread *thread)
 {
-    pthread_mutex_lock(&thread->lock);
+    struct td_feed_batch *batch = thread->batch;
+
     if (!self->stack_known)
-        learn_stack(thread);
-    td_guest_stack_apply(&self->stack, thread->words, thread->used);
-    td_sim_run(thread->sim, thread->words, thread->used, thread->mode);
+        learn_stack(batch);
+    td_guest_stack_apply(&self->stack, batch->words, batch->used);
+    batch->mode = thread->mode;
     if (thread->mode == TD_SIM_SKIP)
-        td_sim_skipped(thread->sim, (uint64_t)(thread->planned - thread->left));
+        batch->skipped = (uint64_t)(thread->planned - thread->left);
     thread->planned = thread->left;
-    thread->used = 0;
-    pthread_mutex_unlock(&thread->lock);
+    td_feed_put(thread->feed);
+    thread->batch = td_feed_batch(thread->feed);
+}
+
+static void add_word(struct thread *thread, uint64_t word)
+{
+    struct td_feed_batch *batch = thread->batch;
+
+    if (__builtin_expect(batch->used < BATCH_ROOM, 1))
+        batch->words[batch->used++] = word;
 }
 
 /* Threads may be renamed, also by others; one that has ended keeps its last name. */
@@ -175,10 +183,10 @@ static void write_piece(void)
 
         if (!thread)
             continue;
-        pthread_mutex_lock(&thread->lock);
         update_name(thread);
         threads = td_grow(threads, &cap, count + 1, sizeof(*threads));
-        threads[count] = (struct td_piece_thread){.tid = thread->tid, .sim = thread->sim};
+        threads[count] =
+            (struct td_piece_thread){.tid = thread->tid, .sim = td_feed_lock(thread->feed)};
         memcpy(threads[count].name, thread->name, sizeof(thread->name));
         if (thread->sampled)
             td_qemu_pmu_write(thread->sampled, self->pmu_folder, self->start_ns, (uint32_t)getpid(),
@@ -198,7 +206,7 @@ static void write_piece(void)
     td_spool_put(self->spool, self->place, bytes.data, bytes.len);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         if (self->threads[i])
-            pthread_mutex_unlock(&self->threads[i]->lock);
+            td_feed_unlock(self->threads[i]->feed);
     }
     pthread_mutex_unlock(&self->lock);
     pthread_mutex_unlock(&self->piece_lock);
@@ -227,7 +235,8 @@ static void count_progress(struct thread *thread, uint64_t now)
 
     if (!self->spool || now < thread->next_count_ns)
         return;
-    td_sim_totals(thread->sim, &totals);
+    td_sim_totals(td_feed_lock(thread->feed), &totals);
+    td_feed_unlock(thread->feed);
     td_spool_count(self->spool, totals.instructions - thread->counted_instructions,
                    totals.cycles - thread->counted_cycles);
     thread->counted_instructions = totals.instructions;
@@ -286,7 +295,7 @@ static void flush(struct thread *thread, int64_t count)
     /* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
     if (!thread->tid)
         learn_thread(thread);
-    run_batch(thread);
+    put_batch(thread);
     if (thread->left < count)
         begin_phase(thread);
     write_piece_in_time(thread);
@@ -304,20 +313,18 @@ static void on_block(unsigned int vcpu, void *userdata)
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
     const int64_t count = (int64_t)(data >> 32);
 
-    if (__builtin_expect(thread->left < count || thread->used >= BATCH_WORDS, 0))
+    if (__builtin_expect(thread->left < count || thread->batch->used >= TD_FEED_WORDS, 0))
         flush(thread, count);
     thread->left -= count;
     if (thread->mode != TD_SIM_SKIP || self->link)
-        thread->words[thread->used++] = td_trace_block((uint32_t)data);
+        add_word(thread, td_trace_block((uint32_t)data));
 }
 
 static inline void add_access(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t vaddr,
                               uint32_t insn)
 {
-    if (__builtin_expect(thread->used >= BATCH_WORDS + BATCH_SLACK, 0))
-        return;
-    thread->words[thread->used++] = td_trace_access(insn, qemu_plugin_mem_is_store(info),
-                                                    qemu_plugin_mem_size_shift(info), vaddr);
+    add_word(thread, td_trace_access(insn, qemu_plugin_mem_is_store(info),
+                                     qemu_plugin_mem_size_shift(info), vaddr));
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
@@ -345,10 +352,9 @@ static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
     if (thread->mode == TD_SIM_SKIP) {
         const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)data);
 
-        if (qemu_plugin_mem_is_store(info) != (block->branch != TD_BRANCH_RETURN) ||
-            thread->used >= BATCH_WORDS + BATCH_SLACK)
+        if (qemu_plugin_mem_is_store(info) != (block->branch != TD_BRANCH_RETURN))
             return;
-        thread->words[thread->used++] = td_trace_block(block->id);
+        add_word(thread, td_trace_block(block->id));
     }
     add_access(thread, info, vaddr, insn);
 }
@@ -359,16 +365,17 @@ static void on_zero(unsigned int vcpu, void *userdata)
 {
     struct thread *thread = self->threads[vcpu];
     const uint64_t bytes = self->exec.guest->zero_bytes;
-    uint32_t i = thread->used;
+    const uint64_t *words = thread->batch->words;
+    uint32_t i = thread->batch->used;
 
     while (i > 0 &&
-           (thread->words[i - 1] & (TD_TRACE_BLOCK_BIT | TD_TRACE_STORE_BIT)) != TD_TRACE_STORE_BIT)
+           (words[i - 1] & (TD_TRACE_BLOCK_BIT | TD_TRACE_STORE_BIT)) != TD_TRACE_STORE_BIT)
         i--;
     if (i > 0)
-        thread->zeroed = TD_TRACE_ADDRESS(thread->words[i - 1]) / bytes * bytes + bytes;
-    for (uint64_t line = 0; line < bytes && thread->used < BATCH_WORDS + BATCH_SLACK; line += 64)
-        thread->words[thread->used++] =
-            td_trace_access((uint32_t)(uintptr_t)userdata, true, 6, thread->zeroed + line);
+        thread->zeroed = TD_TRACE_ADDRESS(words[i - 1]) / bytes * bytes + bytes;
+    for (uint64_t line = 0; line < bytes; line += 64)
+        add_word(thread,
+                 td_trace_access((uint32_t)(uintptr_t)userdata, true, 6, thread->zeroed + line));
     thread->zeroed += bytes;
 }
 
@@ -382,12 +389,14 @@ static bool is_zero(const uint8_t *insn, size_t size)
 static struct thread *new_thread(void)
 {
     struct thread *thread = td_xcalloc(1, sizeof(*thread));
+    struct td_sim *sim = td_sim_new(self->blocks, self->llc);
 
-    pthread_mutex_init(&thread->lock, NULL);
-    thread->sim = td_sim_new(self->blocks, self->llc);
-    begin_phase(thread);
     if (self->pmu)
-        thread->sampled = td_qemu_pmu_attach(self->pmu, thread->sim);
+        thread->sampled = td_qemu_pmu_attach(self->pmu, sim);
+    /* Sampled, the program's thread has the more to do. */
+    thread->feed = td_feed_new(sim, !self->sample);
+    thread->batch = td_feed_batch(thread->feed);
+    begin_phase(thread);
     return thread;
 }
 
@@ -411,8 +420,11 @@ static void after_fork_in_child(void)
 static void finish_image(struct thread *own)
 {
     for (unsigned i = 0; i < THREADS_MAX; i++) {
-        if (self->threads[i] && (!own || own == self->threads[i]))
-            run_batch(self->threads[i]);
+        if (!self->threads[i])
+            continue;
+        if (!own || own == self->threads[i])
+            put_batch(self->threads[i]);
+        td_feed_drain(self->threads[i]->feed);
     }
     if (self->spool && !self->abandoned)
         write_piece();
@@ -497,7 +509,8 @@ static void write_before_wait(struct thread *thread)
     if (!self->spool || cost > WAIT_FREE_NS + td_clock_process_ns() / WAIT_SHARE ||
         __atomic_load_n(&self->next_piece_ns, __ATOMIC_RELAXED) == UINT64_MAX)
         return;
-    run_batch(thread);
+    put_batch(thread);
+    td_feed_drain(thread->feed);
     write_piece_now();
 }
 
@@ -541,8 +554,8 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
 /* The last instruction that a thread began. */
 static uint64_t last_pc(const struct thread *thread)
 {
-    for (uint32_t i = thread->used; i > 0; i--) {
-        const uint64_t word = thread->words[i - 1];
+    for (uint32_t i = thread->batch->used; i > 0; i--) {
+        const uint64_t word = thread->batch->words[i - 1];
 
         if ((word & TD_TRACE_BLOCK_BIT) && !(word & TD_TRACE_MARK_BIT)) {
             const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)word);
@@ -619,8 +632,7 @@ int td_print_checked(FILE *file, int flag, const char *format, ...)
 /* QEMU gives a new thread the number of one that has ended. */
 static void reuse_thread(struct thread *thread)
 {
-    if (thread->used < BATCH_WORDS + BATCH_SLACK)
-        thread->words[thread->used++] = td_trace_mark(TD_TRACE_THREAD);
+    add_word(thread, td_trace_mark(TD_TRACE_THREAD));
     thread->tid = 0;
 }
 
@@ -739,7 +751,8 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
         if (!thread)
             continue;
         const struct output output = {.file = file, .thread = i};
-        write_thread(&output, thread->sim);
+        write_thread(&output, td_feed_lock(thread->feed));
+        td_feed_unlock(thread->feed);
     }
     fclose(file);
 }

@@ -33,7 +33,7 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
     td_windows_open(&sim->windows, 0, 0);
     td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
     td_fetch_init(&sim->fetch, sim->desc);
-    td_bpred_init(&sim->bpred, sim->desc);
+    td_predictor_init(&sim->predictor, blocks);
     td_memory_init(&sim->memory, sim->desc, llc);
     td_callstack_init(&sim->calls);
     return sim;
@@ -45,7 +45,7 @@ void td_sim_free(struct td_sim *sim)
         return;
     td_callstack_release(&sim->calls);
     td_memory_release(&sim->memory);
-    td_bpred_release(&sim->bpred);
+    td_predictor_release(&sim->predictor);
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
     td_sim_pmu_free(sim->pmu);
@@ -61,7 +61,6 @@ void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
 
 static void grow_states(struct td_sim *sim, uint32_t id)
 {
-    const size_t last = sim->last_state ? (size_t)(sim->last_state - sim->states) : 0;
     size_t count = sim->state_count ? sim->state_count : 4096;
 
     while (count <= id)
@@ -69,8 +68,6 @@ static void grow_states(struct td_sim *sim, uint32_t id)
     sim->states = td_xrealloc(sim->states, count, sizeof(*sim->states));
     memset(sim->states + sim->state_count, 0, (count - sim->state_count) * sizeof(*sim->states));
     sim->state_count = count;
-    if (sim->last_state)
-        sim->last_state = &sim->states[last];
 }
 
 static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
@@ -97,27 +94,6 @@ static void mispredict(struct td_sim *sim, const struct td_block *block)
     td_fetch_redirect(&sim->fetch, sim->branch_done, desc->refill);
 }
 
-/* Predicts the branch and says whether that was wrong. */
-static bool predict(struct td_sim *sim, const struct td_block *block, uint64_t next, bool taken)
-{
-    switch ((enum td_branch_kind)block->branch) {
-    case TD_BRANCH_CONDITIONAL:
-        return td_bpred_conditional(&sim->bpred, block->branch_pc, &sim->last_state->bias, taken);
-    case TD_BRANCH_JUMP:
-    case TD_BRANCH_CALL: td_bpred_direct(&sim->bpred, block->branch_pc); return false;
-    case TD_BRANCH_INDIRECT_JUMP:
-    case TD_BRANCH_INDIRECT_CALL: return td_bpred_indirect(&sim->bpred, block->branch_pc, next);
-    case TD_BRANCH_RETURN: return td_bpred_return(&sim->bpred, next);
-    case TD_BRANCH_NONE: break;
-    }
-    return false;
-}
-
-static bool is_call(const struct td_block *block)
-{
-    return block->branch == TD_BRANCH_CALL || block->branch == TD_BRANCH_INDIRECT_CALL;
-}
-
 static void lose_stack_pointer(struct td_sim *sim)
 {
     sim->stack_pointer = 0;
@@ -137,8 +113,7 @@ static void follow_links(struct td_sim *sim, const struct td_block *block, uint6
 {
     const bool lost = block->sp_effect == TD_SP_LOST;
 
-    if (is_call(block)) {
-        td_bpred_call(&sim->bpred, block->end);
+    if (td_block_calls(block)) {
         td_callstack_call(&sim->calls, sim->stack_pointer, block->end);
         sim->stack_moved = 0;
         sim->stack_since = TD_STACK_CALLED;
@@ -159,85 +134,91 @@ static void follow_calls(struct td_sim *sim, const struct td_block *block, uint6
 {
     if (sim->link) {
         follow_links(sim, block, next);
-    } else if (is_call(block)) {
-        td_bpred_call(&sim->bpred, block->end);
+    } else if (td_block_calls(block)) {
         td_callstack_call(&sim->calls, sim->stack_place, block->end);
     } else if (block->branch == TD_BRANCH_RETURN) {
         td_callstack_return(&sim->calls, sim->stack_place);
     }
 }
 
-/* A conditional branch that went neither way was not executed: a signal came before it. */
-static bool is_interrupted(const struct td_block *block, uint64_t next)
+/* A target that the buffer has late, or not at all, costs the front end. */
+static void wait_for_target(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
 {
-    return block->branch == TD_BRANCH_CONDITIONAL && next != block->end && next != block->target;
+    if (outcome & TD_TRACE_TARGET_LATE) {
+        td_fetch_delay(&sim->fetch, sim->desc->btb2_delay, false);
+        return;
+    }
+    td_fetch_delay(&sim->fetch, sim->desc->unknown, true);
+    if (!sim->redirect.pending)
+        sim->redirect = (struct td_redirect){.pending = true,
+                                             .cause = TD_CAUSE_RESTEER,
+                                             .row = sim->last_row + block->branch_insn,
+                                             .resolved = sim->core.cycle,
+                                             .refill = sim->desc->unknown};
 }
 
-/* A target that the buffer has late, or not at all, costs the front end. */
-static void find_target(struct td_sim *sim, const struct td_block *block)
+static bool is_indirect(const struct td_block *block)
 {
-    if (block->branch == TD_BRANCH_RETURN)
-        return;
-    switch (td_bpred_target(&sim->bpred, block->branch_pc)) {
-    case TD_TARGET_KNOWN: return;
-    case TD_TARGET_LATE: td_fetch_delay(&sim->fetch, sim->desc->btb2_delay, false); return;
-    case TD_TARGET_UNKNOWN:
-        td_fetch_delay(&sim->fetch, sim->desc->unknown, true);
-        if (!sim->redirect.pending)
-            sim->redirect = (struct td_redirect){.pending = true,
-                                                 .cause = TD_CAUSE_RESTEER,
-                                                 .row = sim->last_row + block->branch_insn,
-                                                 .resolved = sim->core.cycle,
-                                                 .refill = sim->desc->unknown};
-        return;
+    return block->branch == TD_BRANCH_INDIRECT_JUMP || block->branch == TD_BRANCH_INDIRECT_CALL;
+}
+
+static inline void count_branch(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
+{
+    sim->branches++;
+    sim->unknown_targets += (outcome & TD_TRACE_TARGET_UNKNOWN) != 0;
+    if (outcome & TD_TRACE_WRONG) {
+        sim->mispredicts++;
+        sim->indirect_mispredicts += is_indirect(block);
     }
 }
 
-/* Resolves the last block's branch, now that `next` is known. */
-static void resolve(struct td_sim *sim, uint64_t next)
+/* What the front end loses to the last block's branch, which came out as the predictors noted. */
+static void pay_for_branch(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
 {
-    const struct td_block *block = sim->last;
+    const struct td_core_desc *desc = sim->desc;
 
-    if (!block || block->branch == TD_BRANCH_NONE || is_interrupted(block, next))
-        return;
-    const bool taken = block->branch != TD_BRANCH_CONDITIONAL || next != block->end;
-    if (predict(sim, block, next, taken)) {
+    if (outcome & TD_TRACE_WRONG) {
         mispredict(sim, block);
         if (sim->pmu)
             td_sim_pmu_mispredict(sim->pmu, sim, block->branch_pc);
-        if (taken && block->branch != TD_BRANCH_RETURN)
-            td_bpred_target(&sim->bpred, block->branch_pc);
-    } else {
-        if (sim->bpred.late)
-            td_fetch_delay(&sim->fetch,
-                           block->branch == TD_BRANCH_CONDITIONAL ? sim->desc->override_delay
-                                                                  : sim->desc->indirect_delay,
-                           false);
-        if (taken)
-            find_target(sim, block);
+        return;
     }
-    if (is_call(block))
+    if (outcome & TD_TRACE_LATE)
+        td_fetch_delay(&sim->fetch,
+                       block->branch == TD_BRANCH_CONDITIONAL ? desc->override_delay
+                                                              : desc->indirect_delay,
+                       false);
+    if (outcome & (TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
+        wait_for_target(sim, block, outcome);
+}
+
+/* Resolves the last block's branch, now that `next` is known. */
+static void resolve(struct td_sim *sim, uint64_t outcome, uint64_t next)
+{
+    const struct td_block *block = sim->last;
+
+    if (!(outcome & TD_TRACE_RESOLVED))
+        return;
+    count_branch(sim, block, outcome);
+    if (outcome & (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
+        pay_for_branch(sim, block, outcome);
+    if (td_block_calls(block))
         td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
-    if (taken)
+    if (outcome & TD_TRACE_TAKEN)
         td_fetch_taken(&sim->fetch, block->branch_pc, next,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
     follow_calls(sim, block, next);
 }
 
 /* The same, functional only. */
-static void resolve_warm(struct td_sim *sim, uint64_t next)
+static void resolve_warm(struct td_sim *sim, uint64_t outcome, uint64_t next)
 {
-    const struct td_block *block = sim->last;
-
-    if (!block || block->branch == TD_BRANCH_NONE || is_interrupted(block, next))
+    if (!(outcome & TD_TRACE_RESOLVED))
         return;
-    const bool taken = block->branch != TD_BRANCH_CONDITIONAL || next != block->end;
-    predict(sim, block, next, taken);
-    if (taken && block->branch != TD_BRANCH_RETURN)
-        td_bpred_target(&sim->bpred, block->branch_pc);
-    follow_calls(sim, block, next);
+    count_branch(sim, sim->last, outcome);
+    follow_calls(sim, sim->last, next);
 }
 
 /* The stack pointer is known again, at the end of the block. */
@@ -279,12 +260,6 @@ static void follow_stack_pointer(struct td_sim *sim, const struct td_block *bloc
         find_stack_pointer(sim, block, place);
 }
 
-static bool is_next_round(const struct td_sim *sim, const struct td_block *block)
-{
-    return sim->last && sim->last->repeats && block->repeats && block->insn_count == 1 &&
-           block->pc == sim->last->branch_pc;
-}
-
 static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
                                      struct td_block_state *state)
 {
@@ -298,14 +273,16 @@ static struct td_account *account_of(struct td_sim *sim, const struct td_block *
     return &sim->ledger.accounts[state->account];
 }
 
-static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *state,
-                                 const uint64_t *words, const uint64_t *end)
+/* `words` are what follows the block word. */
+static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64_t *words,
+                                 const uint64_t *end)
 {
+    struct td_block_state *state = state_of(sim, (uint32_t)word);
     const struct td_block *block = state->block;
 
-    if (is_next_round(sim, block))
+    if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
-    resolve(sim, block->pc);
+    resolve(sim, word, block->pc);
     struct td_account *account = account_of(sim, block, state);
     if (sim->mode == TD_SIM_EXACT) {
         account->runs++;
@@ -314,7 +291,6 @@ static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *stat
         sim->primed += block->insn_counted;
     }
     sim->last = block;
-    sim->last_state = state;
     sim->last_row = account->row;
     const uint64_t first_uop = sim->core.uops;
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
@@ -325,15 +301,15 @@ static const uint64_t *run_exact(struct td_sim *sim, struct td_block_state *stat
     return after;
 }
 
-static const uint64_t *run_warm(struct td_sim *sim, struct td_block_state *state,
-                                const uint64_t *words, const uint64_t *end)
+static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_t *words,
+                                const uint64_t *end)
 {
+    struct td_block_state *state = state_of(sim, (uint32_t)word);
     const struct td_block *block = state->block;
 
-    resolve_warm(sim, block->pc);
+    resolve_warm(sim, word, block->pc);
     sim->warmed += block->insn_counted;
     sim->last = block;
-    sim->last_state = state;
     if (state->epoch != sim->fetch.epoch) {
         for (uint32_t i = 0; i < block->part_count; i++)
             td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
@@ -356,8 +332,6 @@ static void settle(struct td_sim *sim, uint64_t next)
     if (!sim->last)
         return;
     follow_calls(sim, sim->last, next);
-    if (sim->last->branch == TD_BRANCH_RETURN)
-        td_bpred_leave(&sim->bpred);
     sim->last = NULL;
 }
 
@@ -409,6 +383,11 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     sim->mode = mode;
 }
 
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    td_predictor_run(&sim->predictor, words, count, mode);
+}
+
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)
 {
     const uint64_t *end = words + count;
@@ -428,11 +407,8 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
             take_mark(sim, (enum td_trace_mark)(word & 0xff));
             continue;
         }
-        struct td_block_state *state = state_of(sim, (uint32_t)word);
-        if (mode == TD_SIM_WARM)
-            words = run_warm(sim, state, words, end);
-        else
-            words = run_exact(sim, state, words, end);
+        words = mode == TD_SIM_WARM ? run_warm(sim, word, words, end)
+                                    : run_exact(sim, word, words, end);
     }
 }
 
@@ -481,10 +457,10 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
     *totals = (struct td_sim_totals){
         .warmed = sim->warmed,
         .skipped = sim->skipped,
-        .branches = sim->bpred.branches,
-        .mispredicts = sim->bpred.mispredicts,
-        .indirect_mispredicts = sim->bpred.indirect_mispredicts,
-        .unknown_targets = sim->bpred.unknown_targets,
+        .branches = sim->branches,
+        .mispredicts = sim->mispredicts,
+        .indirect_mispredicts = sim->indirect_mispredicts,
+        .unknown_targets = sim->unknown_targets,
         .l1d_misses = sim->memory.counts.l1d_misses,
         .l2_misses = sim->memory.counts.l2_misses,
         .l3_misses = sim->memory.counts.l3_misses,

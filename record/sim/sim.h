@@ -6,7 +6,8 @@
  *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
  *   llc  = td_llc_new(&desc)         once a process
  *   sim  = td_sim_new(blocks, llc)     once a thread
- *   td_sim_run(sim, words, count, TD_SIM_EXACT)     for each batch
+ *   td_sim_predict(sim, words, count, TD_SIM_EXACT)     for each batch
+ *   td_sim_run(sim, words, count, TD_SIM_EXACT)         then
  *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
  */
 #ifndef TD_RECORD_SIM_SIM_H
@@ -74,7 +75,11 @@ struct td_sim_pmu;
 /* Lets a PMU (pmu.h) count what is run from now on, exact mode only; the sim frees it. */
 void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu);
 
-/* Takes a batch: whole blocks, beginning with a block or mark word. */
+/* What the predictors make of a batch's branches, put into its block words. It shares nothing with
+ * td_sim_run: one thread may predict the next batches while another runs the ones before. */
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode);
+/* Takes a batch that td_sim_predict has seen, in the same order and mode: whole blocks, beginning
+ * with a block or mark word. */
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
 
 /* So many instructions ran in the batches of TD_SIM_SKIP. */

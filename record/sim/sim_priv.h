@@ -3,12 +3,12 @@
 #ifndef TD_RECORD_SIM_SIM_PRIV_H
 #define TD_RECORD_SIM_SIM_PRIV_H
 
-#include "record/sim/bpred.h"
 #include "record/sim/callstack.h"
 #include "record/sim/charge.h"
 #include "record/sim/core.h"
 #include "record/sim/fetch.h"
 #include "record/sim/memory.h"
+#include "record/sim/predictor.h"
 #include "record/sim/sim.h"
 #include "record/sim/stores.h"
 #include "record/sim/windows.h"
@@ -18,7 +18,6 @@ struct td_block_state {
     const struct td_block *block; /* NULL: not met yet */
     uint32_t account, node;       /* the account last used, and its path */
     uint32_t epoch;               /* fetch->epoch when all of it was found in the caches */
-    uint8_t bias;                 /* enum td_bias of its conditional branch */
     bool charged;                 /* there is an account */
 };
 
@@ -40,7 +39,6 @@ struct td_sim {
     struct td_block_state *states; /* by block */
     size_t state_count;
     const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
-    struct td_block_state *last_state;
     uint32_t last_row;
     int64_t branch_done;    /* cycle in which its branch was executed */
     uint64_t stack_place;   /* where its call put, or its return found, the return address */
@@ -57,15 +55,16 @@ struct td_sim {
     enum td_sim_mode mode;
     uint64_t instructions; /* modelled exactly */
     uint64_t warmed, primed, skipped, clears;
+    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     struct td_windows windows;
     struct td_ledger ledger;
     struct td_core core;
     struct td_fetch fetch;
-    struct td_bpred bpred;
     struct td_memory memory;
     struct td_stores stores;
     struct td_callstack calls;
-    struct td_sim_pmu *pmu; /* NULL: none */
+    struct td_sim_pmu *pmu;        /* NULL: none */
+    struct td_predictor predictor; /* of td_sim_predict alone: another thread may be at it */
 };
 
 /* What the windows stand for. */

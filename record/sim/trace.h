@@ -13,17 +13,25 @@
 
 /*
  * bit 63        1: a block or mark word, 0: an access
- * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define)
+ * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
+ *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in
  * mark          bit 62 set; bits 0-7 enum td_trace_mark
  * access        bits 0-47 the address, 48-58 the instruction's index in the block, 59 set for a
  *               store, 60-62 log2 of its bytes (an access of 16 or 32 bytes may also come as
  *               several of 8 in rising order)
  */
-#define TD_TRACE_BLOCK_BIT  (UINT64_C(1) << 63)
-#define TD_TRACE_MARK_BIT   (UINT64_C(1) << 62)
-#define TD_TRACE_STORE_BIT  (UINT64_C(1) << 59)
-#define TD_TRACE_INSNS_MAX  2048
-#define TD_TRACE_ADDRESS(w) ((w) & ((UINT64_C(1) << 48) - 1))
+#define TD_TRACE_BLOCK_BIT (UINT64_C(1) << 63)
+#define TD_TRACE_MARK_BIT  (UINT64_C(1) << 62)
+#define TD_TRACE_STORE_BIT (UINT64_C(1) << 59)
+#define TD_TRACE_RESOLVED  (UINT64_C(1) << 32) /* there was one, and it was executed */
+#define TD_TRACE_TAKEN     (UINT64_C(1) << 33)
+#define TD_TRACE_WRONG     (UINT64_C(1) << 34) /* mispredicted */
+#define TD_TRACE_LATE      (UINT64_C(1) << 35) /* right, but not the first prediction made */
+/* A taken branch's target was in the second buffer only, or in none. */
+#define TD_TRACE_TARGET_LATE    (UINT64_C(1) << 36)
+#define TD_TRACE_TARGET_UNKNOWN (UINT64_C(1) << 37)
+#define TD_TRACE_INSNS_MAX      2048
+#define TD_TRACE_ADDRESS(w)     ((w) & ((UINT64_C(1) << 48) - 1))
 /* Instruction and direction of an access, to compare with td_trace_key. */
 #define TD_TRACE_KEY(w)   ((uint32_t)((w) >> 48) & 0xfff)
 #define TD_TRACE_BYTES(w) (1U << (((w) >> 60) & 7))
@@ -37,6 +45,12 @@ enum td_trace_mark {
 static inline uint64_t td_trace_block(uint32_t id)
 {
     return TD_TRACE_BLOCK_BIT | id;
+}
+
+static inline bool td_trace_is_mark(uint64_t word)
+{
+    return (word & (TD_TRACE_BLOCK_BIT | TD_TRACE_MARK_BIT)) ==
+           (TD_TRACE_BLOCK_BIT | TD_TRACE_MARK_BIT);
 }
 
 static inline uint64_t td_trace_mark(enum td_trace_mark mark)

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "record/sim/sim.h"
+#include "sim_rig.h"
 
 static struct td_core_desc desc;
 static struct td_ports ports;
@@ -272,40 +271,19 @@ static void unknown_words_cost_one_slot(void **state)
     assert_int_equal(insn.branch, TD_BRANCH_NONE);
 }
 
-/* A producer in the hand: one instruction a block, and the accesses that it makes. */
-struct rig {
-    struct td_blocks *blocks;
-    struct td_llc *llc;
-    struct td_sim *sim;
-};
-
-static void rig_open(struct rig *rig)
-{
-    rig->blocks = td_blocks_new(&desc);
-    rig->llc = td_llc_new(&desc);
-    rig->sim = td_sim_new(rig->blocks, rig->llc);
-}
-
-static void rig_close(struct rig *rig)
-{
-    td_sim_free(rig->sim);
-    td_llc_free(rig->llc);
-    td_blocks_free(rig->blocks);
-}
-
 #define NOWHERE UINT64_C(0)
 
 /* Runs the instruction at `pc`; `address` is where it loads or stores, if it does. */
-static void step(const struct rig *rig, uint64_t pc, uint32_t word, uint64_t address)
+static void step(struct rig *rig, uint64_t pc, uint32_t word, uint64_t address)
 {
     const uint8_t bytes[4] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),
                               (uint8_t)(word >> 24)};
     const uint8_t length = 4;
     const uint32_t id = td_blocks_define(rig->blocks, pc, bytes, &length, 1);
     const bool store = (decode(word).uop.flags & TD_UOP_STORE) != 0;
-    const uint64_t words[] = {td_trace_block(id), td_trace_access(0, store, 3, address)};
+    uint64_t words[] = {td_trace_block(id), td_trace_access(0, store, 3, address)};
 
-    td_sim_run(rig->sim, words, address == NOWHERE ? 1 : 2, TD_SIM_EXACT);
+    rig_feed(rig, words, address == NOWHERE ? 1 : 2, TD_SIM_EXACT);
 }
 
 struct deepest {
@@ -359,7 +337,7 @@ static void recursion_returns_one_by_one(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, ENTER, 0x8ff0);
     step(&rig, 0x1004, BL, NOWHERE);
     step(&rig, 0x1104, ENTER, 0x8fe0);
@@ -377,14 +355,14 @@ static void recursion_returns_one_by_one(void **state)
 
 static void another_thread_has_a_path_of_its_own(void **state)
 {
-    const uint64_t mark = td_trace_mark(TD_TRACE_THREAD);
+    uint64_t mark = td_trace_mark(TD_TRACE_THREAD);
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, BL, NOWHERE);
     step(&rig, 0x1100, NOP, NOWHERE);
-    td_sim_run(rig.sim, &mark, 1, TD_SIM_EXACT);
+    rig_feed(&rig, &mark, 1, TD_SIM_EXACT);
     step(&rig, 0x3000, BL, NOWHERE);
     step(&rig, 0x3100, NOP, NOWHERE);
     assert_path(&rig, 0x1100, "1004 ");
@@ -398,7 +376,7 @@ static void a_tail_call_returns_to_the_first_caller(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, BL, NOWHERE);
     step(&rig, 0x1100, JUMP, NOWHERE); /* b 0x2000 */
     step(&rig, 0x2000, NOP, NOWHERE);
@@ -417,7 +395,7 @@ static void longjmp_leaves_the_frames_between(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, ENTER, 0x8ff0);
     step(&rig, 0x1004, BL, NOWHERE); /* setjmp */
     step(&rig, 0x1104, RET, NOWHERE);
@@ -425,8 +403,8 @@ static void longjmp_leaves_the_frames_between(void **state)
     step(&rig, 0x1108, ENTER, 0x8fe0);
     step(&rig, 0x110c, BL, NOWHERE);
     step(&rig, 0x120c, NOP, NOWHERE);
-    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x1210, code, lengths, 2));
-    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x1210, code, lengths, 2));
+    rig_feed(&rig, &jump, 1, TD_SIM_EXACT);
     step(&rig, 0x1008, BL, NOWHERE);
     step(&rig, 0x1108, NOP, NOWHERE);
     assert_path(&rig, 0x120c, "100c 1110 ");
@@ -442,14 +420,14 @@ static void unwound_frames_go_when_the_stack_pointer_shows(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, ENTER, 0x8ff0);
     step(&rig, 0x1004, BL, NOWHERE);
     step(&rig, 0x1104, ENTER, 0x8fe0);
     step(&rig, 0x1108, BL, NOWHERE);
     step(&rig, 0x1208, ENTER, 0x8fd0);
-    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
-    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
+    rig_feed(&rig, &jump, 1, TD_SIM_EXACT);
     step(&rig, 0x1040, SPILL, 0x8ff8);
     step(&rig, 0x1044, BL, NOWHERE);
     step(&rig, 0x1144, NOP, NOWHERE);
@@ -465,14 +443,14 @@ static void a_landing_at_the_end_keeps_the_caller(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, ENTER, 0x8ff0);
     step(&rig, 0x1004, BL, NOWHERE);
     step(&rig, 0x1104, ENTER, 0x8fe0);
     step(&rig, 0x1108, BL, NOWHERE);
     step(&rig, 0x1208, ENTER, 0x8fd0);
-    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
-    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
+    rig_feed(&rig, &jump, 1, TD_SIM_EXACT);
     step(&rig, 0x1140, LEAVE, 0x8fe0);
     step(&rig, 0x1144, NOP, NOWHERE);
     step(&rig, 0x1148, RET, NOWHERE);
@@ -490,14 +468,14 @@ static void a_call_from_a_handler_is_placed_by_its_callee(void **state)
     struct rig rig;
 
     (void)state;
-    rig_open(&rig);
+    rig_open(&rig, "neoverse-n2");
     step(&rig, 0x1000, ENTER, 0x8ff0);
     step(&rig, 0x1004, BL, NOWHERE);
     step(&rig, 0x1104, ENTER, 0x8fe0);
     step(&rig, 0x1108, BL, NOWHERE);
     step(&rig, 0x1208, ENTER, 0x8fd0);
-    const uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
-    td_sim_run(rig.sim, &jump, 1, TD_SIM_EXACT);
+    uint64_t jump = td_trace_block(td_blocks_define(rig.blocks, 0x120c, code, lengths, 2));
+    rig_feed(&rig, &jump, 1, TD_SIM_EXACT);
     step(&rig, 0x1044, BL, NOWHERE);
     step(&rig, 0x1144, ENTER, 0x8fe0);
     step(&rig, 0x1148, NOP, NOWHERE);

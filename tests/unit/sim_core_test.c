@@ -312,7 +312,7 @@ static void run_calls(struct rig *rig, const uint32_t blocks[3], int times, enum
         if (mode != TD_SIM_SKIP)
             rig_word(rig, td_trace_block(blocks[2]));
     }
-    td_sim_run(rig->sim, rig->words, rig->count, mode);
+    rig_feed(rig, rig->words, rig->count, mode);
     rig->count = 0;
     if (mode == TD_SIM_SKIP)
         td_sim_skipped(rig->sim, (uint64_t)times * 4);
@@ -364,7 +364,7 @@ static void first_part_stands_for_all(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
     rig_run(&rig);
-    td_sim_run(rig.sim, rig.words, 0, TD_SIM_SKIP);
+    rig_feed(&rig, rig.words, 0, TD_SIM_SKIP);
     td_sim_skipped(rig.sim, 777);
     struct sums sums = {.slots = 0};
     td_sim_each_tally(rig.sim, add_tally, &sums);

@@ -45,9 +45,15 @@ static inline void rig_word(struct rig *rig, uint64_t word)
     rig->words[rig->count++] = word;
 }
 
+static inline void rig_feed(struct rig *rig, uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    td_sim_predict(rig->sim, words, count, mode);
+    td_sim_run(rig->sim, words, count, mode);
+}
+
 static inline void rig_run(struct rig *rig)
 {
-    td_sim_run(rig->sim, rig->words, rig->count, TD_SIM_EXACT);
+    rig_feed(rig, rig->words, rig->count, TD_SIM_EXACT);
     rig->count = 0;
 }
 
