@@ -400,8 +400,27 @@ static struct thread *new_thread(void)
     return thread;
 }
 
-/* A forked child has the threads' memory but only one thread, and none of its parent's work. The
- * parent's models are left as they are: they may have been at work in the moment of the fork. */
+/* What the models share must be whole in the child, and the same each time. */
+static void before_fork(void)
+{
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (!self->threads[i])
+            continue;
+        td_feed_drain(self->threads[i]->feed);
+        td_feed_lock(self->threads[i]->feed);
+    }
+}
+
+static void after_fork_in_parent(void)
+{
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        if (self->threads[i])
+            td_feed_unlock(self->threads[i]->feed);
+    }
+}
+
+/* A forked child has the threads' memory but only one thread, and none of its parent's work; the
+ * parent's models stay where they are. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&self->lock, NULL);
@@ -873,7 +892,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     self->next_piece_ns = self->start_ns + PIECE_FIRST_NS;
     if (self->spool) {
         learn_command_line();
-        pthread_atfork(NULL, NULL, after_fork_in_child);
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
     }
     qemu_plugin_register_vcpu_init_cb(id, on_thread);

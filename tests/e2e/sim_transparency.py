@@ -150,6 +150,34 @@ int main(void) {
     td.check({"server", "echo"} <= processes(), f"{processes()}")
 
 
+def busy_forks():
+    """Forks in the middle of misses: what the model holds then must not stay held in the child."""
+    program = compile_c("busy", r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { LINES = 1 << 17, STEPS = 10000 };
+static struct { long next, pad[7]; } lines[LINES];
+int main(void) {
+    long at = 0, failed = 0;
+    int status = 0;
+    for (long i = 0; i < LINES; i++) lines[i].next = (i * 40503 + 12345) % LINES;
+    for (int i = 0; i < 60; i++) {
+        for (int k = 0; k < STEPS; k++) at = lines[at].next;
+        if (fork() == 0) { for (int k = 0; k < 100; k++) at = lines[at].next; _exit(at < 0); }
+        wait(&status);
+        failed += status != 0;
+    }
+    printf("%ld %ld\n", at, failed);
+    return 0;
+}
+""")
+    same(program)
+    rows = td.report_json(OUT, "threads")["threads"]
+    td.check(len(rows) == 61, f"{len(rows)} threads of 61 processes")
+
+
 def hostile():
     """A program that closes every descriptor, changes its root and its user, and dies of SIGKILL."""
     program = compile_c("hostile", r"""
@@ -236,5 +264,5 @@ def node():
 
 
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
-          "threads": threads, "forks": forks, "hostile": hostile, "killed_waiting": killed_waiting,
+          "threads": threads, "forks": forks, "busy_forks": busy_forks, "hostile": hostile, "killed_waiting": killed_waiting,
           "unprofiled": unprofiled, "avx512": avx512, "node": node})
