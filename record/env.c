@@ -103,6 +103,25 @@ static void put_cores(struct td_profile_writer *writer, const struct td_caps *ca
     }
 }
 
+/* What each further run counts: what the first did not is told apart by it. */
+static void put_runs(struct td_profile_writer *writer, const struct td_plan *plan)
+{
+    char text[160];
+
+    if (plan->passes > 1) {
+        snprintf(text, sizeof(text), "passes=%u", plan->passes);
+        put(writer, TD_ENV_PARAMETER, text);
+    }
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct td_plan_group *group = &plan->groups[i];
+
+        if (group->pass < 2)
+            continue;
+        snprintf(text, sizeof(text), "run=%u:%s@%s", group->pass, group->name, group->cpu_type);
+        put(writer, TD_ENV_PARAMETER, text);
+    }
+}
+
 static bool same_reason(const struct td_plan_left_out *a, const struct td_plan_left_out *b)
 {
     return a->minor && b->minor && strcmp(a->why, b->why) == 0;
@@ -155,6 +174,7 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
             plan->method == TD_METHOD_CPU ? "per-cpu events" : "per-task events");
     put(writer, TD_ENV_PRIVILEGE, plan->privilege);
     put(writer, TD_ENV_RANK, td_output_rank());
+    put_runs(writer, plan);
     for (size_t i = 0; i < plan->left_out_count; i++)
         put_left_out(writer, plan, i);
 }

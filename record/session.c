@@ -145,8 +145,6 @@ static void tell_compromises(struct session *s)
 /* The first run makes the file; the others add to it. */
 static int open_profile(struct session *s, struct td_err *err)
 {
-    char text[32];
-
     if (s->run.pass > 1) {
         td_recorder_set_rings(s->recorder, s->run.events.rings, s->run.events.ring_count);
         return TD_OK;
@@ -155,10 +153,6 @@ static int open_profile(struct session *s, struct td_err *err)
     if (rc < 0)
         return rc;
     td_env_write(s->writer, s->caps, s->request, s->plan);
-    if (s->plan->passes > 1) {
-        snprintf(text, sizeof(text), "passes=%u", s->plan->passes);
-        td_profile_env(s->writer, td_env_key_name(TD_ENV_PARAMETER), text);
-    }
     s->recorder =
         td_recorder_new(s->plan, s->writer, s->run.events.rings, s->run.events.ring_count);
     return TD_OK;

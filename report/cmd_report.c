@@ -160,6 +160,7 @@ static void print_category(const struct td_session *session, const struct td_tre
     td_table_add(&table, &td_field_name, metric);
     td_table_add(&table, &td_field_module, metric);
     td_table_print(&table, &session->style);
+    td_slots_print_runs(session->measure, node->node, &session->style);
     td_rows_release(&rows);
 }
 

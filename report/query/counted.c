@@ -137,13 +137,12 @@ static bool explains_without(struct td_counted *c)
     return true;
 }
 
-static bool explains(struct td_counted *c)
+bool td_counted_columns(struct td_counted *c, uint32_t of)
 {
-    const struct td_group *group = group_of(c);
+    const struct td_group *group = td_model_group(c->model, of);
     bool any = false;
 
-    c->zero = 0;
-    c->missing[0] = '\0';
+    c->group = of;
     for (uint32_t i = 0; i < group->column_count; i++) {
         c->event[i] = -1;
         if (group->columns[i].event == TD_NONE || group->columns[i].kind != TD_COLUMN_DELTA)
@@ -153,7 +152,14 @@ static bool explains(struct td_counted *c)
         c->event[i] = find_event(c->core, td_model_string(c->model, event->name), event);
         any = any || c->event[i] >= 0;
     }
-    return any && (gives_tree(c) || explains_without(c));
+    return any;
+}
+
+static bool explains(struct td_counted *c)
+{
+    c->zero = 0;
+    c->missing[0] = '\0';
+    return td_counted_columns(c, c->group) && (gives_tree(c) || explains_without(c));
 }
 
 /* The core that the profile names; of "a,b" on hybrid machines the one of this group's PMU. */

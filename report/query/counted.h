@@ -31,6 +31,10 @@ int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32
                     struct td_err *err);
 void td_counted_release(struct td_counted *counted);
 
+/* Another group of the same core: which of its columns holds which event. False: none does. The
+ * core stays the one that it was. */
+bool td_counted_columns(struct td_counted *counted, uint32_t group);
+
 /* The tree of such counts, by column of the group. */
 void td_counted_tree(const struct td_counted *counted, const double *columns,
                      struct td_pmu_tree *tree);

@@ -626,6 +626,7 @@ int td_slots_measure(struct td_measure *measure, bool no_inline, bool by_sample,
 
         td_slots_locate(part, measure, m.slots->part_of, p);
         spread(&m, p);
+        td_later_add(part, p, measure, no_inline);
         add_counts(measure, part);
         clamped += part->intervals.tree.clamped * (double)part->slots;
         slots += (double)part->slots;
@@ -648,6 +649,7 @@ void td_slots_free(struct td_slots *slots)
         return;
     for (size_t p = 0; p < TD_SLOTS_PARTS_MAX && slots->parts; p++) {
         td_slots_locators_release(&slots->parts[p]);
+        td_later_release(slots->parts[p].later);
         td_intervals_release(&slots->parts[p].intervals);
         td_counted_release(&slots->parts[p].counted);
     }

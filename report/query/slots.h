@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "formats/measure.h"
+#include "report/query/later.h"
 #include "report/query/measure.h"
 #include "report/query/mix.h"
 
@@ -43,6 +44,7 @@ struct td_slots_part {
     bool used[TD_NODE_COUNT];             /* its slots were spread over functions by its locator; */
     enum td_mix_kind kind[TD_NODE_COUNT]; /* else how they were, for the most part */
     struct td_locator locators[TD_NODE_COUNT]; /* by leaf */
+    struct td_later later[TD_NODE_COUNT];      /* what further runs say */
 };
 
 struct td_slots {

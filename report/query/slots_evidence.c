@@ -34,6 +34,12 @@ void td_slots_filter(struct td_measure *measure, const bool *keep)
                 locator->weight[row_now[r]] = locator->weight[r];
                 locator->count[row_now[r]] = locator->count[r];
             }
+            for (int n = 0; n < TD_NODE_COUNT; n++) {
+                float *unsure = slots->parts[p].later[n].unsure;
+
+                if (unsure)
+                    unsure[row_now[r]] = unsure[r];
+            }
         }
     }
     for (size_t p = 0; p < slots->len; p++) {
@@ -227,6 +233,37 @@ static void judge(struct td_mix *mixes, const struct td_slots_part *part, const 
         judge_parents(&mixes[k], part, &shown[k]);
 }
 
+/* A node that a later run divided off is as sure as its parent and as the division: of rows of one
+ * function both are wrong together. */
+static void judge_later(struct td_mix *mixes, const struct td_measure *measure, size_t p,
+                        const uint32_t *key, const struct shown *shown)
+{
+    const struct td_slots_part *part = &measure->slots->parts[p];
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const int parent = td_tma_info((enum td_tma_node)n)->parent;
+
+        if (part->later[n].run == 0)
+            continue;
+        const uint64_t *slots = measure->values[TD_METRIC_FIRST_NODE + parent];
+        double *unsure = td_xcalloc(measure->row_count + 1, sizeof(*unsure));
+        for (size_t r = 0; r < measure->row_count; r++) {
+            if (measure->slots->part_of[r] == p && shown[key[r]].slots > 0)
+                unsure[key[r]] +=
+                    (double)part->later[n].unsure[r] * (double)slots[r] / shown[key[r]].slots;
+        }
+        for (size_t r = 0; r < measure->row_count; r++) {
+            const uint32_t k = key[r];
+            const double of_parent =
+                shown[k].node[parent] > 0 ? shown[k].node[n] / shown[k].node[parent] : 0;
+
+            if (measure->slots->part_of[r] == p)
+                mixes[k].error[n] = fmin(1, hypot(unsure[k], mixes[k].error[parent] * of_parent));
+        }
+        free(unsure);
+    }
+}
+
 /* Of kinds of cores together, by their slots. */
 static void join(struct td_mix *to, const struct td_mix *mix, double slots)
 {
@@ -270,6 +307,7 @@ void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, c
         td_mix_of(one, in, end, keys + 1);
         sum_shown(shown, measure, p, key);
         judge(one, part, shown, keys);
+        judge_later(one, measure, p, key, shown);
         for (size_t k = 0; k < keys; k++)
             join(&mixes[k], &one[k], shown[k].slots);
         free(end);
@@ -286,6 +324,8 @@ uint32_t td_slots_not_placed(const struct td_measure *measure)
         const struct td_slots_part *part = &measure->slots->parts[p];
 
         for (int leaf = 0; leaf < TD_NODE_COUNT; leaf++) {
+            if (part->later[leaf].run)
+                nodes |= UINT32_C(1) << leaf;
             if (!part->leaf[leaf] || part->locators[leaf].samples > 0)
                 continue;
             for (int n = leaf; n != TD_NODE_NONE; n = td_tma_info((enum td_tma_node)n)->parent)
@@ -303,9 +343,11 @@ static double counted_error(const struct td_slots *slots, enum td_tma_node node)
     for (size_t p = 0; p < slots->len; p++) {
         const double mine = (double)slots->parts[p].slots;
 
-        if (isnan(slots->parts[p].intervals.tree.share[node]))
+        const struct td_later *later = &slots->parts[p].later[node];
+
+        if (isnan(slots->parts[p].intervals.tree.share[node]) && later->run == 0)
             continue;
-        error = hypot(error, mine * slots->parts[p].error[node]);
+        error = hypot(error, mine * (later->run ? later->error : slots->parts[p].error[node]));
         all += mine;
     }
     return all > 0 ? error / all : 1;

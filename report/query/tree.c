@@ -50,12 +50,15 @@ static double threshold_of(const struct whole *whole, enum td_tma_node node)
 
 static bool has_node(const struct whole *whole, enum td_tma_node node)
 {
-    return whole->part ? !isnan(whole->part->intervals.tree.share[node])
-                       : whole->measure->values[TD_METRIC_FIRST_NODE + (int)node] != NULL;
+    return whole->part
+               ? !isnan(whole->part->intervals.tree.share[node]) || whole->part->later[node].run
+               : whole->measure->values[TD_METRIC_FIRST_NODE + (int)node] != NULL;
 }
 
 static double share_of(const struct whole *whole, enum td_tma_node node)
 {
+    if (whole->part && whole->part->later[node].run)
+        return whole->part->later[node].share;
     return whole->part ? whole->part->intervals.tree.share[node]
                        : td_ratio(whole->measure->totals[TD_METRIC_FIRST_NODE + (int)node],
                                   whole->measure->totals[TD_METRIC_SLOTS]);
@@ -66,7 +69,8 @@ static double error_of(const struct whole *whole, enum td_tma_node node, double 
     if (whole->measure->attribution == TD_ATTRIBUTION_EXACT && !whole->measure->weighted)
         return 0;
     if (whole->part)
-        return whole->part->error[node];
+        return whole->part->later[node].run ? whole->part->later[node].error
+                                            : whole->part->error[node];
     if (whole->measure->slots)
         return td_slots_error(whole->measure, node);
     return td_share_error(share, whole->measure->totals[TD_METRIC_SAMPLES]);
@@ -87,6 +91,7 @@ static void add_node(struct td_tree *tree, const struct whole *whole, enum td_tm
         .error = error_of(whole, node, share),
         .threshold = threshold,
         .flagged = flagged,
+        .run = whole->part ? whole->part->later[node].run : td_later_run(whole->measure, node),
     };
     for (int child = 0; child < TD_NODE_COUNT; child++) {
         const enum td_tma_node c = (enum td_tma_node)child;

@@ -15,6 +15,7 @@ struct td_tree_node {
     double share; /* of all slots */
     double error; /* ±, 95 %; 0 when exact */
     double threshold;
+    unsigned run; /* of the recording, that counted it; 0: the first, or the only one */
     bool flagged; /* it and all its ancestors exceed their thresholds */
 };
 

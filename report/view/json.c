@@ -141,6 +141,8 @@ void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
         td_json_double(json, "error", n->error, DIGITS);
         td_json_double(json, "threshold", n->threshold, DIGITS);
         td_json_bool(json, "flagged", n->flagged);
+        if (n->run)
+            td_json_u64(json, "run", n->run);
         td_json_end(json);
     }
     td_json_end(json);

@@ -64,6 +64,33 @@ static void print_moved(FILE *out, const struct td_slots_part *part)
                 100 * moved);
 }
 
+/* What other runs than the first counted. */
+static void print_later(FILE *out, const struct td_slots_part *part)
+{
+    unsigned last = 1;
+
+    for (;;) {
+        unsigned run = 0;
+        bool any = false;
+
+        for (int n = 0; n < TD_NODE_COUNT; n++) {
+            const unsigned one = part->later[n].run;
+
+            run = one > last && (run == 0 || one < run) ? one : run;
+        }
+        if (run == 0)
+            return;
+        for (int n = 0; n < TD_NODE_COUNT; n++) {
+            if (part->later[n].run != run)
+                continue;
+            fprintf(out, "%s%s", any ? ", " : "; ", td_tma_info((enum td_tma_node)n)->id);
+            any = true;
+        }
+        fprintf(out, " as run %u divides what is above", run);
+        last = run;
+    }
+}
+
 static void print_part(FILE *out, const struct td_slots_part *part, bool named)
 {
     char count[32];
@@ -79,6 +106,7 @@ static void print_part(FILE *out, const struct td_slots_part *part, bool named)
                     locator_words(part->locators[n].kind), part->locators[n].events);
     }
     print_moved(out, part);
+    print_later(out, part);
     if (part->lost_share > CLAMPED_SHARE)
         fprintf(out, "; %.1f %% lie where samples were lost ([unknown])", 100 * part->lost_share);
     if (part->running < RUNNING_SHARE)
@@ -115,6 +143,16 @@ static void add_leaves(struct td_json *json, const struct td_slots_part *part)
         td_json_string(json, "id", td_tma_info((enum td_tma_node)n)->id);
         td_json_string(json, "by", td_mix_kind_name(part->kind[n]));
         td_json_string(json, "event", part->used[n] ? part->locators[n].events : NULL);
+        td_json_end(json);
+    }
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (part->later[n].run == 0)
+            continue;
+        td_json_object(json, NULL);
+        td_json_string(json, "id", td_tma_info((enum td_tma_node)n)->id);
+        td_json_string(json, "by", td_mix_kind_name(TD_MIX_INTERVAL));
+        td_json_string(json, "event", NULL);
+        td_json_u64(json, "run", part->later[n].run);
         td_json_end(json);
     }
     td_json_end(json);
@@ -157,6 +195,25 @@ static const char *attribution_of(enum td_mix_kind kind)
     return td_mix_kind_name(kind == TD_MIX_SAME ? TD_MIX_INTERVAL : kind);
 }
 
+/* Categories that another run than the first counted. */
+static void add_runs(struct td_json *json, const struct td_measure *measure)
+{
+    bool any = false;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const unsigned run = td_later_run(measure, (enum td_tma_node)n);
+
+        if (run == 0)
+            continue;
+        if (!any)
+            td_json_object(json, "category_runs");
+        td_json_u64(json, td_tma_info((enum td_tma_node)n)->id, run);
+        any = true;
+    }
+    if (any)
+        td_json_end(json);
+}
+
 void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_mix *mix = td_row_evidence(rows, row);
@@ -172,4 +229,27 @@ void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const s
             td_json_double(json, td_tma_info((enum td_tma_node)n)->id, mix->error[n], DIGITS);
     }
     td_json_end(json);
+    add_runs(json, rows->measure);
+}
+
+void td_slots_print_runs(const struct td_measure *measure, enum td_tma_node parent,
+                         const struct td_style *style)
+{
+    bool any = false;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const unsigned run = td_later_run(measure, (enum td_tma_node)n);
+
+        if (run == 0 || td_tma_info((enum td_tma_node)n)->parent != parent)
+            continue;
+        if (!any)
+            td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s%s of run %u", any ? ", " : "  (",
+                td_tma_info((enum td_tma_node)n)->name, run);
+        any = true;
+    }
+    if (!any)
+        return;
+    fputs(")\n", style->out);
+    td_style_end(style, TD_TONE_DIM);
 }

@@ -8,6 +8,7 @@
 #include "formats/json.h"
 #include "formats/measure.h"
 #include "report/query/rows.h"
+#include "report/view/style.h"
 
 /* A paragraph of the head, without a line's end: what was counted, how it reached functions, what
  * is missing of it. Nothing when slots were not measured. */
@@ -17,5 +18,9 @@ void td_slots_words(FILE *out, const struct td_measure *measure);
 void td_slots_json(struct td_json *json, const struct td_measure *measure);
 /* Of a row: members "attribution", and where slots were measured what they rest on. */
 void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const struct td_row *row);
+/* A line below a table of a node's children that says which of them come from a later run; nothing
+ * when none does. */
+void td_slots_print_runs(const struct td_measure *measure, enum td_tma_node parent,
+                         const struct td_style *style);
 
 #endif

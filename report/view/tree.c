@@ -32,6 +32,8 @@ static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_
     print_bar(style, n->share, n->flagged);
     if (n->flagged)
         fputs("  high", style->out);
+    if (n->run)
+        fprintf(style->out, "  run %u", n->run);
     fputc('\n', style->out);
 }
 

@@ -6,7 +6,8 @@
  *   symbol MODULE OFFSET SIZE NAME                            counter NUMBER VALUE
  *   clock FREQUENCY             a group of cpu-clock samples  sim NODE...   a modelled group, with
  *                                                             a last column of cycles
- *   slots CPU_TYPE|- EVENT... a top-down group, sampled by its second event
+ *   slots CPU_TYPE|-[/NAME] EVENT...   a top-down group, sampled by its second event; one with a
+ *                               name by its first
  *   locate NODE CPU_TYPE|- EVENT PERIOD   a precise event
  *   sample THREAD GROUP CPU NS VALUE[,VALUE...] MODULE:OFFSET...
  *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
@@ -120,7 +121,11 @@ static const char *cpu_type_of(const char *text)
 
 static void add_slots(struct composing *c, char *line)
 {
+    const bool named = strcspn(line, "/") < strcspn(line, " ");
+    if (named) /* "- split": of that name */
+        line[strcspn(line, "/")] = ' ';
     const char *cpu_type = cpu_type_of(word(&line));
+    const char *name_of = named ? word(&line) : "topdown";
     struct td_group g = {
         .role = TD_ROLE_SLOTS, .attribution = TD_ATTRIBUTION_INTERVAL, .locates = TD_NODE_NONE};
 
@@ -129,11 +134,11 @@ static void add_slots(struct composing *c, char *line)
         const struct td_profile_event event = {.name = name, .unit = unit_of(name), .pmu_type = 4};
         const uint32_t id = td_profile_event(c->writer, &event);
 
-        if (g.column_count == 1)
+        if (g.column_count == (named ? 0 : 1))
             g.sampler = id;
         g.columns[g.column_count++] = (struct td_column){TD_COLUMN_DELTA, id, TD_NODE_NONE};
     }
-    c->groups[c->group_count++] = td_profile_group(c->writer, &g, "topdown", cpu_type);
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, name_of, cpu_type);
 }
 
 static void add_locate(struct composing *c, char *line)

@@ -228,12 +228,18 @@ def count_threads():
         text = file.read()
     td.check("Threads: " in text and max(map(len, text.splitlines())) <= 80, text)
 
-    child = subprocess.Popen([td.workload("pool")], stdout=subprocess.DEVNULL)
+    script = ("import threading, time\n"
+              "def spin():\n"
+              "    while True: sum(range(1000))\n"
+              "for i in range(3): threading.Thread(target=spin, daemon=True).start()\n"
+              "print('ready', flush=True)\n"
+              "time.sleep(60)\n")
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     try:
-        time.sleep(0.3)
+        child.stdout.readline()
         _, whole, _ = counted("--per-thread", "-e", "task-clock", "-p", str(child.pid), "--duration", "0.4")
         check_thread_sums(whole)
-        td.check(len(whole["threads"]) == 9 and all(one["pid"] == child.pid for one in whole["threads"]), f"{whole}")
+        td.check(len(whole["threads"]) == 4 and all(one["pid"] == child.pid for one in whole["threads"]), f"{whole}")
         tid = max(one["tid"] for one in whole["threads"])
         _, whole, _ = counted("--per-thread", "-e", "task-clock", "-t", str(tid), "--duration", "0.3")
         td.check([one["tid"] for one in whole["threads"]] == [tid], f"{whole}")
