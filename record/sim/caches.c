@@ -79,15 +79,40 @@ bool td_cache_holds(const struct td_cache *cache, uint64_t key)
     return matches(cache, first, td_cache_tag(cache, key)) != 0;
 }
 
-uint32_t td_cache_fill(struct td_cache *cache, uint64_t key)
+/* Uses the way to be replaced next; returns its slot. */
+static inline uint32_t take(struct td_cache *cache, uint32_t set)
 {
-    const uint32_t set = (uint32_t)key & cache->set_mask;
     const uint32_t unused = ~cache->used[set] & cache->all;
     const uint32_t way = unused ? (uint32_t)__builtin_ctz(unused) : 0;
 
     use(cache, set, way);
-    cache->tags[set * cache->ways + way] = td_cache_tag(cache, key);
     return set * cache->ways + way;
+}
+
+uint32_t td_cache_fill(struct td_cache *cache, uint64_t key)
+{
+    const uint32_t slot = take(cache, (uint32_t)key & cache->set_mask);
+
+    cache->tags[slot] = td_cache_tag(cache, key);
+    return slot;
+}
+
+uint32_t td_cache_replace(struct td_cache *cache, uint64_t key, uint64_t *gone)
+{
+    const uint32_t set = (uint32_t)key & cache->set_mask, slot = take(cache, set);
+    const uint32_t tag = cache->tags[slot];
+
+    *gone = tag ? (uint64_t)(tag & ~TD_CACHE_TAG) << cache->set_bits | set : TD_CACHE_NO_KEY;
+    cache->tags[slot] = td_cache_tag(cache, key);
+    return slot;
+}
+
+void td_cache_crowd(struct td_cache *cache, uint64_t key, uint32_t count)
+{
+    const uint32_t set = (uint32_t)key & cache->set_mask;
+
+    for (uint32_t i = 0; i < count && i < cache->ways; i++)
+        cache->tags[take(cache, set)] = 0;
 }
 
 bool td_cache_touch(struct td_cache *cache, uint64_t key)

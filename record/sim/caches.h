@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TD_CACHE_MISS UINT32_MAX
+#define TD_CACHE_MISS   UINT32_MAX
+#define TD_CACHE_NO_KEY UINT64_MAX
+#define TD_CACHE_TAG    0x80000000U /* of a place that is taken */
 
 struct td_cache {
     uint32_t set_mask, ways;
@@ -36,7 +38,7 @@ static inline uint32_t td_cache_slots(const struct td_cache *cache)
 static inline uint32_t td_cache_tag(const struct td_cache *cache, uint64_t key)
 {
     const uint64_t high = key >> cache->set_bits;
-    return (uint32_t)(high ^ (high >> 32)) | 0x80000000U;
+    return (uint32_t)(high ^ (high >> 32)) | TD_CACHE_TAG;
 }
 
 /* The slot of a key among the ways not used last, or TD_CACHE_MISS. */
@@ -58,6 +60,11 @@ static inline uint32_t td_cache_find(struct td_cache *cache, uint64_t key)
 bool td_cache_holds(const struct td_cache *cache, uint64_t key);
 /* Puts a key that is not held in the place of the least recently used; returns its slot. */
 uint32_t td_cache_fill(struct td_cache *cache, uint64_t key);
+/* The same; *gone is the key that gave way, or TD_CACHE_NO_KEY. Only for tables whose keys are so
+ * short that the tag has all of them: at most 31 bits beyond the set. */
+uint32_t td_cache_replace(struct td_cache *cache, uint64_t key, uint64_t *gone);
+/* Empties up to `count` places of a key's set, those that would be replaced next. */
+void td_cache_crowd(struct td_cache *cache, uint64_t key, uint32_t count);
 /* Finds, else fills. True when it was held. */
 bool td_cache_touch(struct td_cache *cache, uint64_t key);
 

@@ -366,6 +366,15 @@ static bool extends(ZydisMnemonic m)
     return m == ZYDIS_MNEMONIC_MOVZX || m == ZYDIS_MNEMONIC_MOVSX || m == ZYDIS_MNEMONIC_MOVSXD;
 }
 
+/* The stores that gather a line and write it to memory, whatever the caches hold. */
+static bool is_non_temporal(ZydisMnemonic m)
+{
+    return m == ZYDIS_MNEMONIC_MOVNTI || m == ZYDIS_MNEMONIC_MOVNTDQ ||
+           m == ZYDIS_MNEMONIC_MOVNTPS || m == ZYDIS_MNEMONIC_MOVNTPD ||
+           m == ZYDIS_MNEMONIC_VMOVNTDQ || m == ZYDIS_MNEMONIC_VMOVNTPS ||
+           m == ZYDIS_MNEMONIC_VMOVNTPD;
+}
+
 /* What a load of this form takes beyond the cache's latency, and what rename can do with it. */
 static void set_load(struct work *w)
 {
@@ -375,6 +384,8 @@ static void set_load(struct work *w)
 
     if (w->vector)
         uop->memory = (uint8_t)((uop->memory & ~TD_MEMORY_WHOLE) | TD_MEMORY_VECTOR);
+    if (w->store && is_non_temporal(w->in.mnemonic))
+        uop->memory |= TD_MEMORY_PAST;
     if (!w->load)
         return;
     const bool changed = extends(w->in.mnemonic) || !is_plain_move(w->in.mnemonic);

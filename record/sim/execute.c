@@ -210,7 +210,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const uint64_t first = TD_TRACE_ADDRESS(*a->at), line = first >> TD_LINE_BITS;
     enum td_level level;
     sim->stack_place = first;
-    const int64_t owned = td_memory_access(&sim->memory, first, known + 1, true, &level);
+    const int64_t owned = UNLIKELY(uop->memory & TD_MEMORY_PAST)
+                              ? td_memory_write_past(&sim->memory, first, known + 1)
+                              : td_memory_access(&sim->memory, first, known + 1, true, &level);
     /* Stores go to L1 in order, one a cycle, two when to one line. */
     const bool apart =
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);

@@ -6,8 +6,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-/* Page table entries live in lines of their own, far from any program's. */
+/* Page table entries live in lines of their own, far from any program's: eight to a line. The host
+ * of a virtual machine has a table of its own; frames come in runs, so its entries are as near. */
 #define PAGE_TABLE_LINE (UINT64_C(1) << 43)
+#define HOST_TABLE_LINE (UINT64_C(1) << 44)
+enum { PAGE_TABLE_BITS = 3 };
 /* A prefetch is dropped rather than wait this long for a place. */
 enum { PREFETCH_PATIENCE = 64 };
 
@@ -46,6 +49,27 @@ static uint64_t physical(uint64_t line)
     return frame << (TD_PAGE_BITS - TD_LINE_BITS) | (line & (TD_PAGE_LINES - 1));
 }
 
+/* The thread's time for the last level: what was only warmed, or skipped, has taken time as well.
+ */
+static int64_t llc_time(struct td_memory *memory, int64_t t)
+{
+    if (t > memory->seen)
+        memory->seen = t;
+    return t + memory->passed;
+}
+
+/* Puts a line into L2. What gives way for it goes to the last level, where that holds what L2 has
+ * thrown out: it has not seen the line's uses in L2. */
+static uint32_t put_l2(struct td_memory *memory, uint64_t frame, int64_t t)
+{
+    uint64_t gone;
+    const uint32_t slot = td_cache_replace(&memory->l2, frame, &gone);
+
+    if (memory->desc->l3_victim && gone != TD_CACHE_NO_KEY)
+        td_llc_touch(memory->llc, gone, t);
+    return slot;
+}
+
 /* A line that L2 does not hold, asked for at `t`. */
 static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
@@ -53,7 +77,7 @@ static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum 
 
     memory->counts.l2_misses++;
     t = td_lane_take(&memory->l3_lane, t, desc->l3_line);
-    if (td_llc_touch(memory->llc, physical(line))) {
+    if (td_llc_touch(memory->llc, physical(line), llc_time(memory, t))) {
         *level = TD_LEVEL_L3;
         return t + desc->l3_latency;
     }
@@ -71,9 +95,10 @@ static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool 
     if (prefetched && start > t + PREFETCH_PATIENCE)
         return 0;
     const int64_t ready = from_l3(memory, line, start, level);
-    const uint32_t slot = td_cache_fill(&memory->l2, physical(line));
+    const uint32_t slot = put_l2(memory, physical(line), t + memory->passed);
 
-    memory->l2_fills.until[place] = ready;
+    /* It has its place from the miss in L2 on. */
+    memory->l2_fills.until[place] = ready - memory->desc->l2_latency;
     memory->l2_pending[slot] = TD_PENDING(ready, *level, prefetched);
     return ready;
 }
@@ -97,27 +122,46 @@ int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, en
     return ready;
 }
 
-/* Brings lines of a stream into L2, unless the queue to L3 is full. */
-static void prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
+/* Brings a line into L2; false when the queue to L3 is full. */
+static bool prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
 {
     enum td_level level;
 
     if (td_cache_holds(&memory->l2, physical(line)))
-        return;
+        return true;
     memory->counts.prefetches++;
-    fill_l2(memory, line, t, true, &level);
+    return fill_l2(memory, line, t, true, &level) != 0;
 }
 
-/* What L2's prefetchers make of a request from L1. */
-static void train_l2(struct td_memory *memory, uint64_t line, int64_t t)
+static void follow_stream(struct td_memory *memory, const struct td_prefetch_want *want, int64_t t)
+{
+    for (int i = 0; i < want->count; i++) {
+        if (!prefetch_l2(memory, want->line + (uint64_t)(int64_t)(i * want->step), t)) {
+            td_prefetch_leave(want, want->count - i);
+            return;
+        }
+    }
+}
+
+/* What L2's prefetchers make of a line that the program has come to: it was asked for, by it or by
+ * a prefetcher of L1. While L1 has all the lines in flight that it can
+ * (`busy`), only long streams are still followed, if the core has such. */
+static void train_l2(struct td_memory *memory, uint64_t line, int64_t t, bool busy)
 {
     const struct td_core_desc *desc = memory->desc;
+    const struct td_stream_reach reach = {.step = desc->l2_step,
+                                          .distance = desc->l2_stream,
+                                          .degree = desc->l2_degree,
+                                          .far = desc->l2_far,
+                                          .far_after = desc->l2_far_after};
 
+    busy = busy && desc->l2_far;
     if (desc->l2_stream) {
-        const struct td_prefetch_want want =
-            td_prefetch_stream(&memory->prefetch, line, desc->l2_stream, desc->l2_degree);
-        for (int i = 0; i < want.count; i++)
-            prefetch_l2(memory, want.line + (uint64_t)(int64_t)(i * want.step), t);
+        const struct td_prefetch_want want = td_prefetch_stream(&memory->prefetch, line, &reach);
+        if (want.far || !busy)
+            follow_stream(memory, &want, t);
+        if (desc->l2_next && want.first && !busy && (line + 1) % TD_PAGE_LINES)
+            prefetch_l2(memory, line + 1, t);
     }
     if (desc->l2_pair)
         prefetch_l2(memory, line ^ 1, t);
@@ -135,7 +179,8 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
 
     memory->l1d_fills.until[place] = ready;
     memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched);
-    train_l2(memory, line, start);
+    if (!prefetched)
+        train_l2(memory, line, start, start > t);
     return ready;
 }
 
@@ -167,6 +212,7 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
     *level = TD_LEVEL_L1;
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
+        train_l2(memory, line, t, false);
         stream_l1(memory, line, t);
     }
     if (TD_PENDING_READY(pending) > ready) {
@@ -193,6 +239,19 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     return ready;
 }
 
+int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t)
+{
+    const struct td_core_desc *desc = memory->desc;
+    const uint64_t line = address >> TD_LINE_BITS;
+
+    if (line != memory->past_line) {
+        memory->past_line = line;
+        memory->past_begun =
+            td_lane_take(&memory->dram_lane, t, desc->dram_line + desc->dram_write);
+    }
+    return memory->past_begun + desc->l1d_latency;
+}
+
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
 {
     const uint64_t page = address >> TD_PAGE_BITS;
@@ -206,8 +265,8 @@ void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
     prefetch_l1(memory, address >> TD_LINE_BITS, t);
 }
 
-/* The kernel clears or copies a page when it maps it: its lines are in L2 when the program goes on.
- */
+/* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
+ * goes on. Code comes from files and is only mapped. */
 static void touch_first(struct td_memory *memory, uint64_t page)
 {
     bool added;
@@ -217,11 +276,21 @@ static void touch_first(struct td_memory *memory, uint64_t page)
         td_memory_warm_l2(memory, page * TD_PAGE_LINES + i);
 }
 
+/* When a page's entry is there, which is asked for at `t`. */
+static int64_t read_entry(struct td_memory *memory, uint64_t page, int64_t t)
+{
+    enum td_level level;
+
+    t = td_memory_from_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS), t, &level);
+    if (memory->desc->nested)
+        t = td_memory_from_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS), t, &level);
+    return t;
+}
+
 int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
                             struct td_cache *second, uint64_t page, int64_t t)
 {
     const struct td_core_desc *desc = memory->desc;
-    enum td_level level;
     int64_t start;
 
     if (td_cache_touch(first, page))
@@ -229,11 +298,10 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
     if (td_cache_touch(second, page))
         return desc->stlb_latency;
     memory->counts.tlb_misses++;
-    if (desc->first_touch)
+    if (desc->first_touch && first == &memory->dtlb)
         touch_first(memory, page);
     const int place = td_pool_find(&memory->walks, t, &start);
-    const int64_t entry = td_memory_from_l2(memory, PAGE_TABLE_LINE + (page >> 3), start, &level);
-    const int64_t done = entry + desc->walk - desc->l2_latency;
+    const int64_t done = read_entry(memory, page, start) + desc->walk - desc->l2_latency;
     memory->walks.until[place] = done;
     return done - t;
 }
@@ -258,6 +326,7 @@ void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
 {
     if (td_cache_find(&memory->l2, physical(line)) != TD_CACHE_MISS)
         return;
-    memory->l2_pending[td_cache_fill(&memory->l2, physical(line))] = 0;
-    td_llc_touch(memory->llc, physical(line));
+    const int64_t t = memory->seen + memory->passed;
+    memory->l2_pending[put_l2(memory, physical(line), t)] = 0;
+    td_llc_touch(memory->llc, physical(line), t);
 }

@@ -35,6 +35,9 @@ struct td_memory {
     const struct td_core_desc *desc;
     struct td_llc *llc; /* borrowed */
     uint64_t last_page;
+    uint64_t past_line; /* the line last written past the caches, and when it was begun */
+    int64_t past_begun;
+    int64_t seen, passed; /* the latest cycle that a line was asked for; cycles not modelled */
     struct td_cache l1d, l2, dtlb, stlb;
     int64_t *l1d_pending, *l2_pending; /* by slot */
     struct td_pool l1d_fills, l2_fills, walks;
@@ -58,6 +61,9 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
                        bool store, enum td_level *level);
 /* A line of code or of another agent, from L2 on. */
 int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level);
+/* A store past the caches at cycle `t`: the cycle in which there is a buffer for its line, as if L1
+ * had been asked. */
+int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t);
 /* Asks for the line at `address` to be brought into L1. */
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t);
 

@@ -6,6 +6,7 @@
 #ifndef TD_RECORD_SIM_PREFETCH_H
 #define TD_RECORD_SIM_PREFETCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TD_STRIDES     256 /* instructions followed; a power of two */
@@ -22,9 +23,17 @@ struct td_stride {
 
 struct td_stream {
     uint64_t page;
-    int16_t last, ahead; /* lines in the page: seen last, asked for last */
+    int16_t last, ahead; /* lines, from the page's first: seen last, asked for last */
     int16_t direction;   /* 1, -1 */
+    int16_t run;         /* lines that it went on by, pages before included */
     uint8_t sure;
+};
+
+/* How streams are followed: so many lines ahead within the page, so many at a time; from a run of
+ * `far_after` lines on `far` lines ahead, through the pages' ends (0: never). */
+struct td_stream_reach {
+    int step; /* lines from one to the next, at most */
+    int distance, degree, far, far_after;
 };
 
 struct td_prefetch {
@@ -36,6 +45,9 @@ struct td_prefetch {
 struct td_prefetch_want {
     uint64_t line;
     int step, count;
+    bool first; /* nothing was known of the page */
+    bool far;   /* the run is a long one */
+    struct td_stream *stream;
 };
 
 /* Notes the access of instruction `key` and returns the byte it should fetch next, or 0. */
@@ -68,8 +80,14 @@ static inline uint64_t td_prefetch_stride(struct td_prefetch *p, uint32_t key, u
     return 0;
 }
 
+/* The last `left` of the lines wanted could not be asked for: the stream wants them again. */
+static inline void td_prefetch_leave(const struct td_prefetch_want *want, int left)
+{
+    want->stream->ahead = (int16_t)(want->stream->ahead - left * want->step);
+}
+
 /* Notes a line that L1 asked L2 for. Returns what to fetch into L2, count 0 for nothing. */
-struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line, int distance,
-                                           int degree);
+struct td_prefetch_want td_prefetch_stream(struct td_prefetch *p, uint64_t line,
+                                           const struct td_stream_reach *reach);
 
 #endif

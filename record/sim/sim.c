@@ -365,6 +365,17 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
     }
 }
 
+/* Cycles that were not modelled, as many an instruction as the modelled took. */
+static int64_t unseen_cycles(const struct td_sim *sim)
+{
+    const uint64_t modelled = sim->instructions + sim->primed;
+
+    if (modelled == 0)
+        return 0;
+    return (int64_t)((double)(sim->warmed + sim->skipped) / (double)modelled *
+                     (double)sim->core.cycle);
+}
+
 static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
 {
     const uint64_t slots = td_core_slots(&sim->core);
@@ -374,6 +385,7 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     if (mode != TD_SIM_EXACT || sim->mode != TD_SIM_PRIME)
         settle(sim, next);
     td_windows_close(&sim->windows, slots, sim->instructions);
+    sim->memory.passed = unseen_cycles(sim);
     if (mode == TD_SIM_EXACT)
         td_windows_open(&sim->windows, slots, sim->instructions);
     else if (!sim->windows.sampled)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* The modelled memory by itself: what is where, how long it takes, what prefetchers ask for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "record/sim/decode.h"
+#include "record/sim/memory.h"
+#include "sim_rig.h"
+
+struct world {
+    struct td_core_desc desc;
+    struct td_llc *llc;
+    struct td_memory memory;
+};
+
+static void open_world(struct world *w, struct td_core_desc *changed)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (changed)
+        w->desc = *changed;
+    else
+        assert_int_equal(td_core_desc_builtin(&w->desc, "zen4", &err), TD_OK);
+    w->llc = td_llc_new(&w->desc);
+    td_memory_init(&w->memory, &w->desc, w->llc);
+}
+
+static void close_world(struct world *w)
+{
+    td_memory_release(&w->memory);
+    td_llc_free(w->llc);
+}
+
+static struct td_core_desc zen4(void)
+{
+    struct td_core_desc desc;
+    struct td_err err = TD_ERR_INIT;
+
+    assert_int_equal(td_core_desc_builtin(&desc, "zen4", &err), TD_OK);
+    return desc;
+}
+
+static void replaced_keys_come_back_whole(void **state)
+{
+    (void)state;
+    struct td_cache cache;
+    uint64_t gone;
+    td_cache_init(&cache, 8, 2);
+    const uint64_t keys[] = {0x7fffff0001, 0x123454321, 0x1};
+    td_cache_replace(&cache, keys[0] & 0x1ffffffff, &gone);
+    assert_int_equal(gone, TD_CACHE_NO_KEY);
+    td_cache_replace(&cache, keys[1], &gone);
+    assert_int_equal(gone, TD_CACHE_NO_KEY);
+    td_cache_replace(&cache, keys[2], &gone);
+    assert_true(gone == (keys[0] & 0x1ffffffff) || gone == keys[1]);
+    td_cache_release(&cache);
+}
+
+/* A line that nobody uses is gone when neighbours have brought in as much as the cache holds. */
+static void neighbours_push_lines_out(void **state)
+{
+    (void)state;
+    struct td_core_desc desc = zen4();
+    desc.l3_neighbour = 10;
+    struct td_llc *llc = td_llc_new(&desc);
+    const int64_t lines = (int64_t)desc.l3_kb * 16;
+    assert_false(td_llc_touch(llc, 12345, 0));
+    assert_true(td_llc_touch(llc, 12345, lines * 10 / 4));
+    assert_false(td_llc_touch(llc, 12345, lines * 10 * 2));
+    td_llc_free(llc);
+    desc.l3_neighbour = 0;
+    llc = td_llc_new(&desc);
+    td_llc_touch(llc, 12345, 0);
+    assert_true(td_llc_touch(llc, 12345, lines * 10 * 2));
+    td_llc_free(llc);
+}
+
+/* What L2 gives up is in the last level, however long L2 kept it. */
+static void victims_of_l2_are_in_the_last_level(void **state)
+{
+    (void)state;
+    for (int victim = 0; victim <= 1; victim++) {
+        struct world w;
+        struct td_core_desc desc = zen4();
+        desc.l3_neighbour = 10;
+        desc.l3_victim = victim;
+        desc.first_touch = desc.l2_next = desc.l2_stream = desc.nested = 0;
+        open_world(&w, &desc);
+        enum td_level level;
+        const int64_t late = (int64_t)desc.l3_kb * 16 * 10 * 4;
+        const uint64_t line = 1 << 20, count = (uint64_t)desc.l2_kb * 16 * 4;
+        td_memory_from_l2(&w.memory, line, 0, &level);
+        assert_int_equal(level, TD_LEVEL_DRAM);
+        for (uint64_t i = 1; i < count; i++)
+            td_memory_from_l2(&w.memory, line + i, late + (int64_t)i, &level);
+        td_memory_from_l2(&w.memory, line, late + (int64_t)count, &level);
+        assert_int_equal(level, victim ? TD_LEVEL_L3 : TD_LEVEL_DRAM);
+        close_world(&w);
+    }
+}
+
+static const struct td_stream_reach reach = {
+    .step = 2, .distance = 16, .degree = 2, .far = 100, .far_after = 150};
+
+/* The highest line that was asked for when lines `from` on were read one by one. */
+static uint64_t asked_ahead(uint64_t from, int count)
+{
+    struct td_prefetch *p = td_xcalloc(1, sizeof(*p));
+    uint64_t highest = 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct td_prefetch_want want = td_prefetch_stream(p, from + (uint64_t)i, &reach);
+        if (want.count > 0)
+            highest = want.line + (uint64_t)want.count - 1;
+    }
+    free(p);
+    return highest;
+}
+
+static void streams_reach_further_when_long(void **state)
+{
+    (void)state;
+    const uint64_t page = 64 * 1000;
+    assert_int_equal(asked_ahead(page, 2), 0);
+    assert_int_equal(asked_ahead(page, 40), page + 39 + 16);
+    /* A short one ends with its page. */
+    assert_int_equal(asked_ahead(page, 60), page + 63);
+    assert_int_equal(asked_ahead(page, 400), page + 399 + 100);
+}
+
+static void steps_of_three_lines_are_no_stream(void **state)
+{
+    (void)state;
+    struct td_prefetch *p = td_xcalloc(1, sizeof(*p));
+    for (uint64_t i = 0; i < 20; i++)
+        assert_int_equal(td_prefetch_stream(p, 6400 + 3 * i, &reach).count, 0);
+    free(p);
+}
+
+static void first_line_brings_the_next(void **state)
+{
+    (void)state;
+    for (int next = 0; next <= 1; next++) {
+        struct world w;
+        struct td_core_desc desc = zen4();
+        enum td_level level;
+        desc.l2_next = next;
+        desc.first_touch = 0;
+        open_world(&w, &desc);
+        td_memory_access(&w.memory, 0x100000, 0, false, &level);
+        td_memory_access(&w.memory, 0x100040, 5000, false, &level);
+        assert_int_equal(level, next ? TD_LEVEL_L2 : TD_LEVEL_DRAM);
+        close_world(&w);
+    }
+}
+
+/* Data of a page that is new are in L2, code is not. */
+static void new_pages_of_data_are_near(void **state)
+{
+    (void)state;
+    for (int first = 0; first <= 1; first++) {
+        struct world w;
+        struct td_core_desc desc = zen4();
+        enum td_level level;
+        desc.first_touch = first;
+        open_world(&w, &desc);
+        td_memory_access(&w.memory, 0x200980, 0, true, &level);
+        td_memory_access(&w.memory, 0x200140, 5000, false, &level);
+        assert_int_equal(level, first ? TD_LEVEL_L2 : TD_LEVEL_DRAM);
+        struct td_cache itlb;
+        td_cache_init(&itlb, (uint32_t)desc.itlb, (uint32_t)desc.itlb_ways);
+        td_memory_translate(&w.memory, &itlb, &w.memory.stlb, 0x900, 5000);
+        td_memory_from_l2(&w.memory, 0x900 << 6, 9000, &level);
+        assert_int_equal(level, TD_LEVEL_DRAM);
+        td_cache_release(&itlb);
+        close_world(&w);
+    }
+}
+
+static void host_tables_lengthen_walks(void **state)
+{
+    (void)state;
+    int64_t walk[2];
+    for (int nested = 0; nested <= 1; nested++) {
+        struct world w;
+        struct td_core_desc desc = zen4();
+        desc.nested = nested;
+        open_world(&w, &desc);
+        td_memory_translate(&w.memory, &w.memory.dtlb, &w.memory.stlb, 8000, 0);
+        /* The neighbouring page's entries are in L2 by now. */
+        walk[nested] = td_memory_translate(&w.memory, &w.memory.dtlb, &w.memory.stlb, 8001, 9000);
+        close_world(&w);
+    }
+    assert_int_equal(walk[0], zen4().walk);
+    assert_int_equal(walk[1], zen4().walk + zen4().l2_latency);
+}
+
+/* movntdq [rdi],xmm0 in a loop over fresh lines: at memory's pace, with no line read for it. */
+static void stores_past_the_caches_read_nothing(void **state)
+{
+    (void)state;
+    static const uint8_t past[] = {4, 0x66, 0x0f, 0xe7, 0x07, 2, 0xeb, 0xfa, 0};
+    static const uint8_t plain[] = {4, 0x66, 0x0f, 0x7f, 0x07, 2, 0xeb, 0xfa, 0};
+    enum { LINES = 4000 };
+    uint64_t cycles[2];
+    for (int k = 0; k <= 1; k++) {
+        struct rig rig;
+        rig_open(&rig, "zen4");
+        const uint32_t block = rig_block(&rig, 0x401000, k ? plain : past);
+        for (uint64_t i = 0; i < LINES; i++) {
+            rig_word(&rig, td_trace_block(block));
+            /* No stream: lines 5 MB apart. */
+            rig_word(&rig, td_trace_access(0, true, 4, 0x10000000 + i * 0x503040));
+        }
+        cycles[k] = rig_sums(&rig).values[TD_SIM_COLUMN_CYCLES];
+        const int line = rig.desc.dram_line + rig.desc.dram_write;
+        if (k == 0)
+            assert_true(cycles[0] >= (uint64_t)(LINES * line / TD_TICKS_PER_CYCLE) * 9 / 10);
+        rig_close(&rig);
+    }
+    assert_true(cycles[0] * 2 < cycles[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replaced_keys_come_back_whole),
+        cmocka_unit_test(neighbours_push_lines_out),
+        cmocka_unit_test(victims_of_l2_are_in_the_last_level),
+        cmocka_unit_test(streams_reach_further_when_long),
+        cmocka_unit_test(steps_of_three_lines_are_no_stream),
+        cmocka_unit_test(first_line_brings_the_next),
+        cmocka_unit_test(new_pages_of_data_are_near),
+        cmocka_unit_test(host_tables_lengthen_walks),
+        cmocka_unit_test(stores_past_the_caches_read_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
