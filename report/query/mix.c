@@ -12,7 +12,7 @@
 #define LAG_FAR     12
 #define LAG_MIX     8
 #define SCALES      4  /* of 1, 4, 16, 64 samples in a batch */
-#define BATCHES_MIN 16 /* fewer say little of how they differ */
+#define BATCHES_MIN 32 /* fewer say little of how they differ */
 #define KAPPA_MAX   0.999999
 #define ALIKE       0.2 /* total variation: functions that differ less are hardly two */
 #define HALF_MARGIN 1.3 /* neither model is quite right */
@@ -233,7 +233,8 @@ static double batch_variance(const struct work *w, const struct key_sums *k, int
 static double remembered(const struct work *w, const struct key_sums *k)
 {
     const double share = k->all.s / w->total_s;
-    const double same = k->known > 0 ? k->same_n / k->known : share;
+    const double seen = k->known > 0 ? k->same_n / k->known : share;
+    const double same = seen - sqrt(seen * (1 - seen) / fmax(k->known, 1)); /* rather too little */
 
     return share < 1 ? fmin(fmax((same - share) / (1 - share), 0), KAPPA_MAX) : KAPPA_MAX;
 }
@@ -357,6 +358,8 @@ static double around_of(const struct key_sums *k, int node, double otherwise)
 struct doubt {
     double part;  /* 1 when they do not differ at all, 0 from ALIKE on */
     double clean; /* what is left of the intervals then */
+    double
+        in_step; /* both alike: where a function is stayed in for long, its neighbours are itself */
 };
 
 static double alike(double variation, double clean)
@@ -376,8 +379,10 @@ static struct doubt doubt_of(const struct work *w, const struct key_sums *k,
         around += fabs(mix->share[n] - around_of(k, n, mix->share[n])) / 2;
         whole += fabs(mix->share[n] - w->in->tree.share[n]) / 2;
     }
-    const struct doubt near = {alike(around, blur->usual), blur->usual};
-    const struct doubt far = {alike(whole, whole_clean), whole_clean};
+    struct doubt near = {.part = alike(around, blur->usual), .clean = blur->usual};
+    struct doubt far = {.part = alike(whole, whole_clean), .clean = whole_clean};
+
+    near.in_step = far.in_step = fmin(near.part, far.part);
     return far.part * (1 - far.clean) > near.part * (1 - near.clean) ? far : near;
 }
 
@@ -407,7 +412,7 @@ static double fill_mix(struct td_mix *mix, const struct work *w, const struct ke
     td_counted_tree(w->in->counted, set->columns, &tree);
     const struct doubt doubt = doubt_of(w, k, &tree, blur);
     mix->clean = clean;
-    mix->doubt = doubt.part;
+    mix->doubt = doubt.in_step;
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const bool known = !isnan(w->in->tree.share[n]);
 
@@ -435,6 +440,7 @@ static void fill(struct td_mix *mix, const struct work *w, const struct key_sums
                            .same_share = k->known > 0 ? k->same_n / k->known : NAN,
                            .kind = TD_MIX_INTERVAL};
     if (k->all.n == 0) {
+        mix->slots_error = mix->slots_bound = fmin(3 / fmax((double)w->in->len, 3), 1);
         for (int n = 0; n < TD_NODE_COUNT; n++)
             mix->share[n] = mix->error[n] = NAN;
         return;

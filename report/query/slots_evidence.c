@@ -214,6 +214,25 @@ static void judge_parents(struct td_mix *mix, const struct td_slots_part *part,
     }
 }
 
+/* Slots that are not where the intervals ended but where events sampled are as sure as those. */
+static void judge_slots(struct td_mix *mix, const struct td_slots_part *part,
+                        const struct shown *shown)
+{
+    const double all = fmax((double)part->slots, 1);
+    const double moved = fabs(shown->slots - mix->slots) / all;
+    double error = 0;
+
+    if (moved <= mix->slots_error)
+        return;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (part->leaf[n] && shown->weight[n] > 0)
+            error = hypot(error, td_locator_error(&part->locators[n], shown->weight[n],
+                                                  part->intervals.tree.share[n] * all, all));
+    }
+    mix->slots_error = fmin(hypot(mix->slots_error, fmin(error, moved)), 1);
+    mix->slots_bound = fmin(hypot(mix->slots_bound, fmin(error, moved)), 1);
+}
+
 static void judge(struct td_mix *mixes, const struct td_slots_part *part, const struct shown *shown,
                   size_t keys)
 {
@@ -221,6 +240,7 @@ static void judge(struct td_mix *mixes, const struct td_slots_part *part, const 
 
     for (size_t k = 0; k <= keys; k++) {
         judge_leaves(&mixes[k], part, &shown[k]);
+        judge_slots(&mixes[k], part, &shown[k]);
         all += shown[k].slots;
     }
     /* Of what a filter left, the others are not here to be held to. */

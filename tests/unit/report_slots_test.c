@@ -420,13 +420,13 @@ static double stated_by_observed(const struct program *program)
 /* 95 % of normal distances lie within 1.96 standard deviations. */
 static void test_error_bars(void **state)
 {
-    static const double phases_us[] = {60, 2000};
+    static const double phases_us[] = {60, 2000, 20000};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct program program = usual;
 
-        program.length = 4.5e9;
+        program.length = i < 2 ? 4.5e9 : 1.8e10;
         for (int f = 0; f < FUNCTIONS; f++)
             program.phase[f] = phases_us[i] * us;
         const double ratio = stated_by_observed(&program);
@@ -559,6 +559,38 @@ static void test_timed(void **state)
     /* The cycles that they took are those that the leaf lost. */
     assert_true(l->strange < 0.05);
     assert_true(m->slots->parts[0].used[TD_NODE_MEMORY_BOUND]);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
+/* A line where no interval ended has what its events place there, and their error. */
+static void test_located_line(void **state)
+{
+    struct profile p = sampled(&usual);
+    const uint32_t locator = add_locator(&p, TD_NODE_BRANCH_MISPREDICTS, "br_misp_retired", false);
+    const uint64_t values[2] = {1000 * 200, 0};
+    struct td_rows rows;
+    unsigned found = 0;
+
+    (void)state;
+    td_model_add_values(
+        p.model, p.thread,
+        td_model_put_node(p.model, 0, fx_location(p.model, p.function[1], 0x140, 15)), locator, 200,
+        values);
+    add_located(&p, locator, 1, 100, 0);
+    struct td_measure *m = measure_of(p.model, NULL);
+    td_rows_init(&rows, m, TD_ROWS_LINES, false);
+    for (size_t r = 0; r < rows.len; r++) {
+        const double share = td_row_share(&rows, &rows.at[r]);
+        const double error = td_row_error(&rows, &rows.at[r]);
+
+        if (rows.at[r].line != 15)
+            continue;
+        found++;
+        assert_true(share > 0.05 && error > 0.002 && error < share);
+    }
+    assert_int_equal(found, 1);
+    td_rows_release(&rows);
     td_measure_free(m);
     td_model_free(p.model);
 }
@@ -897,6 +929,7 @@ int main(void)
         cmocka_unit_test(test_error_bars_in_step),
         cmocka_unit_test(test_located),
         cmocka_unit_test(test_few_located),
+        cmocka_unit_test(test_located_line),
         cmocka_unit_test(test_timed),
         cmocka_unit_test(test_timed_otherwise),
         cmocka_unit_test(test_one_long_wait),
