@@ -60,6 +60,15 @@ uint32_t td_node_table_put(struct td_node_table *table, struct td_node_row row)
     return table->count++;
 }
 
+uint32_t td_node_table_add(struct td_node_table *table, struct td_node_row row)
+{
+    assert(row.parent < table->count);
+    if (table->count == table->cap)
+        return 0;
+    table->rows[table->count] = row;
+    return table->count++;
+}
+
 uint32_t td_node_table_restart(struct td_node_table *table, uint32_t node)
 {
     struct td_node_row *stack = NULL;

@@ -28,6 +28,8 @@ void td_node_table_init(struct td_node_table *table, uint32_t max_nodes);
 void td_node_table_release(struct td_node_table *table);
 /* The node's id, or 0 when it is new and the table is full. `parent` must be of this epoch. */
 uint32_t td_node_table_put(struct td_node_table *table, struct td_node_row row);
+/* The same for a node that is new, and that nobody will ask for again: it is not looked up. */
+uint32_t td_node_table_add(struct td_node_table *table, struct td_node_row row);
 /* Begins a new epoch that holds the stack of `node` only; returns its id there. A stack deeper
  * than half of the table keeps its inner part. */
 uint32_t td_node_table_restart(struct td_node_table *table, uint32_t node);

@@ -412,20 +412,31 @@ void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64
     end_text(writer, kind);
 }
 
+/* The table is full: what is pending still speaks of its nodes, so it leaves first. */
+static uint32_t begin_epoch(struct td_profile_writer *w, struct td_node_row row)
+{
+    flush_values(w);
+    row.parent = td_node_table_restart(&w->nodes, row.parent);
+    w->nodes_written = 1;
+    return td_node_table_put(&w->nodes, row);
+}
+
 uint32_t td_profile_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,
                          uint64_t offset)
 {
-    struct td_node_row row = {.offset = offset, .parent = parent, .module = module};
-    uint32_t id = td_node_table_put(&writer->nodes, row);
+    const struct td_node_row row = {.offset = offset, .parent = parent, .module = module};
+    const uint32_t id = td_node_table_put(&writer->nodes, row);
 
-    if (id == 0) {
-        /* The table is full: what is pending still speaks of its nodes, so it leaves first. */
-        flush_values(writer);
-        row.parent = td_node_table_restart(&writer->nodes, parent);
-        writer->nodes_written = 1;
-        id = td_node_table_put(&writer->nodes, row);
-    }
-    return id;
+    return id ? id : begin_epoch(writer, row);
+}
+
+uint32_t td_profile_new_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,
+                             uint64_t offset)
+{
+    const struct td_node_row row = {.offset = offset, .parent = parent, .module = module};
+    const uint32_t id = td_node_table_add(&writer->nodes, row);
+
+    return id ? id : begin_epoch(writer, row);
 }
 
 uint32_t td_profile_node_epoch(const struct td_profile_writer *writer)

@@ -75,6 +75,10 @@ void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64
  */
 uint32_t td_profile_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,
                          uint64_t offset);
+/* The same for one that the caller knows to be new in this epoch, and keeps: it is not looked up,
+ * now or later. */
+uint32_t td_profile_new_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,
+                             uint64_t offset);
 uint32_t td_profile_node_epoch(const struct td_profile_writer *writer);
 
 /* Values: as many as the group has columns. Times may arrive in any order; per CPU they should

@@ -189,7 +189,7 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
     return rc < 0 ? rc : td_target_start(&m->target, m->request->command[0], err);
 }
 
-/* Adds the piece of an image when it is a new one. */
+/* Adds the piece of an image when it is a new one, or turns out to be the last one. */
 static void add_image(struct modelled *m, uint32_t image)
 {
     const struct td_spool_piece piece = td_spool_look(m->spool, image);
@@ -198,8 +198,9 @@ static void add_image(struct modelled *m, uint32_t image)
     m->seen = td_grow(m->seen, &m->seen_cap, image + 1, sizeof(*m->seen));
     while (m->seen_count <= image)
         m->seen[m->seen_count++] = 0;
-    if (piece.sequence != m->seen[image] && td_spool_get(m->spool, image, &bytes) &&
-        td_pieces_add(&m->pieces, image, &bytes))
+    if ((piece.sequence != m->seen[image] || piece.ended) &&
+        td_spool_get(m->spool, image, &bytes) &&
+        td_pieces_add(&m->pieces, image, &bytes, piece.ended))
         m->seen[image] = piece.sequence;
     if (piece.ended) {
         td_pieces_forget(&m->pieces, image);

@@ -26,10 +26,20 @@ struct task {
     size_t path_count, path_cap;
 };
 
+/* Where a tally is in the profile. */
+struct place {
+    uint32_t node, epoch; /* TD_NONE: no node yet */
+    /* Cycles that it has, and that are not written. They are slots by the width, rounded so that
+     * all add up: one slot more somewhere moves a cycle between half of all the others. Those are
+     * written only at the end, and their sum with the tally of most cycles meanwhile. */
+    uint64_t owed;
+};
+
 /* What was added of an image so far: what its last piece says. */
 struct td_piece_image {
     struct td_buf last;
     struct td_piece_walk begin; /* of the items in `last`; no tasks: there is none */
+    struct place *places;       /* of the tallies in `last`, in their order */
     struct task *tasks;
     size_t task_count, task_cap;
     uint64_t counters[TD_COUNTER_COUNT];
@@ -43,7 +53,14 @@ struct adding {
     uint32_t *modules;            /* the profile's, by the piece's */
     uint32_t anonymous;           /* of code in no file; TD_NONE: not described yet */
     const struct td_range *range; /* of the last address; NULL: none */
-    uint32_t *chain;              /* scratch: paths from the innermost out */
+    struct place *places;         /* of this piece's tallies */
+    size_t place_count, place_cap;
+    bool last;     /* the image's last piece */
+    uint64_t owed; /* by all places */
+    size_t owing;  /* so many */
+    struct td_piece_tally most;
+    size_t most_place; /* its place */
+    uint32_t *chain;   /* scratch: paths from the innermost out */
     size_t chain_cap;
 };
 
@@ -62,6 +79,7 @@ void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
         free(gone->tasks[i].paths);
     free(gone->tasks);
     td_buf_release(&gone->last);
+    free(gone->places);
     free(gone);
     pieces->images[image] = NULL;
 }
@@ -249,23 +267,51 @@ static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
     return node;
 }
 
-/* What a tally tells more than it did before. */
-static void add_tally(struct adding *a, const struct td_piece_tally *tally, const uint64_t *now,
-                      const uint64_t *before)
+static void write_tally(struct adding *a, const struct td_piece_tally *tally, struct place *place,
+                        const uint64_t *more)
 {
+    struct td_profile_writer *writer = a->pieces->writer;
     struct task *task = &a->image->tasks[tally->task];
+
+    if (place->epoch != td_profile_node_epoch(writer)) {
+        uint32_t module = TD_NONE;
+        const uint64_t offset = locate(a, tally->pc, &module);
+        const uint32_t path = path_node(a, task, tally->path);
+
+        place->node = td_profile_new_node(writer, path, module, offset);
+        place->epoch = td_profile_node_epoch(writer);
+    }
+    td_profile_tally(writer, task->thread, place->node, a->pieces->group,
+                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
+}
+
+/* What a tally tells more than it did before. */
+static void add_tally(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
+                      struct place *place)
+{
     uint64_t more[TD_SIM_COLUMN_COUNT], any = 0;
-    uint32_t module = TD_NONE;
+
+    _Static_assert(TD_SIM_COLUMN_CYCLES == 0, "cycles are looked at after the others");
+    for (int c = 1; c < TD_SIM_COLUMN_COUNT; c++)
+        any |= more[c] = tally->values[c] - before[c];
+    more[TD_SIM_COLUMN_CYCLES] =
+        tally->values[TD_SIM_COLUMN_CYCLES] - before[TD_SIM_COLUMN_CYCLES] + place->owed;
+    place->owed = any ? 0 : more[TD_SIM_COLUMN_CYCLES];
+    a->owed += place->owed;
+    a->owing += place->owed != 0;
+    if (any)
+        write_tally(a, tally, place, more);
+}
+
+/* A tally that the image does not have any more. */
+static void take_back(struct adding *a, const struct td_piece_tally *tally, struct place *place)
+{
+    uint64_t more[TD_SIM_COLUMN_COUNT];
 
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
-        any |= more[c] = now[c] - before[c];
-    if (!any)
-        return;
-    const uint64_t offset = locate(a, tally->pc, &module);
-    const uint32_t node =
-        td_profile_node(a->pieces->writer, path_node(a, task, tally->path), module, offset);
-    td_profile_tally(a->pieces->writer, task->thread, node, a->pieces->group,
-                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
+        more[c] = 0 - tally->values[c];
+    more[TD_SIM_COLUMN_CYCLES] += place->owed;
+    write_tally(a, tally, place, more);
 }
 
 static bool next_tally(struct td_piece_walk *walk)
@@ -277,6 +323,33 @@ static bool next_tally(struct td_piece_walk *walk)
     return item == TD_PIECE_TALLY;
 }
 
+/* What is owed stands with the tally of most cycles, which owes it in turn. False when that has too
+ * few: its sum must not fall below 0. */
+static bool settle(struct adding *a)
+{
+    const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = a->owed};
+    struct place *place = a->places + a->most_place;
+
+    if (a->owed == 0)
+        return true;
+    if ((int64_t)(a->most.values[TD_SIM_COLUMN_CYCLES] - place->owed + a->owed) < 0)
+        return false;
+    write_tally(a, &a->most, place, more);
+    place->owed -= a->owed;
+    return true;
+}
+
+static void pay(struct adding *a, struct td_piece_walk now)
+{
+    for (struct place *place = a->places; next_tally(&now); place++) {
+        const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = place->owed};
+
+        if (place->owed)
+            write_tally(a, &now.tally, place, more);
+        place->owed = 0;
+    }
+}
+
 static int compare_places(const struct td_piece_tally *a, const struct td_piece_tally *b)
 {
     if (a->task != b->task)
@@ -286,11 +359,26 @@ static int compare_places(const struct td_piece_tally *a, const struct td_piece_
     return (a->pc > b->pc) - (a->pc < b->pc);
 }
 
+static void add_next(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
+                     const struct place *known)
+{
+    a->places = td_grow(a->places, &a->place_cap, a->place_count + 1, sizeof(*a->places));
+    a->places[a->place_count] = known ? *known : (struct place){.epoch = TD_NONE};
+    add_tally(a, tally, before, &a->places[a->place_count]);
+    if (tally->values[TD_SIM_COLUMN_CYCLES] > a->most.values[TD_SIM_COLUMN_CYCLES]) {
+        a->most = *tally;
+        a->most_place = a->place_count;
+    }
+    a->place_count++;
+}
+
 /* Both pieces have their tallies in the same order. */
 static void add_items(struct adding *a, struct td_piece_walk now)
 {
+    const struct td_piece_walk first = now;
     static const uint64_t nothing[TD_SIM_COLUMN_COUNT];
     struct td_piece_walk last = a->image->begin;
+    struct place *place = a->image->places; /* of last.tally */
     bool more = next_tally(&last);
     enum td_piece_item item;
 
@@ -300,14 +388,18 @@ static void add_items(struct adding *a, struct td_piece_walk now)
             continue;
         }
         for (; more && compare_places(&last.tally, &now.tally) < 0; more = next_tally(&last))
-            add_tally(a, &last.tally, nothing, last.tally.values);
+            take_back(a, &last.tally, place++);
         const bool known = more && compare_places(&last.tally, &now.tally) == 0;
-        add_tally(a, &now.tally, now.tally.values, known ? last.tally.values : nothing);
-        if (known)
+        add_next(a, &now.tally, known ? last.tally.values : nothing, known ? place : NULL);
+        if (known) {
             more = next_tally(&last);
+            place++;
+        }
     }
     for (; more; more = next_tally(&last))
-        add_tally(a, &last.tally, nothing, last.tally.values);
+        take_back(a, &last.tally, place++);
+    if (a->owing > 0 && (a->last || !settle(a)))
+        pay(a, first);
 }
 
 static void add_counters(struct adding *a)
@@ -370,7 +462,7 @@ static bool is_whole(const struct td_piece_view *view)
     return td_rd_ok(&walk.rd);
 }
 
-bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes)
+bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last)
 {
     struct td_piece_view view;
 
@@ -381,7 +473,8 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
         struct adding a = {.pieces = pieces,
                            .image = image_at(pieces, image),
                            .piece = &view.piece,
-                           .anonymous = TD_NONE};
+                           .anonymous = TD_NONE,
+                           .last = last};
 
         describe_group(pieces);
         add_modules(&a);
@@ -392,6 +485,8 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
         free(a.modules);
         free(a.chain);
         td_buf_release(&a.image->last);
+        free(a.image->places);
+        a.image->places = a.places;
         a.image->last = *bytes;
         a.image->begin = td_piece_walk(&view);
         *bytes = (struct td_buf){0};

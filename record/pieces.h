@@ -37,9 +37,10 @@ void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer);
 void td_pieces_release(struct td_pieces *pieces);
 
 /* Adds what the piece tells more than the last one of the same image, and keeps its bytes: `bytes`
- * is empty then. False, and nothing was done, when they are no piece. Images are told apart by a
- * small number, which is free for another after td_pieces_forget. */
-bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes);
+ * is empty then. False, and nothing was done, when they are no piece. Cycles of tallies are exact
+ * to a few, and their sum exactly, until the last piece. Images are told apart by a small number,
+ * which is free for another after td_pieces_forget. */
+bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last);
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
 
 /* For what both kinds of runs have: each module and each warning once. */

@@ -227,14 +227,40 @@ static void go_to_path(struct td_piece_walk *walk)
     walk->on_path = false;
 }
 
+/* As td_rd_uleb, where so many bytes are left that it need not look. */
+static inline const uint8_t *get_uleb(const uint8_t *at, uint64_t *ret)
+{
+    uint64_t value = *at & 0x7f;
+
+    for (unsigned shift = 7; *at++ & 0x80 && shift < 64; shift += 7)
+        value |= (uint64_t)(*at & 0x7f) << shift;
+    *ret = value;
+    return at;
+}
+
+static void get_values(struct td_piece_walk *walk, uint64_t mask)
+{
+    uint64_t *values = walk->tally.values;
+
+    memset(values, 0, sizeof(walk->tally.values));
+    if (td_rd_left(&walk->rd) < (size_t)TD_LEB_MAX * TD_SIM_COLUMN_COUNT) {
+        for (; mask; mask &= mask - 1)
+            values[__builtin_ctzll(mask)] = td_rd_uleb(&walk->rd);
+        return;
+    }
+    const uint8_t *const begin = walk->rd.data + walk->rd.pos, *at = begin;
+    for (; mask; mask &= mask - 1)
+        at = get_uleb(at, &values[__builtin_ctzll(mask)]);
+    walk->rd.pos += (size_t)(at - begin);
+}
+
 static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
 {
     const uint64_t step = (uint64_t)td_rd_zigzag(&walk->rd), pc = walk->tally.pc + step;
 
     if (mask >> TD_SIM_COLUMN_COUNT || (walk->on_path && pc <= walk->tally.pc))
         td_rd_fail(&walk->rd);
-    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
-        walk->tally.values[c] = mask >> c & 1 ? td_rd_uleb(&walk->rd) : 0;
+    get_values(walk, mask & ((UINT64_C(1) << TD_SIM_COLUMN_COUNT) - 1));
     walk->tally.pc = pc;
     walk->on_path = true;
     return td_rd_ok(&walk->rd) ? TD_PIECE_TALLY : TD_PIECE_END;

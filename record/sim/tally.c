@@ -84,16 +84,31 @@ struct gather {
     td_sim_tally_fn *fn;
     void *ctx;
     struct td_scale scale;
-    uint64_t slots; /* of all tallies so far */
+    bool plain;             /* nothing is scaled, and each cell is a whole number */
+    uint64_t slots, cycles; /* of all tallies so far */
     uint64_t sampled_slots, sampled_instructions;
-    struct place *places;
+    struct place *blocks; /* the accounts of the path, by their first instruction */
+    size_t block_count, block_cap;
+    struct place *places; /* of blocks that overlap */
     size_t count, cap;
 };
 
+static const struct td_block *block_of(const struct gather *gather, uint32_t account)
+{
+    return td_blocks_get(gather->sim->blocks, gather->sim->ledger.accounts[account].block);
+}
+
 static void add_account(struct gather *gather, uint32_t account)
 {
-    const struct td_block *block =
-        td_blocks_get(gather->sim->blocks, gather->sim->ledger.accounts[account].block);
+    gather->blocks = td_grow(gather->blocks, &gather->block_cap, gather->block_count + 1,
+                             sizeof(*gather->blocks));
+    gather->blocks[gather->block_count++] =
+        (struct place){.pc = block_of(gather, account)->pc, .account = account};
+}
+
+static void add_places(struct gather *gather, uint32_t account)
+{
+    const struct td_block *block = block_of(gather, account);
 
     gather->places = td_grow(gather->places, &gather->cap, gather->count + block->insn_count,
                              sizeof(*gather->places));
@@ -112,22 +127,32 @@ static uint64_t value_of(struct gather *gather, const struct sum *sum, int colum
     return first + td_scale_add(&gather->scale, done, sampled);
 }
 
-static void give(struct gather *gather, const struct sum *sum, struct td_sim_tally *tally)
+/* Hands out a tally whose columns but cycles are known. */
+static void give(struct gather *gather, struct td_sim_tally *tally)
 {
-    const uint64_t before = gather->slots;
+    const uint64_t before = gather->slots, cycles = gather->cycles;
 
-    tally->runs = tally->values[TD_SIM_COLUMN_INSTRUCTIONS] =
-        value_of(gather, sum, TD_SIM_COLUMN_INSTRUCTIONS, &gather->sampled_instructions);
+    tally->runs = tally->values[TD_SIM_COLUMN_INSTRUCTIONS];
     for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
-        gather->slots += tally->values[c] = value_of(gather, sum, c, &gather->sampled_slots);
+        gather->slots += tally->values[c];
     /* Rounded so that the tallies' cycles add up to the total's. */
-    tally->values[TD_SIM_COLUMN_CYCLES] =
-        gather->slots / gather->sim->core.width - before / gather->sim->core.width;
+    gather->cycles = gather->slots / gather->sim->core.width;
+    tally->values[TD_SIM_COLUMN_CYCLES] = gather->cycles - cycles;
     if (tally->runs > 0 || gather->slots > before)
         gather->fn(gather->ctx, tally);
 }
 
-static void give_path(struct gather *gather, uint32_t path)
+static void give_sum(struct gather *gather, const struct sum *sum, struct td_sim_tally *tally)
+{
+    tally->values[TD_SIM_COLUMN_INSTRUCTIONS] =
+        value_of(gather, sum, TD_SIM_COLUMN_INSTRUCTIONS, &gather->sampled_instructions);
+    for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
+        tally->values[c] = value_of(gather, sum, c, &gather->sampled_slots);
+    give(gather, tally);
+}
+
+/* Instructions that several blocks have in common come once. */
+static void give_places(struct gather *gather, uint32_t path)
 {
     qsort(gather->places, gather->count, sizeof(*gather->places), by_pc);
     for (size_t i = 0; i < gather->count;) {
@@ -136,9 +161,54 @@ static void give_path(struct gather *gather, uint32_t path)
 
         for (; i < gather->count && gather->places[i].pc == tally.pc; i++)
             add_place(gather->sim, &gather->places[i], &sum);
-        give(gather, &sum, &tally);
+        give_sum(gather, &sum, &tally);
     }
     gather->count = 0;
+}
+
+/* The usual case, straight from the ledger: a block that shares no instruction with another. */
+static void give_block(struct gather *gather, uint32_t path, uint32_t index)
+{
+    const struct td_account *account = &gather->sim->ledger.accounts[index];
+    const struct td_block *block = block_of(gather, index);
+    const uint32_t *cells =
+        &gather->sim->ledger.cells[td_ledger_cell(account->row, (enum td_cause)0)];
+
+    for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_CAUSE_COUNT) {
+        struct td_sim_tally tally = {.path = path, .pc = block->pc + block->insn_offsets[i]};
+
+        tally.values[TD_SIM_COLUMN_INSTRUCTIONS] = account->runs;
+        tally.values[block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT] =
+            account->runs * block->insn_slots[i];
+        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
+            tally.values[FIRST_CAUSE_COLUMN + cause] = cells[cause];
+        give(gather, &tally);
+    }
+}
+
+static void give_path(struct gather *gather, uint32_t path)
+{
+    qsort(gather->blocks, gather->block_count, sizeof(*gather->blocks), by_pc);
+    for (size_t i = 0; i < gather->block_count;) {
+        const uint32_t first = gather->blocks[i].account;
+        uint64_t end = block_of(gather, first)->end;
+        size_t next = i + 1;
+
+        for (; next < gather->block_count && gather->blocks[next].pc < end; next++) {
+            const uint64_t other = block_of(gather, gather->blocks[next].account)->end;
+
+            end = other > end ? other : end;
+        }
+        if (gather->plain && next == i + 1) {
+            give_block(gather, path, first);
+        } else {
+            for (size_t k = i; k < next; k++)
+                add_places(gather, gather->blocks[k].account);
+            give_places(gather, path);
+        }
+        i = next;
+    }
+    gather->block_count = 0;
 }
 
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
@@ -147,12 +217,14 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
     uint32_t *starts = NULL;
     uint32_t *order = sort_accounts(sim, &starts);
 
+    gather.plain = gather.scale.seen == gather.scale.whole && sim->ledger.carries.len == 0;
     for (uint32_t node = 0; node < sim->calls.node_count; node++) {
         for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
             add_account(&gather, order[i]);
-        if (gather.count > 0)
+        if (gather.block_count > 0)
             give_path(&gather, node);
     }
+    free(gather.blocks);
     free(gather.places);
     free(order);
     free(starts);

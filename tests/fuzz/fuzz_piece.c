@@ -29,10 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct td_rd rd = td_rd_init(data, size, 0);
     const size_t wanted = td_rd_u16(&rd), first = wanted < td_rd_left(&rd) ? wanted : 0;
     td_buf_bytes(&piece, td_rd_bytes(&rd, first), first);
-    td_pieces_add(&pieces, 0, &piece);
+    td_pieces_add(&pieces, 0, &piece, false);
     td_buf_clear(&piece);
     td_buf_bytes(&piece, data + rd.pos, td_rd_left(&rd));
-    td_pieces_add(&pieces, 0, &piece);
+    td_pieces_add(&pieces, 0, &piece, true);
     td_profile_finish(writer, NULL);
     if (td_load_bytes(&model, profile.data, profile.len, "profile", NULL, &status, NULL) != TD_OK ||
         status.damaged)

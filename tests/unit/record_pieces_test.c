@@ -25,14 +25,15 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 /* The code of the program lies at BASE. */
 #define BASE UINT64_C(0x400000)
 
-/* A piece of one thread: `count` places of a program, each with `value` cycles. */
-static struct td_buf piece(uint32_t pid, uint32_t count, uint64_t value)
+/* A piece of one thread: `count` places of a program, each with `value` cycles; every second one
+ * with `odd` more. */
+static struct td_buf odd_piece(uint32_t pid, uint32_t count, uint64_t value, uint64_t odd)
 {
     struct td_piece_module modules[] = {{.path = "/bin/app"}};
     struct td_piece_task tasks[] = {{.tid = pid, .name = "app"}};
     struct td_piece piece = {.pid = pid,
                              .process = "app",
-                             .cycles = count * value,
+                             .cycles = count * value + (count + 1) / 2 * odd,
                              .modules = modules,
                              .module_count = 1,
                              .tasks = tasks,
@@ -43,16 +44,22 @@ static struct td_buf piece(uint32_t pid, uint32_t count, uint64_t value)
     struct td_piece_writer writer = {.path = 0};
     struct td_buf bytes = {0};
 
-    values[TD_SIM_COLUMN_CYCLES] = value;
     values[TD_SIM_COLUMN_INSTRUCTIONS] = 2 * value;
     td_piece_put_path(&writer, &outer);
-    for (uint32_t i = 1; i <= count; i++)
+    for (uint32_t i = 1; i <= count; i++) {
+        values[TD_SIM_COLUMN_CYCLES] = value + i % 2 * odd;
         td_piece_put_tally(&writer, outer.id, BASE + i, values);
+    }
     td_piece_end_task(&writer);
     td_range_set_put(&piece.ranges, &range);
     td_piece_put(&bytes, &piece, &writer);
     td_range_set_release(&piece.ranges);
     return bytes;
+}
+
+static struct td_buf piece(uint32_t pid, uint32_t count, uint64_t value)
+{
+    return odd_piece(pid, count, value, 0);
 }
 
 struct whole {
@@ -69,11 +76,16 @@ static void begin(struct whole *whole)
     td_pieces_init(&whole->pieces, whole->writer);
 }
 
-static void add(struct whole *whole, uint32_t image, struct td_buf bytes)
+static void add_piece(struct whole *whole, uint32_t image, struct td_buf bytes, bool last)
 {
-    assert_true(td_pieces_add(&whole->pieces, image, &bytes));
+    assert_true(td_pieces_add(&whole->pieces, image, &bytes, last));
     assert_int_equal(bytes.len, 0);
     assert_int_equal(td_profile_flush(whole->writer, NULL), TD_OK);
+}
+
+static void add(struct whole *whole, uint32_t image, struct td_buf bytes)
+{
+    add_piece(whole, image, bytes, false);
 }
 
 /* What a reader finds at this moment: places and the sum of their cycles. */
@@ -109,6 +121,25 @@ static void expect(const struct whole *whole, size_t places, uint64_t cycles)
     td_model_free(model);
 }
 
+static uint64_t cycles_of(const struct whole *whole)
+{
+    struct td_model *model = NULL;
+    uint64_t sum = 0;
+
+    assert_int_equal(
+        td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, NULL),
+        TD_OK);
+    for (size_t i = 0; i < td_model_tally_count(model); i++) {
+        const uint64_t cycles =
+            td_model_tally_values(model, td_model_tally(model, i))[TD_SIM_COLUMN_CYCLES];
+
+        assert_true(cycles < UINT64_C(1) << 63);
+        sum += cycles;
+    }
+    td_model_free(model);
+    return sum;
+}
+
 static void end(struct whole *whole)
 {
     assert_int_equal(td_profile_finish(whole->writer, NULL), TD_OK);
@@ -141,6 +172,52 @@ static void test_growing(void **state)
     end(&whole);
 }
 
+/* Each place has 10 cycles, every second one 11, of 20 instructions. */
+static void expect_odd(const struct whole *whole, size_t places)
+{
+    struct td_model *model = NULL;
+
+    assert_int_equal(
+        td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, NULL),
+        TD_OK);
+    assert_int_equal(td_model_tally_count(model), places);
+    for (size_t i = 0; i < places; i++) {
+        const struct td_tally *tally = td_model_tally(model, i);
+        const uint64_t *values = td_model_tally_values(model, tally);
+        const struct td_node *node = td_model_node(model, tally->node);
+
+        assert_int_equal(values[TD_SIM_COLUMN_CYCLES],
+                         10 + td_model_location(model, node->location)->offset % 2);
+        assert_int_equal(values[TD_SIM_COLUMN_INSTRUCTIONS], 20);
+    }
+    td_model_free(model);
+}
+
+/* What is rounded moves between tallies that did nothing: it is told at the end, the sum before. */
+static void test_rounding(void **state)
+{
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    add(&whole, 0, piece(7, 1001, 10));
+    const size_t before = whole.bytes.len;
+    for (uint64_t odd = 1; odd < 4; odd++) {
+        add(&whole, 0, odd_piece(7, 1001, 10, odd));
+        assert_int_equal(cycles_of(&whole), 10010 + 501 * odd);
+    }
+    assert_true(whole.bytes.len < before + 500);
+    /* More is owed than the place of most cycles has. */
+    add(&whole, 0, odd_piece(7, 1001, 10, UINT64_MAX));
+    assert_int_equal(cycles_of(&whole), 10010 - 501);
+    add(&whole, 0, odd_piece(7, 1002, 10, 2)); /* one more place: more than rounding */
+    assert_int_equal(cycles_of(&whole), 10020 + 501 * 2);
+    add_piece(&whole, 0, odd_piece(7, 1002, 10, 1), true);
+    assert_int_equal(cycles_of(&whole), 10020 + 501);
+    expect_odd(&whole, 1002);
+    end(&whole);
+}
+
 /* Images of one process (it executed another) and of others are told apart; a place is given on. */
 static void test_images(void **state)
 {
@@ -170,7 +247,7 @@ static void test_damaged(void **state)
         struct td_buf cut = {0};
 
         td_buf_bytes(&cut, good.data, len);
-        assert_false(td_pieces_add(&whole.pieces, 0, &cut));
+        assert_false(td_pieces_add(&whole.pieces, 0, &cut, true));
         td_buf_release(&cut);
     }
     assert_int_equal(td_profile_flush(whole.writer, NULL), TD_OK);
@@ -200,9 +277,8 @@ static void test_small_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_images),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_growing),     cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_images),      cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_small_table),
     };
 
