@@ -288,13 +288,19 @@ static void summarize(struct modelled *m)
     const double seconds = (double)(td_clock_ns() - m->start_ns) / 1e9;
     const double modelled_s =
         m->mhz ? (double)counters[TD_COUNTER_CYCLES] / ((double)m->mhz * 1e6) : 0;
-    char instructions[32], images[32], threads[32], bytes[32];
+    const double rate =
+        (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1);
+    const bool tiny = modelled_s < 0.001;
+    char instructions[32], images[32], threads[32], bytes[32], speed[64] = "";
 
+    /* Of a short run it says nothing: most of that is the emulator's start. */
+    if (rate >= 1)
+        snprintf(speed, sizeof(speed), " (%.0f million a second)", rate);
     td_status_note(
-        &m->status, "%.2f s for %.3f s on the modelled %s, %s instructions (%.0f million a second)",
-        seconds, modelled_s, m->plan->core,
+        &m->status, "%.2f s for %.3f %s on the modelled %s, %s instructions%s", seconds,
+        modelled_s * (tiny ? 1e3 : 1), tiny ? "ms" : "s", m->plan->core,
         td_format_count(instructions, sizeof(instructions), counters[TD_COUNTER_INSTRUCTIONS]),
-        (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1));
+        speed);
     if (m->request->sim_sample) {
         const double whole = (double)counters[TD_COUNTER_INSTRUCTIONS] + 1e-9,
                      cycles = (double)counters[TD_COUNTER_CYCLES] + 1e-9;

@@ -94,6 +94,9 @@ static int open_temporary(const char *path, char **name, struct td_err *err)
         const int sys_errno = errno;
         free(*name);
         *name = NULL;
+        if (sys_errno == EACCES || sys_errno == EROFS)
+            return td_fail(err, TD_EIO, "cannot write the profile '%s': %s (-o FILE: elsewhere)",
+                           path, strerror(sys_errno));
         if (sys_errno != EEXIST)
             return td_fail_errno(err, TD_EIO, sys_errno, "cannot write the profile '%s'", path);
     }

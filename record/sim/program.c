@@ -52,6 +52,22 @@ static bool has_privileges(const struct stat *st, const char *path)
            getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
+/* Whether the path leads over a descriptor of ours that exec closes. The kernel has the file open
+ * by then; an emulator has not. */
+static bool is_closing(const char *path)
+{
+    static const char *const folders[] = {"/proc/self/fd/", "/dev/fd/"};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(folders); i++) {
+        const size_t len = strlen(folders[i]);
+        if (strncmp(path, folders[i], len) == 0) {
+            const int flags = fcntl((int)strtol(path + len, NULL, 10), F_GETFD);
+            return flags >= 0 && flags & FD_CLOEXEC;
+        }
+    }
+    return false;
+}
+
 /* The first bytes of an executable file. */
 static enum td_program_kind read_head(const char *path, uint8_t *head, size_t *size)
 {
@@ -62,6 +78,10 @@ static enum td_program_kind read_head(const char *path, uint8_t *head, size_t *s
     *size = 0;
     if (fd < 0)
         return kind;
+    if (is_closing(path)) {
+        close(fd);
+        return TD_PROGRAM_CLOSING;
+    }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0) {
         const ssize_t got = read(fd, head, HEAD_BYTES);
 

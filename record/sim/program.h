@@ -22,6 +22,8 @@
       "install that processor's C library, or link the program statically")                \
     X(AVX512, "built for AVX-512 (x86-64-v4), which the emulated processor does not have", \
       "build it with -march=x86-64-v3, or use --source clock")                             \
+    X(CLOSING, "a descriptor that is closed on exec, before an emulator could open it",    \
+      "use --source clock")                                                                \
     X(OTHER, "no program and no script with a #! line",                                    \
       "begin a shell script with #!/bin/sh, or use --source clock")
 

@@ -478,8 +478,7 @@ static void follow_exec(struct thread *thread, const struct td_exec_call *call)
         note_native(thread, call->path, "executed as another user, or with another root");
     } else if (program.kind == TD_PROGRAM_EMULATED) {
         note_native(thread, call->path, "for another processor than the program that executed it");
-    } else if (program.kind == TD_PROGRAM_PRIVILEGED || program.kind == TD_PROGRAM_FOREIGN ||
-               program.kind == TD_PROGRAM_AVX512 || program.kind == TD_PROGRAM_LOADER) {
+    } else if (program.kind != TD_PROGRAM_MISSING && program.kind != TD_PROGRAM_OTHER) {
         note_native(thread, call->path, td_program_about(program.kind));
     }
     td_program_release(&program);

@@ -99,7 +99,10 @@ static void print_high(const struct td_verdict_node *n, const char *modelled,
 {
     const struct td_tma_info *info = td_tma_info(n->node);
     char *share = share_words(n, style);
-    char *seconds = n->seconds > 0 ? td_xasprintf(", %.3f s", n->seconds) : td_xstrdup("");
+    const bool tiny = n->seconds < 0.001;
+    char *seconds =
+        n->seconds > 0 ? td_xasprintf(", %.3f %s", n->seconds * (tiny ? 1e3 : 1), tiny ? "ms" : "s")
+                       : td_xstrdup("");
     char *gain = n->speedup >= MORE_GAIN
                      ? td_xasprintf("; without it at most %.1f times as fast", n->speedup)
                      : td_xstrdup("");

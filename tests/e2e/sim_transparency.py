@@ -237,6 +237,18 @@ def unprofiled():
     td.check("not modelled" in td.report(OUT), "the report does not name what was not modelled")
     code, _, err = modelled(["./setuid"], quiet=False)
     td.check(code == 125 and b"setuid" in err and err.count(b"\n") == 1, f"{code}: {err!r}")
+    # Only the kernel can still open a file whose descriptor the execution closes.
+    program = compile_c("closing", r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+extern char **environ;
+int main(void) { char *argv[] = {"echo", "ran", 0}; fexecve(open("/bin/echo", O_RDONLY | O_CLOEXEC), argv, environ);
+return 1; }
+""")
+    code, out, _ = modelled([program])
+    td.check(code == 0 and out == b"ran\n", f"{code}: {out!r}")
+    td.check("closed on exec" in td.report(OUT), "the report does not name what was not modelled")
 
 
 def avx512():
