@@ -128,6 +128,8 @@ static int read_setting(struct reader *r, const struct td_uarch_line *line)
         core->pmu = value;
     } else if (strcmp(key, "libpfm") == 0) {
         core->libpfm = value;
+    } else if (strcmp(key, "note") == 0) {
+        good = core->note[0] != '\0';
     } else if (strcmp(key, "width") == 0) {
         good = parse_u32(value, &core->width) && core->width > 0;
     } else if (strcmp(key, "width_from") == 0) {
@@ -293,12 +295,12 @@ static int read_all(struct reader *r)
     return rc;
 }
 
-/* The title is the rest of its line. */
-static char *core_title(const struct td_uarch *uarch)
+/* The rest of the line of this key; "" when there is none. */
+static char *rest_of(const struct td_uarch *uarch, const char *name, const char *key)
 {
-    const struct td_uarch_section *core = td_uarch_section(uarch, "core");
-    const struct td_uarch_line *line = core ? td_uarch_find(core, "title") : NULL;
-    char text[128] = "";
+    const struct td_uarch_section *section = td_uarch_section(uarch, name);
+    const struct td_uarch_line *line = section ? td_uarch_find(section, key) : NULL;
+    char text[320] = "";
     size_t used = 0;
 
     for (uint32_t i = 1; line && i < line->word_count && used < sizeof(text); i++)
@@ -326,7 +328,8 @@ int td_pmu_core_read(struct td_pmu_core **ret, const struct td_uarch *uarch, str
     r.core->smt = -1;
     r.core->type = -1;
     r.core->name = core_word(uarch, "name");
-    r.core->title = core_title(uarch);
+    r.core->title = rest_of(uarch, "core", "title");
+    r.core->note = rest_of(uarch, "pmu", "note");
     for (int i = 0; i < TD_NODE_COUNT; i++)
         r.core->thresholds[i] = NAN;
     const int rc = read_all(&r);
@@ -351,6 +354,7 @@ void td_pmu_core_free(struct td_pmu_core *core)
     free((void *)(uintptr_t)core->locators);
     free((void *)(uintptr_t)core->metrics);
     free((void *)(uintptr_t)core->title);
+    free((void *)(uintptr_t)core->note);
     free(core);
 }
 

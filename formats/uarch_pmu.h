@@ -71,6 +71,7 @@ struct td_pmu_metric {
 
 struct td_pmu_core {
     const char *name, *title;
+    const char *note;       /* what its slots are not, for people; "" */
     const char *pmu;        /* hybrid: the sysfs PMU it is for ("cpu_atom"); NULL: any core PMU */
     const char *libpfm;     /* its table in libpfm4 ("spr"); NULL: none */
     uint32_t width;         /* slots a cycle */

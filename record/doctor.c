@@ -129,7 +129,7 @@ static void tell_kernel_names(const struct td_caps *caps, FILE *out)
 /* The groups and locators of a recording that asks for nothing special, and all that it lacks. */
 static void tell_hardware_plan(const struct td_caps *caps, const struct td_plan *plan, FILE *out)
 {
-    char locators[400] = "";
+    char locators[400] = "", text[560];
     size_t used = 0;
     const char *events = "";
 
@@ -144,14 +144,17 @@ static void tell_hardware_plan(const struct td_caps *caps, const struct td_plan 
                                      used ? ", " : "", group->name, group->cpu_type[0] ? "@" : "",
                                      group->cpu_type);
     }
-    line(out, plan->topdown, "hardware top-down", "%s: %s", plan->core,
-         events[0]       ? events
-         : plan->topdown ? "no slots, but its stall counters"
-                         : "time in cycles only");
+    if (events[0])
+        line(out, plan->topdown, "hardware top-down", "%s", plan->levels);
+    else
+        line(out, plan->topdown, "hardware top-down", "%s: %s", plan->core,
+             plan->topdown ? "no slots, but its stall counters" : "time in cycles only");
     if (used)
         line(out, true, "locators", "%s", locators);
-    for (size_t i = 0; i < plan->left_out_count; i++)
-        line(out, false, "left out", "%s: %s", plan->left_out[i].what, plan->left_out[i].why);
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        if (td_plan_left_out_text(plan, i, text, sizeof(text)))
+            line(out, false, "left out", "%s", text);
+    }
     if (caps->nmi_watchdog)
         line(out, false, "all counters",
              "the NMI watchdog takes one: sudo sysctl kernel.nmi_watchdog=0");

@@ -122,35 +122,11 @@ static void put_runs(struct td_profile_writer *writer, const struct td_plan *pla
     }
 }
 
-static bool same_reason(const struct td_plan_left_out *a, const struct td_plan_left_out *b)
-{
-    return a->minor && b->minor && strcmp(a->why, b->why) == 0;
-}
-
-/* Small things that are missing for one reason are one sentence, where the first of them stands. */
-static void put_left_out(struct td_profile_writer *writer, const struct td_plan *plan, size_t first)
-{
-    const struct td_plan_left_out *all = plan->left_out;
-    char text[768];
-    size_t used = 0;
-
-    for (size_t i = 0; i < first; i++) {
-        if (same_reason(&all[i], &all[first]))
-            return;
-    }
-    for (size_t i = first; i < plan->left_out_count && used < sizeof(text); i++) {
-        if (i == first || same_reason(&all[i], &all[first]))
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
-                                     all[i].what);
-    }
-    if (used < sizeof(text))
-        snprintf(text + used, sizeof(text) - used, ": %s", all[first].why);
-    put(writer, TD_ENV_LEFT_OUT, text);
-}
-
 void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
                   const struct td_request *request, const struct td_plan *plan)
 {
+    char left_out[768];
+
     put(writer, TD_ENV_RECORDER, "tdrec " TD_VERSION);
     for (char **word = request->command; word && *word; word++)
         td_profile_env(writer, td_env_key_name(TD_ENV_ARGV), *word);
@@ -175,8 +151,10 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_PRIVILEGE, plan->privilege);
     put(writer, TD_ENV_RANK, td_output_rank());
     put_runs(writer, plan);
-    for (size_t i = 0; i < plan->left_out_count; i++)
-        put_left_out(writer, plan, i);
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        if (td_plan_left_out_text(plan, i, left_out, sizeof(left_out)))
+            put(writer, TD_ENV_LEFT_OUT, left_out);
+    }
 }
 
 void td_env_exit_text(char *text, size_t size, int status)

@@ -125,6 +125,48 @@ void td_plan_leave_out_minor(struct td_plan *plan, const char *what, const char 
     leave_out(plan, what, why, true);
 }
 
+static bool same_reason(const struct td_plan_left_out *a, const struct td_plan_left_out *b)
+{
+    return a->minor && b->minor && strcmp(a->why, b->why) == 0;
+}
+
+#define LOCATOR "locator of "
+
+/* "locator of x" and "locator of y" are "locators of x, y". */
+static size_t join_what(const struct td_plan *plan, size_t first, char *buf, size_t size)
+{
+    const struct td_plan_left_out *all = plan->left_out;
+    const bool locators = strncmp(all[first].what, LOCATOR, strlen(LOCATOR)) == 0;
+    size_t used = 0, count = 0;
+
+    for (size_t i = first; i < plan->left_out_count && used < size; i++) {
+        const bool locator = strncmp(all[i].what, LOCATOR, strlen(LOCATOR)) == 0;
+        const char *what = all[i].what + (locators && locator ? strlen(LOCATOR) : 0);
+
+        if (i != first && !same_reason(&all[i], &all[first]))
+            continue;
+        used += (size_t)snprintf(buf + used, size - used, "%s%s",
+                                 count++    ? ", "
+                                 : locators ? "locators of "
+                                            : "",
+                                 what);
+    }
+    if (count == 1)
+        used = (size_t)snprintf(buf, size, "%s", all[first].what);
+    return used < size ? used : size - 1;
+}
+
+bool td_plan_left_out_text(const struct td_plan *plan, size_t i, char *buf, size_t size)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (same_reason(&plan->left_out[k], &plan->left_out[i]))
+            return false;
+    }
+    const size_t used = join_what(plan, i, buf, size);
+    snprintf(buf + used, size - used, ": %s", plan->left_out[i].why);
+    return true;
+}
+
 static int refuse_whole_cpus(const struct td_caps *caps, const char *what, struct td_err *err)
 {
     return td_fail(err, TD_EPERM,

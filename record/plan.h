@@ -79,9 +79,10 @@ struct td_plan {
     char privilege[256];           /* what is missing for lack of privilege; "" when nothing */
     char core[64];                 /* the core description used; "" for none */
     struct td_core_desc core_desc; /* of the modelled core; zeroed when none is modelled */
-    unsigned passes;               /* runs, or slices of time; 1 */
-    bool topdown;                  /* the slots are counted, or all that this very core can say */
-    bool forbidden;                /* this user may open nothing: no groups, `privilege` says why */
+    char levels[128]; /* of the tree that are counted, "levels 1, 2 on zen5"; "": none */
+    unsigned passes;  /* runs, or slices of time; 1 */
+    bool topdown;     /* the slots are counted, or all that this very core can say */
+    bool forbidden;   /* this user may open nothing: no groups, `privilege` says why */
     enum td_scope scope;
     enum td_method method; /* CPU or TASK */
     bool per_thread;       /* each thread has events of its own, none is inherited */
@@ -100,6 +101,10 @@ struct td_plan {
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err);
 void td_plan_release(struct td_plan *plan);
+
+/* What the plan leaves out, the i-th: small things of one reason are one text, of the first of
+ * them, and false is returned for the others. */
+bool td_plan_left_out_text(const struct td_plan *plan, size_t i, char *buf, size_t size);
 
 /* For the makers of groups, one a source (plan_clock.c). */
 struct td_plan_group *td_plan_add_group(struct td_plan *plan) __attribute__((returns_nonnull));

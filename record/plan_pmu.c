@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "record/plan.h"
+#include "record/plan_levels.h"
 #include "record/pmu_core.h"
 
 /* Locators are tried in this order, one a node, while counters are left: the causes that programs
@@ -34,6 +35,7 @@ struct maker {
     bool hybrid;
     uint64_t done; /* the core's groups that are in the plan, by bit */
     unsigned pass; /* whose groups are made now */
+    bool skids;    /* precise events are sampled, and the PMU has no precise samples */
     bool tracked;  /* mappings are reported by an event of their own */
 };
 
@@ -145,6 +147,8 @@ static bool tells_data_source(const struct maker *m, const struct td_plan_event 
 /* One precise event whose samples are where the node's slots are lost. */
 static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
 {
+    if (m->core->events[locator->event].precise && m->pmu->max_precise == 0)
+        m->skids = true;
     struct td_plan_group *group = td_plan_add_group(m->plan);
     struct td_plan_event *event = &group->events[0];
     const bool precise = m->core->events[locator->event].precise && m->pmu->max_precise > 0;
@@ -284,12 +288,12 @@ static void add_branch_misses(struct maker *m, size_t first)
 
 static void left_out_group(struct maker *m, const struct td_pmu_group *group)
 {
-    char what[96], why[192];
-
+    char what[128], why[192], level[32];
     const char *any = td_pmu_group_any(m->core, group);
 
-    snprintf(what, sizeof(what), "%s%s%s", group->name, m->hybrid ? " on " : "",
-             m->hybrid ? m->pmu->name : "");
+    snprintf(level, sizeof(level), " (level %d of the tree)", group->level);
+    snprintf(what, sizeof(what), "group %.24s%s%s%.40s", group->name, group->level ? level : "",
+             m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
     if (any && !td_caps_system_wide(m->caps))
         snprintf(why, sizeof(why),
                  "%s counts both threads of a core, and perf_event_paranoid is %lld: sudo sysctl "
@@ -337,14 +341,15 @@ static bool take_group(struct maker *m, size_t i)
     return true;
 }
 
-/* The first group of pass 1 that fits; else the first of any pass. NULL when none does. */
+/* The first group of pass 1 that fits; else the first of any pass. One that gives a part of level 1
+ * alone would leave the rest to be guessed. NULL when none fits. */
 static const struct td_pmu_group *choose_group(struct maker *m)
 {
     for (int first = 1; first >= 0; first--) {
         for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
             const struct td_pmu_group *group = &m->core->groups[i];
 
-            if (first != (group->pass == 1))
+            if (first != (group->pass == 1) || (group->level > 0 && !td_plan_is_whole(m->core, i)))
                 continue;
             if (take_group(m, i))
                 return group;
@@ -403,7 +408,7 @@ static void add_locators(struct maker *m)
         if (event->alone && alone_taken)
             why = "one front-end event at a time: they share a register";
         else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1))
-            why = "no counter is left for it";
+            why = "no counter is left";
         snprintf(what, sizeof(what), "locator of %s%s%s", td_tma_info(locator->node)->id,
                  m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
         if (why && m->pass == m->plan->passes)
@@ -413,30 +418,6 @@ static void add_locators(struct maker *m)
         alone_taken = alone_taken || event->alone;
         add_locator(m, locator);
     }
-}
-
-static void tell_level(struct maker *m)
-{
-    const int wanted = (int)m->request->topdown_level;
-    int deepest = 0, recorded = 0;
-    char what[64], why[128];
-
-    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
-        const int level = m->core->groups[i].level;
-
-        deepest = level > deepest ? level : deepest;
-        if (m->done & UINT64_C(1) << i)
-            recorded = level > recorded ? level : recorded;
-    }
-    if (wanted <= recorded)
-        return;
-    snprintf(what, sizeof(what), "level %d of the tree", wanted);
-    if (wanted > deepest)
-        snprintf(why, sizeof(why), "the counters of this core give level %d", deepest);
-    else
-        snprintf(why, sizeof(why), "it does not fit the counters in %u run%s: --passes %u",
-                 m->plan->passes, m->plan->passes == 1 ? "" : "s", m->plan->passes + 1);
-    td_plan_leave_out(m->plan, what, why);
 }
 
 /* What stays out after the last run: groups beside the tree, and its deeper levels. */
@@ -467,22 +448,45 @@ static void tell_missing_groups(struct maker *m)
                                 "further runs");
 }
 
-/* A further run: the groups that are not in the plan yet, as many as fit, then locators. */
-static void add_pass(struct maker *m)
+/* Those that a run of their own could count. */
+static uint64_t possible_groups(const struct maker *m)
 {
-    const size_t first = m->plan->group_count;
+    uint64_t possible = 0;
 
-    m->counters = td_pmu_counters_free(m->core, m->caps);
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
-        if (take_group(m, i))
-            add_group(m, &m->core->groups[i]);
+        const struct td_pmu_group *group = &m->core->groups[i];
+        struct td_pmu_counters free = td_pmu_counters_free(m->core, m->caps);
+
+        if (allowed(m, group) && td_pmu_counters_take(&free, m->core, group->events, group->count))
+            possible |= UINT64_C(1) << i;
     }
-    if (m->request->count)
-        return;
-    if (m->plan->topdown)
-        add_locators(m);
-    if (m->plan->group_count > first)
-        m->plan->groups[first].events[0].sideband = !m->tracked;
+    return possible;
+}
+
+static bool counts_slots(const struct maker *m)
+{
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        if (m->done & UINT64_C(1) << i && m->core->groups[i].level > 0)
+            return true;
+    }
+    return false;
+}
+
+static void tell_levels(struct maker *m)
+{
+    const struct td_plan_level_ctx levels = {.core = m->core,
+                                             .done = m->done,
+                                             .possible = possible_groups(m),
+                                             .cpu_type = m->hybrid ? m->pmu->name : "",
+                                             .wanted = m->request->topdown_level};
+
+    td_plan_tell_levels(m->plan, &levels);
+    if (m->skids)
+        td_plan_leave_out_minor(m->plan, "precise samples",
+                                "this PMU takes none (caps/max_precise is 0, as in many virtual "
+                                "machines): locators point some instructions late");
+    if (m->core->note[0] && counts_slots(m))
+        td_plan_leave_out(m->plan, "slots", m->core->note);
 }
 
 static bool counts_event(const struct maker *m, const char *name)
@@ -508,6 +512,26 @@ static bool is_new(const struct maker *m, const struct td_pmu_group *group)
             return true;
     }
     return false;
+}
+
+/* A further run: the groups that are not in the plan yet, as many as fit, then locators. */
+static void add_pass(struct maker *m)
+{
+    const size_t first = m->plan->group_count;
+
+    m->counters = td_pmu_counters_free(m->core, m->caps);
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        if (!is_new(m, &m->core->groups[i]))
+            m->done |= UINT64_C(1) << i;
+        else if (take_group(m, i))
+            add_group(m, &m->core->groups[i]);
+    }
+    if (m->request->count)
+        return;
+    if (m->plan->topdown)
+        add_locators(m);
+    if (m->plan->group_count > first)
+        m->plan->groups[first].events[0].sideband = !m->tracked;
 }
 
 /* --count: the groups of all passes, in turns, each of which fits the counters by itself. */
@@ -589,8 +613,9 @@ static int plan_one(struct maker *m, struct td_err *err)
     if (choice.why[0]) {
         char what[96];
 
-        snprintf(what, sizeof(what), "top-down slots%s%s", m->hybrid ? " on " : "",
-                 m->hybrid ? m->pmu->name : "");
+        snprintf(what, sizeof(what), "%s%s%s",
+                 td_pmu_counts_slots(m->core) ? "formulas of this very core" : "top-down slots",
+                 m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
         td_plan_leave_out(m->plan, what, choice.why);
     }
     const struct td_pmu_group *group = choose_group(m);
@@ -604,7 +629,7 @@ static int plan_one(struct maker *m, struct td_err *err)
             group->level > 0 || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
         add_others(m, first, group->level > 0);
         tell_missing_groups(m);
-        tell_level(m);
+        tell_levels(m);
         const size_t used = strlen(m->plan->core);
         snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
                  choice.core->name);

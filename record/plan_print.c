@@ -93,6 +93,8 @@ void td_plan_print_json(const struct td_plan *plan, FILE *out)
     td_json_string(&json, "scope", td_scope_name(plan->scope));
     td_json_string(&json, "method", method_name(plan));
     td_json_string(&json, "privilege", plan->privilege[0] ? plan->privilege : NULL);
+    if (plan->levels[0])
+        td_json_string(&json, "levels", plan->levels);
     if (plan->passes > 1)
         td_json_u64(&json, "passes", plan->passes);
     td_json_array(&json, "groups");
@@ -179,10 +181,12 @@ static void descriptors_text(const struct td_plan *plan, FILE *out)
 
 void td_plan_print_text(const struct td_plan *plan, FILE *out)
 {
+    char text[768];
+
     fprintf(out, "source %s%s%s\n", plan->source, plan->source_reason[0] ? ": " : "",
             plan->source_reason);
     if (plan->core[0])
-        fprintf(out, "core %s\n", plan->core);
+        fprintf(out, "core %s%s%s\n", plan->core, plan->levels[0] ? ": " : "", plan->levels);
     fprintf(out, "scope %s, %s events\n", td_scope_name(plan->scope), method_name(plan));
     descriptors_text(plan, out);
     for (size_t i = 0; i < plan->group_count; i++) {
@@ -199,6 +203,8 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
     }
     if (plan->privilege[0])
         fprintf(out, "%s\n", plan->privilege);
-    for (size_t i = 0; i < plan->left_out_count; i++)
-        fprintf(out, "left out: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
+    for (size_t i = 0; i < plan->left_out_count; i++) {
+        if (td_plan_left_out_text(plan, i, text, sizeof(text)))
+            fprintf(out, "left out: %s\n", text);
+    }
 }

@@ -366,7 +366,12 @@ static void test_passes(void **state)
     caps.pmus = td_xcalloc(1, sizeof(*caps.pmus));
     caps.pmu_count = 1;
     caps.pmus[0] = (struct td_pmu){.name = "cpu", .type = 4, .core = true, .slots = true};
-    expect(&caps, "tdrec ./app", TD_OK, "!\"passes\"", "--passes records them", NULL);
+    expect(&caps, "tdrec ./app", TD_OK, "!\"passes\"", "--passes records them",
+           "\"levels\": \"level 1, 2 on sapphire-rapids\"", "level 3 of the tree",
+           "\"precise samples\"", NULL);
+    caps.pmus[0].max_precise = 3;
+    expect(&caps, "tdrec ./app", TD_OK, "!\"precise samples\"", NULL);
+    expect(&caps, "tdrec --topdown-level 1 ./app", TD_OK, "!level 2", "!level 3", NULL);
     expect(&caps, "tdrec --passes 2 ./app", TD_OK, "\"passes\": 2", "\"pass\": 2",
            "\"name\": \"branch\"", NULL);
     expect(&caps, "tdrec --passes 9 ./app", TD_OK, "\"passes\": 3", "!\"pass\": 4", "fewer runs do",

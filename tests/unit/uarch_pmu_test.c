@@ -272,9 +272,45 @@ static void mistakes_are_named_with_their_line(void **state)
     }
 }
 
+static double metric_of(const struct td_pmu_core *core, const double *counts, const char *name)
+{
+    for (size_t i = 0; i < core->metric_count; i++) {
+        if (strcmp(core->metrics[i].name, name) == 0)
+            return td_pmu_core_metric(core, &core->metrics[i], counts, 0);
+    }
+    fail_msg("%s has no metric %s", core->name, name);
+    return 0;
+}
+
+/* pmu-tools' core clocks of a thread, CLK/2 x (1 + ONE_THREAD_ACTIVE/REF_XCLK): alone on its core,
+ * beside a busy thread, and half of the time each. */
+static void a_thread_of_skylake_has_a_part_of_its_core(void **state)
+{
+    (void)state;
+    struct loaded smt = load_core("skylake-x-smt");
+    double *counts = counts_of(smt.core);
+
+    assert_non_null(strstr(smt.core->note, "core_share"));
+    set(smt.core, counts, "cycles", 1000);
+    set(smt.core, counts, "ref_xclk", 30);
+    set(smt.core, counts, "uops_retired", 1500);
+    set(smt.core, counts, "one_thread_active", 30);
+    percent_is(metric_of(smt.core, counts, "core_share"), 100, 1e-6);
+    percent_is(metric_of(smt.core, counts, "own_retiring"), 37.5, 1e-6);
+    set(smt.core, counts, "one_thread_active", 0);
+    percent_is(metric_of(smt.core, counts, "core_share"), 50, 1e-6);
+    percent_is(metric_of(smt.core, counts, "own_retiring"), 75, 1e-6);
+    set(smt.core, counts, "one_thread_active", 15);
+    percent_is(metric_of(smt.core, counts, "core_share"), 75, 1e-6);
+    percent_is(metric_of(smt.core, counts, "own_retiring"), 50, 1e-6);
+    free(counts);
+    unload(&smt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_of_skylake_has_a_part_of_its_core),
         cmocka_unit_test(neoverse_n2_gives_the_published_results),
         cmocka_unit_test(sapphire_rapids_splits_to_level_2),
         cmocka_unit_test(negatives_are_cut_and_said),
