@@ -41,7 +41,7 @@ def wait_for_pieces(out):
         time.sleep(1)
         done = subprocess.run([td.TDREPORT, "-i", out, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               check=False)
-        if done.returncode == 3 and json.loads(done.stdout)["profile"]["instructions"] > 2000000:
+        if done.returncode == 3 and done.stdout and json.loads(done.stdout)["profile"]["instructions"] > 2000000:
             return
     td.fail("nothing is written while the program runs")
 
