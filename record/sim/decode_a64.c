@@ -272,6 +272,11 @@ static void add_half(struct work *w)
         return;
     uop->issue = w->decoder->load;
     uop->src[0] = w->insn->uop.address[0];
+    /* When the base is loaded too, it is not there yet for this half. */
+    for (int i = 0; i < w->dst_count; i++) {
+        if (w->dst[i] == uop->src[0])
+            uop->src[0] = TD_REG_NONE;
+    }
     uop->latency = (uint8_t)w->decoder->desc->l1d_latency;
 }
 

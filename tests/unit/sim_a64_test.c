@@ -82,7 +82,7 @@ static const struct expected expected[] = {
     {"ldr q1, [x2]", 0x3dc00041, TD_OP_NOP, LD, {NO}, {X(2)}, {V(1), SINK}},
     {"ldp q0, q1, [x2, #32]", 0xad410440, TD_OP_NOP, LD, {NO}, {X(2)}, {V(0), V(1)}},
     {"ldxr x0, [x1]", 0xc85f7c20, TD_OP_NOP, LD, {NO}, {X(1)}, {X(0), SINK}},
-    {"stxr w2, x0, [x1]", 0xc8027c20, TD_OP_NOP, ST, {X(0)}, {X(1)}, {X(2), SINK}},
+    {"stxr w2, x0, [x1]", 0xc8027c20, TD_OP_NOP, LD | ST, {X(0)}, {X(1)}, {X(2), SINK}},
     {"ldadd x1, x2, [x3]", 0xf8210062, TD_OP_LOCKED, LD | ST, {X(1)}, {X(3)}, {X(2), SINK}},
     {"casal x1, x2, [x3]", 0xc8e1fc62, TD_OP_LOCKED, LD | ST, {X(1), X(2)}, {X(3)}, {X(1), SINK}},
     {"ld1 {v4.16b}, [x1]", 0x4c407024, TD_OP_NOP, LD, {NO}, {X(1)}, {V(4), SINK}},
@@ -158,6 +158,18 @@ static void forms(void **state)
             assert_int_equal(insn.uop.dst[k], want->dst[k]);
         }
     }
+}
+
+/* The second half of a pair waits for the address, not for what the first half loads. */
+static void a_half_has_the_old_base(void **state)
+{
+    (void)state;
+    const struct td_insn kept = decode(0xa9401001), overwritten = decode(0xa9401000);
+
+    assert_int_equal(kept.more_count, 1); /* ldp x1, x4, [x0] */
+    assert_int_equal(kept.more[0].src[0], X(0));
+    assert_int_equal(overwritten.more_count, 1); /* ldp x0, x4, [x0] */
+    assert_int_equal(overwritten.more[0].src[0], NO);
 }
 
 static void branches(void **state)
@@ -511,6 +523,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms),
+        cmocka_unit_test(a_half_has_the_old_base),
         cmocka_unit_test(branches),
         cmocka_unit_test(writeback_does_not_wait_for_data),
         cmocka_unit_test(accumulators_come_late),
