@@ -93,7 +93,7 @@ static int find_machine(struct td_sim_pmu_run *run, const char *name, struct td_
     if (rc == TD_OK && !builtin)
         rc = td_fail(err, TD_EUNSUPPORTED, "--sim-pmu: %s has no simulated PMU: golden-cove has",
                      name);
-    if (rc == TD_OK)
+    if (rc == TD_OK && builtin)
         rc = td_uarch_parse(&run->uarch, builtin->text, builtin->size, err);
     if (rc == TD_OK)
         rc = td_pmu_core_read(&run->core, run->uarch, err);
