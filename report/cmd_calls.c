@@ -14,6 +14,9 @@
 /* Deeper trees are cut: a stack of this many frames is recursion. */
 #define DEPTH_MAX 256
 
+/* Costs, not what they are made of. */
+static const struct td_session_needs costs = {.stacks = true, .metrics = TD_METRICS_OF_COST};
+
 struct calls_opts {
     double percent_limit; /* negative: not given */
     uint64_t depth;
@@ -106,7 +109,7 @@ int td_children_run(const struct td_common_opts *common, double percent_limit, u
 {
     const struct calls_opts o = {.percent_limit = percent_limit, .rows = max};
     struct td_session session;
-    int exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    int exit_code = td_session_open(&session, common, costs);
 
     if (exit_code == TD_EXIT_OK)
         exit_code = show_children(&session, &o);
@@ -139,7 +142,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("%s takes one function: tdreport %s NAME", cmd->name, cmd->name);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    exit_code = td_session_open(&session, common, costs);
     if (exit_code == TD_EXIT_OK)
         exit_code =
             show_calls(&session, callers ? TD_CALLS_CALLERS : TD_CALLS_CALLEES, argv[used], &o);

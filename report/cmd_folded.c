@@ -51,7 +51,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
         return exit_code;
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    struct td_session_needs needs = {.stacks = true, .metrics = TD_METRICS_OF_COST};
+    if (category)
+        needs.metrics = 0; /* any of them may be meant */
+    exit_code = td_session_open(&session, common, needs);
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, category, plain);
     td_session_release(&session);

@@ -230,7 +230,7 @@ static int load_weights(struct td_session *session, struct td_session_needs need
     return rc;
 }
 
-static struct td_filter make_filter(const struct td_common_opts *o, bool by_sample)
+static struct td_filter make_filter(const struct td_common_opts *o, struct td_session_needs needs)
 {
     return (struct td_filter){.threads = {o->threads.items, o->threads.len},
                               .processes = {o->processes.items, o->processes.len},
@@ -238,7 +238,8 @@ static struct td_filter make_filter(const struct td_common_opts *o, bool by_samp
                               .functions = {o->functions.items, o->functions.len},
                               .event = o->event,
                               .no_inline = o->no_inline,
-                              .by_sample = by_sample};
+                              .by_sample = needs.samples,
+                              .metrics = needs.metrics};
 }
 
 static void print_list(FILE *out, const char *what, const struct td_opt_list *list)
@@ -295,7 +296,7 @@ static bool wants_colour(const struct td_common_opts *o)
 
 static int measure(struct td_session *session, struct td_session_needs needs, struct td_err *err)
 {
-    const struct td_filter filter = make_filter(session->opts, needs.samples);
+    const struct td_filter filter = make_filter(session->opts, needs);
     const int rc = td_measure_new(&session->measure, session->model, &filter, err);
 
     if (rc < 0)

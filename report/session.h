@@ -108,6 +108,7 @@ struct td_session_needs {
     bool samples;        /* single samples, with times */
     bool functions_only; /* no inlined functions, no lines */
     bool stacks;         /* more of a stack than its innermost frame */
+    uint64_t metrics;    /* td_filter.metrics */
 };
 
 /* Loads, symbolizes and measures. Returns TD_EXIT_OK, or the exit code after having said on stderr

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/measure.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct builder {
     struct td_measure *measure;
     struct scale *scales; /* by group */
     unsigned used_groups;
-    size_t cap;
+    uint64_t metrics; /* td_filter.metrics */
+    size_t cap;       /* rows that there is room for: as many as there can be */
     bool *keep_thread;
     bool *keep_location;
     bool keep_unknown; /* rows without any frame */
@@ -259,8 +261,8 @@ static bool passes(const struct builder *b, uint32_t thread, uint32_t node)
 
 static void need_metric(struct builder *b, enum td_metric metric)
 {
-    if (!b->measure->values[metric])
-        b->measure->values[metric] = td_xcalloc(b->cap ? b->cap : 1, sizeof(uint64_t));
+    if (!b->measure->values[metric] && (b->metrics == 0 || b->metrics >> metric & 1))
+        b->measure->values[metric] = td_xcalloc(b->cap + 1, sizeof(uint64_t));
 }
 
 /* The columns that the chosen groups fill, with every ancestor of a node. */
@@ -293,21 +295,28 @@ static void need_metrics(struct builder *b)
     }
 }
 
+/* Room for all rows at once: columns that grow take twice as much, and are long. */
+static void make_room(struct builder *b, bool by_sample)
+{
+    if (by_sample) {
+        for (size_t i = 0; i < td_model_sample_count(b->model); i++) {
+            const struct td_sample *sample = td_model_sample(b->model, i);
+            b->cap += b->scales[sample->group].used && passes(b, sample->thread, sample->node);
+        }
+    } else {
+        for (size_t i = 0; i < td_model_tally_count(b->model); i++) {
+            const struct td_tally *tally = td_model_tally(b->model, i);
+            b->cap += b->scales[tally->group].used && passes(b, tally->thread, tally->node);
+        }
+    }
+    b->measure->rows = td_xcalloc(b->cap + 1, sizeof(*b->measure->rows));
+}
+
 static size_t add_row(struct builder *b, uint32_t thread, uint32_t node, uint64_t time_ns)
 {
     struct td_measure *m = b->measure;
 
-    if (m->row_count == b->cap) {
-        const size_t old = b->cap;
-
-        m->rows = td_grow(m->rows, &b->cap, m->row_count + 1, sizeof(*m->rows));
-        for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
-            if (!m->values[k])
-                continue;
-            m->values[k] = td_xrealloc(m->values[k], b->cap, sizeof(uint64_t));
-            memset(m->values[k] + old, 0, (b->cap - old) * sizeof(uint64_t));
-        }
-    }
+    assert(m->row_count < b->cap);
     m->rows[m->row_count] =
         (struct td_measure_row){.thread = thread, .node = node, .time_ns = time_ns};
     return m->row_count++;
@@ -315,6 +324,8 @@ static size_t add_row(struct builder *b, uint32_t thread, uint32_t node, uint64_
 
 static void add_value(struct td_measure *m, size_t row, enum td_metric metric, uint64_t value)
 {
+    if (!m->values[metric])
+        return;
     m->values[metric][row] += value;
     m->totals[metric] += value;
 }
@@ -476,7 +487,8 @@ static int measure_slots(struct builder *b, const struct td_filter *filter)
 static int measure_groups(struct td_measure **ret, const struct td_model *model,
                           const struct td_filter *filter, struct td_err *err)
 {
-    struct builder b = {.model = model, .measure = td_xcalloc(1, sizeof(*b.measure))};
+    struct builder b = {
+        .model = model, .measure = td_xcalloc(1, sizeof(*b.measure)), .metrics = filter->metrics};
     int rc = TD_OK;
 
     b.measure->model = model;
@@ -490,8 +502,9 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
     if (rc < 0)
         goto out;
     apply_filter(&b, filter);
-    need_metrics(&b);
     b.measure->by_sample = filter->by_sample && td_model_sample_count(model) > 0;
+    make_room(&b, b.measure->by_sample);
+    need_metrics(&b);
     if (b.measure->by_sample)
         add_samples(&b);
     else
@@ -584,7 +597,8 @@ bool td_measure_is_modelled(const struct td_measure *measure)
 
 uint64_t td_measure_unfiltered_total(const struct td_model *model, const struct td_filter *filter)
 {
-    const struct td_filter only_event = {.event = filter ? filter->event : NULL};
+    const struct td_filter only_event = {.event = filter ? filter->event : NULL,
+                                         .metrics = TD_METRICS_OF_COST};
     struct td_measure *measure = NULL;
     uint64_t total = 0;
 
