@@ -3,8 +3,8 @@
 
 Native cycles are the user CPU time times the clock that a chain of multiplications shows right before and after
 (tests/bench/native_cycles.c). A run counts only when independent instructions ran at full speed in both probes too: a
-neighbour on the same core halves them. Of the runs that count the least CPU time is taken, and the mean share of it
-that is user time, which the kernel only estimates by ticks. glibc is kept from AVX-512 and `rep movsb`, which the
+neighbour on the same core halves them. Of the runs that count the least CPU time is taken, and of it the share of
+sampled time that is not the kernel's; what getrusage calls user time is an estimate by ticks of 4 ms. glibc is kept from AVX-512 and `rep movsb`, which the
 emulated CPU has not. Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
 With TD_SIM_SMALL=1 the inputs are a fifth."""
 import bisect
@@ -28,7 +28,7 @@ IPC_FULL = 0.93  # of the best probe seen
 CLOCK_CHANGE = 0.02
 LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound "
           "l3_bound dram_bound store_bound divider ports_utilization").split()
-HERTZ, PROFILES = 9973, 4
+HERTZ, PROFILES, SAMPLES = 9973, 4, 4000
 OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.15, 0.45, 0.95
 
 
@@ -59,7 +59,7 @@ def accepted(run, best):
 
 
 def native_cycles(program):
-    """{"cycles", "user", "share" of user time, "runs" accepted, "spread"} or None."""
+    """{"cycles", kernel included, "runs" accepted, "tried", "spread"} or None."""
     runs, good = [], []
     for _ in range(TRIES):
         runs.append(native_run(program.words))
@@ -69,14 +69,15 @@ def native_cycles(program):
             break
     if len(good) < 2:
         return None
-    user = sum(r["user"] for r in runs) / sum(r["user"] + r["system"] for r in runs)
     totals = [(r["user"] + r["system"]) * statistics.mean(r["hertz"]) for r in good]
-    return {"cycles": min(totals) * user, "share": user, "runs": len(good), "tried": len(runs),
+    return {"cycles": min(totals), "runs": len(good), "tried": len(runs),
             "spread": statistics.median(totals) / min(totals) - 1}
 
 
 def read_dump(profile):
-    """Where time went: {(module path, offset): weight}, from the samples or the modelled cycles, user code only."""
+    """Where time went: {(module path, offset): weight}, from the samples or the modelled cycles, of user code; and the
+    weight of what is not."""
+    kernel = 0
     modules, nodes, places = {}, {}, {}
     strings = {}
     text = subprocess.run([common.TDREPORT, "dump", "-i", profile], capture_output=True, text=True, check=True).stdout
@@ -92,12 +93,15 @@ def read_dump(profile):
             nodes[words[1]] = (words[3][7:], words[4][7:])
         elif words[0].startswith(("time=", "samples=")):
             node = nodes.get(words[2][5:])
+            # Tallies are differences; rounding may make one of -1, which is printed without a sign.
+            value = int(words[3])
+            value = value - (1 << 64) if value >> 63 else value
             if node and modules.get(node[0], "[kernel]") != "[kernel]":
                 key = (modules[node[0]], int(node[1], 16))
-                # Tallies are differences; rounding may make one of -1, which is printed without a sign.
-                value = int(words[3])
-                places[key] = places.get(key, 0) + (value - (1 << 64) if value >> 63 else value)
-    return places
+                places[key] = places.get(key, 0) + value
+            else:
+                kernel += value
+    return places, kernel
 
 
 def function_starts(path):
@@ -131,15 +135,20 @@ def by_function(places):
 
 
 def native_places(bench, program):
-    """Shares by function of several sampled runs together."""
-    sums = {}
+    """Shares by function of several sampled runs together, and the share of user code: the median of the runs', because
+    interrupts for others make some runs' kernel time long."""
+    sums, shares, total = {}, [], 0
     out = bench.path("native.td")
-    for _ in range(PROFILES):
+    while len(shares) < PROFILES or (total * HERTZ < SAMPLES * 1e9 and len(shares) < TRIES):
         launch(alone(["chrt", "-f", "50", common.TDREC, "-q", "--source", "clock", "-F", str(HERTZ), "-o", out, "--",
                       *program.words]))
-        for key, value in read_dump(out).items():
+        places, kernel = read_dump(out)
+        for key, value in places.items():
             sums[key] = sums.get(key, 0) + value
-    return by_function(sums)
+        user = sum(places.values())
+        shares.append(user / (user + kernel))
+        total += user + kernel
+    return by_function(sums), statistics.median(shares)
 
 
 def native(bench, program):
@@ -152,7 +161,8 @@ def native(bench, program):
         cycles = native_cycles(program)
         if not cycles:
             return None
-        kept[program.name] = {**cycles, "functions": native_places(bench, program)}
+        functions, user = native_places(bench, program)
+        kept[program.name] = {**cycles, "cycles": cycles["cycles"] * user, "share": user, "functions": functions}
         with open(NATIVE, "w", encoding="utf-8") as file:
             json.dump(kept, file, indent=1)
     return kept[program.name]
@@ -166,7 +176,7 @@ def modelled(bench, program):
     profile = common.td_json(out)
     tree = {node["id"]: round(node["share"], 4) for node in profile["tree"]}
     result = {"cycles": profile["profile"]["cycles"], "instructions": profile["profile"]["instructions"],
-              "functions": by_function(read_dump(out)), "tree": tree}
+              "functions": by_function(read_dump(out)[0]), "tree": tree}
     os.remove(out)
     return result
 

@@ -3,7 +3,9 @@
  * Kernels whose bottleneck is known: `kernels NAME` runs one. Each is one function, so that a
  * profile must blame that function, and its line marked BLAME; what it runs before is kept short.
  * `kernels -t NAME` prints the cycles of the function alone, by CPU time and a chain of
- * multiplications around it.
+ * multiplications around it; how much the clock changed; and the most cycles that a round of
+ * independent additions took, before or after: a neighbour on the core doubles them. `kernels -l`
+ * prints each kernel's name and call.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -107,6 +109,13 @@ KERNEL void stream(double *to, const double *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         to[i] = from[i] * 3.0; /* BLAME stream */
+}
+
+/* Three streams: two of the second array's halves, one written. */
+KERNEL void triad(double *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i] + 3.0 * from[count + i]; /* BLAME triad */
 }
 
 /* A double through memory and back: stores of vector registers are forwarded, not renamed. */
@@ -463,7 +472,15 @@ static void make_index(struct input *in, size_t bytes, size_t count)
     X("copy-l1", (in.a = make_bytes(8 KB), in.b = make_bytes(8 KB)), copy(in.a, in.b, 8 KB, 3000)) \
     X("copy-dram", (in.a = make_bytes(32 MB), in.b = make_bytes(32 MB)),                           \
       copy(in.a, in.b, 32 MB, 2))                                                                  \
+    X("copy-l2", (in.a = make_bytes(192 KB), in.b = make_bytes(192 KB)),                           \
+      copy(in.a, in.b, 192 KB, 80))                                                                \
+    X("copy-l3", (in.a = make_bytes(3 MB), in.b = make_bytes(3 MB)), copy(in.a, in.b, 3 MB, 8))    \
+    X("fill-l1", in.a = make_bytes(8 KB), fill(in.a, 8 KB, 3000))                                  \
     X("fill-l2", in.a = make_bytes(256 KB), fill(in.a, 256 KB, 60))                                \
+    X("fill-dram", in.a = make_bytes(64 MB), fill(in.a, 64 MB, 1))                                 \
+    X("triad", (in.a = make_bytes(48 MB), in.b = make_bytes(48 MB)),                               \
+      triad((double *)(void *)in.a, (double *)(void *)in.b, 3 MB))                                 \
+    X("sum-dram", in.a = make_bytes(64 MB), sum_integers((uint32_t *)(void *)in.a, 16 MB))         \
     X("copy_string", (in.a = make_bytes(8 KB), in.b = make_bytes(8 KB)),                           \
       copy_string(in.a, in.b, 4 KB, 2000))                                                         \
     X("scattered_stores", make_index(&in, 64 MB, 400000),                                          \
@@ -495,6 +512,21 @@ static double measure_clock(void)
     return ROUNDS * 12.0 / (cpu_seconds() - start);
 }
 
+/* Cycles of a round of adds() at `hertz`. */
+static double measure_width(double hertz)
+{
+    enum { ROUNDS = 300000 };
+    const double start = cpu_seconds();
+
+    adds(ROUNDS);
+    return (cpu_seconds() - start) * hertz / ROUNDS;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static void sum_integers_rounds(const char *bytes)
 {
     for (int i = 0; i < 200; i++)
@@ -513,17 +545,23 @@ int main(int argc, char **argv)
     const char *name = argc > 1 + timed ? argv[1 + timed] : "";
     struct input in = {0};
 
-#define X(kernel, prepare, call)                                                             \
-    if (strcmp(name, kernel) == 0) {                                                         \
-        prepare;                                                                             \
-        const double before = timed ? measure_clock() : 0, start = cpu_seconds();            \
-        call;                                                                                \
-        const double end = cpu_seconds(), after = timed ? measure_clock() : 0;               \
-        if (timed)                                                                           \
-            printf("%.0f %.4f\n", (end - start) * (before + after) / 2, after / before - 1); \
-        return 0;                                                                            \
+#define X(kernel, prepare, call)                                                                 \
+    if (strcmp(name, "-l") == 0)                                                                 \
+        printf("%s %s\n", kernel, #call);                                                        \
+    if (strcmp(name, kernel) == 0) {                                                             \
+        prepare;                                                                                 \
+        const double before = timed ? measure_clock() : 0,                                       \
+                     width = timed ? measure_width(before) : 0, start = cpu_seconds();           \
+        call;                                                                                    \
+        const double end = cpu_seconds(), after = timed ? measure_clock() : 0;                   \
+        if (timed)                                                                               \
+            printf("%.0f %.4f %.3f\n", (end - start) * (before + after) / 2, after / before - 1, \
+                   larger(width, measure_width(after)));                                         \
+        return 0;                                                                                \
     }
     KERNELS(X)
 #undef X
+    if (strcmp(name, "-l") == 0)
+        return 0;
     return 2;
 }
