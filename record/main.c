@@ -70,8 +70,8 @@ static void announce(const struct td_plan *plan, bool count)
     }
     if (minor)
         fprintf(stderr,
-                "tdrec: %zu locators or groups do not fit the counters at once (--plan lists them, "
-                "--passes records them)\n",
+                "tdrec: %zu levels, locators or groups are left out (--plan lists them with the "
+                "reasons, --passes records more)\n",
                 minor);
 }
 
