@@ -17,7 +17,12 @@ static int read_core(struct td_core_desc *desc, const struct td_caps *caps, cons
         return td_fail(err, TD_ENOENT,
                        "--sim-core " TD_HOST_CORE ": nothing was calibrated here yet: run "
                        "tdrec --calibrate (some 20 seconds)");
-    return td_core_desc_text(desc, caps->host_core, err);
+    const int rc = td_core_desc_text(desc, caps->host_core, err);
+    if (rc < 0)
+        td_err_prefix(err, "--sim-core " TD_HOST_CORE
+                           ": what was calibrated here is not for this version (tdrec --calibrate "
+                           "makes it anew)");
+    return rc;
 }
 
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,

@@ -152,6 +152,14 @@ def calibrate():
     td.check(data["core"] == "host", f"{data}")
     td.run([td.TDREC, "--source", "sim", "-o", out, "--", "/bin/true"], env=environment)
     td.check(td.report_json(out)["profile"]["core"] != "host", "the calibrated core was used without being asked for")
+    # Of an earlier version, which knew fewer keys.
+    path = os.path.join(td.scratch("config"), "tdprof/host.uarch")
+    with open(path, encoding="utf-8") as file:
+        lines = [line for line in file if not line.startswith("walk ")]
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    done = td.run(command, 125, env=environment)
+    td.check(b"tdrec --calibrate" in done.stderr and b"'walk'" in done.stderr, f"{done.stderr!r}")
 
 
 td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
