@@ -19,8 +19,8 @@ struct td_count_threads {
     struct td_map ids;             /* tid: its index, of the last thread that had it */
     struct td_count_thread *other; /* those beyond the maximum; in `at` */
     struct td_drain drain;
-    size_t *watched; /* a ring: which opened event is polled for it; opened_count: none is */
-    bool enabled;
+    size_t *watched;    /* a ring: which opened event is polled for it; opened_count: none is */
+    bool enabled, over; /* new threads are counted at once; not any more */
     struct td_count_misses misses;
 };
 
@@ -152,7 +152,7 @@ static void take_record(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_FORK:
         thread = find_thread(t, rec->u.task.ptid);
         born = find_thread(t, rec->u.task.tid);
-        if (!born || !born->open)
+        if (!t->over && (!born || !born->open))
             attach(t, rec->u.task.pid, rec->u.task.tid, thread ? thread->name : "", rec->time_ns);
         break;
     case TD_REC_EXIT: end_thread(t, rec->u.task.tid); break;
@@ -315,6 +315,7 @@ void td_count_threads_enable(struct td_count_threads *threads)
 void td_count_threads_disable(struct td_count_threads *threads)
 {
     threads->enabled = false;
+    threads->over = true;
     for (size_t i = 0; i < threads->count; i++) {
         if (threads->at[i]->open)
             td_events_disable(&threads->at[i]->events);

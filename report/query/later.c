@@ -314,11 +314,13 @@ static void add_children(struct later *l, enum td_tma_node parent, const bool *n
     uint64_t before = 0;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (!new[n] || td_tma_info((enum td_tma_node)n)->parent != parent)
+        uint64_t *values = l->measure->values[TD_METRIC_FIRST_NODE + n];
+
+        if (!new[n] || !values || td_tma_info((enum td_tma_node)n)->parent != parent)
             continue;
         running += isnan(d->of_parent[n]) ? 0 : d->of_parent[n];
         const uint64_t now = (uint64_t)(fmin(running, 1) * (double)slots + 0.5);
-        l->measure->values[TD_METRIC_FIRST_NODE + n][r] += now - before;
+        values[r] += now - before;
         before = now;
         l->part->later[n].unsure[r] = isnan(d->of_parent[n]) ? 1 : (float)unsure[n];
     }

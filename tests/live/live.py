@@ -190,7 +190,8 @@ def count():
 
 def thread_counts(whole):
     """{(tid, name): {event: count}} of --per-thread."""
-    return {(one["tid"], one["name"]): {row["event"]: row["count"] for row in one["events"]} for one in whole["threads"]}
+    return {(one["tid"], one["name"]): {row["event"]: row["count"] for row in one["events"]}
+            for one in whole["threads"]}
 
 
 def check_thread_sums(whole):
@@ -217,13 +218,19 @@ def count_threads():
     misses = whole["thread_misses"]
     td.check(misses["late"] + misses["missed"] >= 8 and misses["missed"] == 0, f"{misses}")
 
-    script = "import os\nfor i in range(3):\n  if os.fork() == 0:\n    sum(range(3000000))\n    os._exit(0)\nfor i in range(3): os.wait()"
+    script = ("import os\n"
+              "for i in range(3):\n"
+              "  if os.fork() == 0:\n"
+              "    sum(range(3000000))\n"
+              "    os._exit(0)\n"
+              "for i in range(3): os.wait()\n")
     _, whole, _ = counted("--per-thread", "-e", "task-clock,page-faults", "--", sys.executable, "-c", script)
     check_thread_sums(whole)
     td.check(len({one["pid"] for one in whole["threads"]}) == 4, f"{whole['threads']}")
 
     out = td.scratch("threads.txt")
-    td.run([td.TDREC, "--count", "--per-thread", "--source", "clock", "-o", out, "--", "sh", "-c", "ls / >/dev/null; exit 3"], 3)
+    td.run([td.TDREC, "--count", "--per-thread", "--source", "clock", "-o", out, "--", "sh", "-c",
+            "ls / >/dev/null; exit 3"], 3)
     with open(out, encoding="utf-8") as file:
         text = file.read()
     td.check("Threads: " in text and max(map(len, text.splitlines())) <= 80, text)
