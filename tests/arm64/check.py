@@ -120,6 +120,26 @@ def check_count(texts, codes, work, sampled):
           "" if "instructions per cycle" in told else told[-200:])
 
 
+def check_threads(texts, codes, work):
+    """--count --per-thread: a counter group a thread on the real driver; threads and children by themselves."""
+    check(codes.get("each") == 0, "threads: tdrec ended well", texts.get("each", "")[-200:])
+    try:
+        whole = json.loads(texts.get("threads", ""))
+    except ValueError:
+        check(False, "threads: JSON", texts.get("threads", "")[:200])
+        return
+    counts = [{row["event"]: row["count"] for row in one["events"]} for one in whole["threads"]]
+    for row in whole["events"]:
+        check(sum(one[row["event"]] for one in counts) == row["count"] > 0,
+              f"threads: {row['event']} adds up to the whole")
+    check(len(counts) == 7, "threads: the main one, three threads, three children", str(len(counts)))
+    # Each executes the same loop, of which a little may run before its counters are open; QEMU counts the
+    # instructions of all its CPUs on each of them.
+    least = min(one["instructions"] for one in counts)
+    check(least > 0.6 * work / 7, "threads: each has its part of the work",
+          f"least {least}, all {work}, {whole['thread_misses']}")
+
+
 def main():
     texts, codes, files = read_console()
     work = int(texts.get("alone", "0") or 0)
@@ -143,6 +163,7 @@ def main():
             check(0.95 * work < instructions < 2.6 * work, f"{name}: instructions are those of the program",
                   f"{instructions} for {work}")
     check_count(texts, codes, work, sampled)
+    check_threads(texts, codes, work)
     # Group reads are inherited from Linux 6.12 on; before, only the first thread has them, and tdrec says so.
     if KERNEL == "6.1":
         check("6.12" in texts.get("task", ""), "task: says that threads are left out")
