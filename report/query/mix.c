@@ -23,6 +23,8 @@
  * fall on what waits. Of the standard deviation of a category's slots: what the worst of the
  * modelled programs needs (attribution.md 7). */
 #define NEARBY 0.125
+/* The same of a place's own slots, where it is left at once. */
+#define PASSING 0.25
 
 const char *td_mix_kind_name(enum td_mix_kind kind)
 {
@@ -265,14 +267,16 @@ static double slots_error(const struct work *w, const struct key_sums *k, double
 }
 
 /* Slots that are lost when a path turns out to be wrong belong to the branch; who is interrupted
- * then is found where the program goes on, which matters where places are left soon. And of n
- * samples none fell where fewer than 3 / n of the slots were (at 95 %). */
+ * then is found where the program goes on, or at what the branch waits for. Without branches, too,
+ * code that waits has the samples of what passes behind it. Both matter where places are left soon.
+ * And of n samples none fell where fewer than 3 / n of the slots were (at 95 %). */
 static double slots_bound(const struct work *w, const struct key_sums *k, double error,
                           double kappa)
 {
     const double share = k->all.s / w->total_s;
     const double wrong_path = w->in->tree.share[TD_NODE_BAD_SPECULATION];
-    const double moved = (1 - kappa) * (isnan(wrong_path) ? 1 : wrong_path);
+    const double passing = PASSING * sqrt(fmax(share * (1 - share), 0));
+    const double moved = (1 - kappa) * ((isnan(wrong_path) ? 1 : wrong_path) + passing);
     const double bound = error + moved + NEARBY * share * (1 - share);
 
     return fmin(fmax(bound, 3 / (double)w->in->len), 1);
