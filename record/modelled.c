@@ -31,7 +31,7 @@
 /* A recorder that is killed loses at most what came since the images were last looked at, or this
  * share of the time that takes. */
 #define ADD_EVERY_NS TD_NS_PER_S
-#define ADD_SHARE    20
+#define ADD_SHARE    40
 #define FIRST_NS     (TD_NS_PER_S / 4)
 
 struct modelled {

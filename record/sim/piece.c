@@ -206,6 +206,21 @@ struct td_piece_walk td_piece_walk(const struct td_piece_view *view)
     return (struct td_piece_walk){.rd = view->items, .task_count = view->piece.task_count};
 }
 
+/* As td_rd_uleb, inlined: a walk is little else. */
+static inline uint64_t get_uleb(struct td_rd *rd)
+{
+    const uint8_t *at = rd->data + rd->pos;
+    uint64_t value = 0;
+
+    if (rd->bad || rd->size - rd->pos < TD_LEB_MAX)
+        return td_rd_uleb(rd);
+    value = *at & 0x7f;
+    for (unsigned shift = 7; *at++ & 0x80 && shift < 64; shift += 7)
+        value |= (uint64_t)(*at & 0x7f) << shift;
+    rd->pos = (size_t)(at - rd->data);
+    return value;
+}
+
 static enum td_piece_item get_path(struct td_piece_walk *walk)
 {
     struct td_piece_path *path = &walk->path;
@@ -227,40 +242,21 @@ static void go_to_path(struct td_piece_walk *walk)
     walk->on_path = false;
 }
 
-/* As td_rd_uleb, where so many bytes are left that it need not look. */
-static inline const uint8_t *get_uleb(const uint8_t *at, uint64_t *ret)
-{
-    uint64_t value = *at & 0x7f;
-
-    for (unsigned shift = 7; *at++ & 0x80 && shift < 64; shift += 7)
-        value |= (uint64_t)(*at & 0x7f) << shift;
-    *ret = value;
-    return at;
-}
-
-static void get_values(struct td_piece_walk *walk, uint64_t mask)
-{
-    uint64_t *values = walk->tally.values;
-
-    memset(values, 0, sizeof(walk->tally.values));
-    if (td_rd_left(&walk->rd) < (size_t)TD_LEB_MAX * TD_SIM_COLUMN_COUNT) {
-        for (; mask; mask &= mask - 1)
-            values[__builtin_ctzll(mask)] = td_rd_uleb(&walk->rd);
-        return;
-    }
-    const uint8_t *const begin = walk->rd.data + walk->rd.pos, *at = begin;
-    for (; mask; mask &= mask - 1)
-        at = get_uleb(at, &values[__builtin_ctzll(mask)]);
-    walk->rd.pos += (size_t)(at - begin);
-}
-
 static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
 {
-    const uint64_t step = (uint64_t)td_rd_zigzag(&walk->rd), pc = walk->tally.pc + step;
+    const uint64_t step = get_uleb(&walk->rd);
+    const uint64_t pc = walk->tally.pc + ((step >> 1) ^ (step & 1 ? UINT64_MAX : 0));
+    uint64_t *values = walk->tally.values;
 
     if (mask >> TD_SIM_COLUMN_COUNT || (walk->on_path && pc <= walk->tally.pc))
         td_rd_fail(&walk->rd);
-    get_values(walk, mask & ((UINT64_C(1) << TD_SIM_COLUMN_COUNT) - 1));
+    if (!td_rd_ok(&walk->rd))
+        return TD_PIECE_END;
+    for (uint64_t gone = walk->mask & ~mask; gone; gone &= gone - 1)
+        values[__builtin_ctzll(gone)] = 0;
+    for (uint64_t left = mask; left; left &= left - 1)
+        values[__builtin_ctzll(left)] = get_uleb(&walk->rd);
+    walk->mask = mask;
     walk->tally.pc = pc;
     walk->on_path = true;
     return td_rd_ok(&walk->rd) ? TD_PIECE_TALLY : TD_PIECE_END;
@@ -277,7 +273,7 @@ static void end_task(struct td_piece_walk *walk)
 enum td_piece_item td_piece_next(struct td_piece_walk *walk)
 {
     while (walk->tally.task < walk->task_count) {
-        const uint64_t item = td_rd_uleb(&walk->rd);
+        const uint64_t item = get_uleb(&walk->rd);
 
         if (!td_rd_ok(&walk->rd))
             return TD_PIECE_END;

@@ -110,6 +110,7 @@ struct td_piece_walk {
     uint32_t task_count;
     bool on_path; /* a tally of the path came already */
     uint64_t call;
+    uint64_t mask;               /* of the values of the last tally that are not 0 */
     struct td_piece_path path;   /* as the last item said */
     struct td_piece_tally tally; /* likewise; `task` is of both */
 };

@@ -211,9 +211,26 @@ static struct td_process_thread *new_thread(struct td_process *process)
     return thread;
 }
 
+/* The thread that calls, of which it must be known; NULL when it is not. */
+static struct td_process_thread *own_thread(const struct td_process *process)
+{
+    const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct td_process_thread *own = NULL;
+
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i] || process->threads[i]->tid != tid)
+            continue;
+        if (own)
+            return NULL; /* one of them has ended */
+        own = process->threads[i];
+    }
+    return own;
+}
+
 /* What the models share must be whole in the child, and the same each time. */
 void td_process_before_fork(struct td_process *process)
 {
+    process->forking = own_thread(process);
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (!process->threads[i])
             continue;
@@ -237,8 +254,12 @@ void td_process_forked_child(struct td_process *process)
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->piece_lock, NULL);
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
-        if (process->threads[i])
+        if (!process->threads[i])
+            continue;
+        if (!process->forking || process->threads[i] == process->forking)
             process->threads[i] = new_thread(process);
+        else
+            process->threads[i] = NULL;
     }
     process->place = process->spool ? td_spool_claim(process->spool) : TD_SPOOL_NONE;
     process->start_ns = td_clock_ns();

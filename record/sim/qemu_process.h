@@ -54,9 +54,10 @@ struct td_process {
     struct td_qemu_pmu *pmu;                               /* NULL: none is simulated */
     char *pmu_folder;                                      /* of its records: where its plan is */
     struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
-    char *name;                                            /* the program's */
-    struct td_launch exec;                                 /* how the emulator was started */
-    struct td_guest_stack stack; /* of the main thread; set by its first batch */
+    struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
+    char *name;                        /* the program's */
+    struct td_launch exec;             /* how the emulator was started */
+    struct td_guest_stack stack;       /* of the main thread; set by its first batch */
     bool stack_known;
 
     /* Pieces; spool NULL: none are wanted. */

@@ -11,12 +11,16 @@
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
+    GUEST_CLONE = 56,
+    GUEST_FORK = 57,
+    GUEST_VFORK = 58,
     GUEST_EXIT = 60,
     GUEST_KILL = 62,
     GUEST_PIVOT_ROOT = 155,
     GUEST_CHROOT = 161,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
+    GUEST_CLONE3 = 435,
 };
 
 /* What runs natively from here on is not in the profile: say so. */
@@ -91,13 +95,20 @@ static bool may_wait(int64_t number)
     return false;
 }
 
+/* After these it must be known which thread this is. */
+static bool needs_thread(int64_t number)
+{
+    return number == GUEST_EXIT || number == GUEST_EXIT_GROUP || number == GUEST_CLONE ||
+           number == GUEST_FORK || number == GUEST_VFORK || number == GUEST_CLONE3;
+}
+
 void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
                         int64_t number, const uint64_t arguments[5])
 {
     struct td_exec_call call;
 
     number = td_guest_call(process->exec.guest, number);
-    if (number == GUEST_EXIT || number == GUEST_EXIT_GROUP)
+    if (needs_thread(number))
         td_process_learn_thread(thread);
     if (process->abandoned)
         return;

@@ -3,6 +3,7 @@
 """On the modelled core a program does what it does natively: the same output, errors and exit status; and every
 process is profiled, or named where it is not."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -150,6 +151,37 @@ int main(void) {
     td.check({"server", "echo"} <= processes(), f"{processes()}")
 
 
+def thread_forks():
+    """A child has the one thread that forked it. (QEMU fails when that starts others.)"""
+    program = compile_c("thread_forks", r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long sums[4];
+static pthread_barrier_t all;
+static void *work(void *arg) {
+    for (long i = 0; i < 100000; i++) sums[(long)arg] += i;
+    pthread_barrier_wait(&all);
+    if (arg == (void *)2 && fork() == 0) {
+        for (long i = 0; i < 100000; i++) sums[2] += i;
+        _exit(0);
+    }
+    if (arg == (void *)2) wait(0);
+    pthread_barrier_wait(&all);
+    return 0;
+}
+int main(void) { pthread_t t[4]; pthread_barrier_init(&all, 0, 4);
+for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, work, (void *)i);
+for (int i = 0; i < 4; i++) pthread_join(t[i], 0); printf("%ld\n", sums[0] + sums[2]); return 0; }
+""", "-pthread")
+    same(program)
+    rows = td.report_json(OUT, "threads")["threads"]
+    td.check(len(rows) == 5 + 1, f"{len(rows)} threads: {rows}")
+    counted = re.findall(r"counter \d+ threads=(\d+)", td.report(OUT, "dump"))[-1]
+    td.check(counted == "6", f"{counted} threads counted")
+
+
 def busy_forks():
     """Forks in the middle of misses: what the model holds then must not stay held in the child."""
     program = compile_c("busy", r"""
@@ -276,5 +308,6 @@ def node():
 
 
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
-          "threads": threads, "forks": forks, "busy_forks": busy_forks, "hostile": hostile, "killed_waiting": killed_waiting,
+          "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
+          "hostile": hostile, "killed_waiting": killed_waiting,
           "unprofiled": unprofiled, "avx512": avx512, "node": node})
