@@ -149,8 +149,8 @@
     X(RET, ret, ANY, "return")                                                                 \
     X(LOCKED, locked, ANY, "atomic read-modify-write")                                         \
     X(VMOVE, vmove, ANY, "vector register move that is not eliminated")                        \
-    X(VLOGIC, vlogic, ANY, "vector and, or, xor")                                              \
-    X(VINT, vint, ANY, "vector integer add, compare, min, max")                                \
+    X(VLOGIC, vlogic, ANY, "vector and, or, xor; x86: integer add, subtract")                  \
+    X(VINT, vint, ANY, "vector integer compare, min, max; others: add")                        \
     X(VSHIFT, vshift, ANY, "vector shift")                                                     \
     X(VMUL, vmul, ANY, "vector integer multiply")                                              \
     X(VMUL32, vmul32, X86, "vector multiply of 32-bit elements, low half")                     \

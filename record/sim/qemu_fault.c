@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu_fault.h"
 
-#include <stdbool.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,4 +84,22 @@ char *td_fault_text(const struct td_guest *guest, const char *process, uint64_t 
                         "build with %s, or use --source clock",
                         process ? process : "a program", text, place,
                         x86 ? "-march=x86-64-v3" : "-march=armv8.2-a (no +sve, no -mcpu=native)");
+}
+
+bool td_fault_misread(const struct td_guest *guest, const uint8_t *bytes, size_t size)
+{
+    /* VEX of three bytes (X, inverted, is bit 6 of the second), map 0F38, 90 to 93, ModRM, SIB. */
+    return size >= 6 && bytes[0] == 0xc4 && (bytes[1] & 0x5f) == 0x42 &&
+           (bytes[3] & 0xfc) == 0x90 && (bytes[4] & 7) == 4 && (bytes[5] >> 3 & 7) == 4 &&
+           strcmp(guest->name, "x86_64") == 0;
+}
+
+char *td_fault_misread_text(const char *process, uint64_t pc, const struct td_piece_maps *maps)
+{
+    char place[300];
+
+    name_place(pc, maps, place, sizeof(place));
+    return td_xasprintf("%s may have computed something else than natively: QEMU 7.2 ignores the "
+                        "index of a gather by xmm4 or ymm4, as at %s",
+                        process ? process : "a program", place);
 }

@@ -209,6 +209,20 @@ static void watch_accesses(struct qemu_plugin_insn *insn, const struct td_block 
                                      stack ? block_data(block->id, index) : block_data(index, 0));
 }
 
+/* Once for a process: what it computes is not to be trusted. */
+static void note_misread(uint64_t pc)
+{
+    pthread_mutex_lock(&self->lock);
+    if (self->spool && !self->misread) {
+        td_piece_maps_update(&self->maps);
+        char *text = td_fault_misread_text(self->name, pc, &self->maps);
+        td_spool_note(self->spool, text);
+        free(text);
+        self->misread = true;
+    }
+    pthread_mutex_unlock(&self->lock);
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     uint8_t bytes[TD_TRACE_INSNS_MAX * 16], lengths[TD_TRACE_INSNS_MAX];
@@ -222,6 +236,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         const size_t size = qemu_plugin_insn_size(insn);
         memcpy(bytes + at, qemu_plugin_insn_data(insn), size);
         lengths[i] = (uint8_t)size;
+        if (td_fault_misread(self->exec.guest, bytes + at, size))
+            note_misread(qemu_plugin_tb_vaddr(tb) + at);
         if (is_zero(bytes + at, size))
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_zero, QEMU_PLUGIN_CB_NO_REGS,
                                                    (void *)(uintptr_t)i);

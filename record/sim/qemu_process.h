@@ -63,6 +63,7 @@ struct td_process {
     /* Pieces; spool NULL: none are wanted. */
     struct td_spool *spool;
     char *spool_name;
+    bool misread;           /* a note says that the emulator computed something wrongly */
     _Atomic bool abandoned; /* nobody reads the spool any more: only run on */
     pthread_mutex_t piece_lock;
     uint32_t place; /* of this process image */

@@ -228,6 +228,29 @@ static void popcnt_waits_where_it_does(void **state)
     assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
+/* Six times `opcode` xmm14 into xmm0 to xmm5, and back. */
+static uint64_t cycles_of_six(const char *core, uint8_t opcode)
+{
+    uint8_t code[6 * 6 + 4] = {0};
+    struct rig rig;
+
+    for (int i = 0; i < 6; i++)
+        memcpy(code + i * 6, ((uint8_t[]){5, 0x66, 0x41, 0x0f, opcode, (uint8_t)(0xc6 + i * 8)}),
+               6);
+    memcpy(code + 36, ((uint8_t[]){2, 0xeb, 0xe0, 0}), 4);
+    return cycles_a_round(&rig, core, code, NULL, 0);
+}
+
+static void vector_adds_have_a_port_more(void **state)
+{
+    (void)state;
+    const uint8_t paddd = 0xfe, pcmpeqd = 0x76;
+    assert_int_equal(cycles_of_six("golden-cove", paddd), 2);
+    assert_int_equal(cycles_of_six("golden-cove", pcmpeqd), 3);
+    assert_int_equal(cycles_of_six("skylake", paddd), 2);
+    assert_int_equal(cycles_of_six("skylake", pcmpeqd), 3);
+}
+
 /* Four instructions of 8 bytes in 32: nopl with a prefix and a long displacement. */
 static const uint8_t long_code[] = {
     8,    0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 8,    0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 8,
@@ -519,6 +542,7 @@ int main(void)
         cmocka_unit_test(walks_are_bound_by_l1),
         cmocka_unit_test(locks_are_bound_by_l1),
         cmocka_unit_test(popcnt_waits_where_it_does),
+        cmocka_unit_test(vector_adds_have_a_port_more),
         cmocka_unit_test(large_code_misses_the_icache),
         cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
         cmocka_unit_test(mispredicts_lose_the_refill),
