@@ -72,6 +72,36 @@ void td_core_wait_scheduler(struct td_core *core)
     td_core_stall(core, cycle);
 }
 
+/* The end of a run that lies in the way of `busy` cycles from `t`; `t` itself when none does. */
+static int64_t after_conflict(const struct td_unit *unit, int64_t t, int busy)
+{
+    for (int i = 0; i < TD_UNIT_RUNS; i++) {
+        if (t < unit->to[i] && t + busy > unit->from[i])
+            return unit->to[i];
+    }
+    return t;
+}
+
+int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy)
+{
+    struct td_unit *unit = &core->units[kind];
+    const uint32_t k = unit->next++ % TD_UNIT_RUNS;
+
+    if (t < unit->floor)
+        t = unit->floor;
+    for (int64_t later = after_conflict(unit, t, busy); later != t;
+         later = after_conflict(unit, t, busy))
+        t = later;
+    /* What is forgotten stays taken, and all before it. */
+    if (unit->floor < unit->to[k])
+        unit->floor = unit->to[k];
+    unit->from[k] = t;
+    unit->to[k] = t + busy;
+    if (kind == TD_UNIT_LOCK)
+        unit->floor = t + busy;
+    return t;
+}
+
 int64_t td_core_depth(struct td_core *core)
 {
     const uint64_t held = core->uops - find_head(core);

@@ -22,6 +22,15 @@ struct td_port_hint {
     int64_t from, to;
 };
 
+/* When a unit that is not pipelined is taken: its last uops, in any order, and the cycle before
+ * which nothing more is remembered. */
+enum { TD_UNIT_RUNS = 8 };
+struct td_unit {
+    int64_t from[TD_UNIT_RUNS], to[TD_UNIT_RUNS];
+    int64_t floor;
+    uint32_t next;
+};
+
 struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
@@ -35,7 +44,7 @@ struct td_core {
     struct td_port_mask load_mask[2]; /* of general, of vector registers */
     struct td_port_mask store_mask;
     struct td_ledger *ledger;
-    int64_t unit_free[TD_UNIT_KIND_COUNT];
+    struct td_unit units[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];
     struct td_port_hint hints[16];
     uint64_t ports[TD_PORT_RING]; /* by cycle */
@@ -55,6 +64,9 @@ void td_core_wait_scheduler(struct td_core *core);
 /* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
  * much as what is there. */
 int64_t td_core_depth(struct td_core *core);
+/* The first cycle from `t` on in which the unit is free for `busy` cycles; takes it. A uop that is
+ * ready goes before an older one that is not, but for locks. */
+int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy);
 /* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
 

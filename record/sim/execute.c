@@ -255,10 +255,9 @@ static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uo
                                    enum td_cause *cause)
 {
     if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
-        int64_t *free_at = &core->unit_free[uop->unit];
-        const bool waits = *free_at > t;
-        t = later(t, *free_at);
-        *free_at = t + uop->busy;
+        const int64_t free = td_core_take_unit(core, uop->unit, t, uop->busy);
+        const bool waits = free > t;
+        t = free;
         /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
         if (uop->unit < TD_UNIT_LOCK)
             *cause = TD_CAUSE_DIVIDER;

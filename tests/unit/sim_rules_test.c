@@ -228,6 +228,18 @@ static void popcnt_waits_where_it_does(void **state)
     assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
+static void a_ready_divide_goes_first(void **state)
+{
+    (void)state;
+    /* vsqrtsd xmm0,xmm14,xmm14; vdivsd xmm1,xmm14,xmm0; jmp back: no round waits for another. */
+    static const uint8_t code[] = {5,    0xc4, 0xc1, 0x0b, 0x51, 0xc6, 4, 0xc5,
+                                   0x8b, 0x5e, 0xc8, 2,    0xeb, 0xf5, 0};
+    struct rig rig;
+    /* busy of fsqrt64 and fdiv64 together, and a little for gaps that are too short */
+    assert_in_range(cycles_a_round(&rig, "golden-cove", code, NULL, 0), 10, 12);
+    assert_in_range(cycles_a_round(&rig, "zen4", code, NULL, 0), 14, 18);
+}
+
 /* Six times `opcode` xmm14 into xmm0 to xmm5, and back. */
 static uint64_t cycles_of_six(const char *core, uint8_t opcode)
 {
@@ -542,6 +554,7 @@ int main(void)
         cmocka_unit_test(walks_are_bound_by_l1),
         cmocka_unit_test(locks_are_bound_by_l1),
         cmocka_unit_test(popcnt_waits_where_it_does),
+        cmocka_unit_test(a_ready_divide_goes_first),
         cmocka_unit_test(vector_adds_have_a_port_more),
         cmocka_unit_test(large_code_misses_the_icache),
         cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
