@@ -406,15 +406,15 @@ static void add_counters(struct adding *a)
 {
     const struct td_piece *piece = a->piece;
     const struct {
-        enum td_counter counter;
         uint64_t now;
+        enum td_counter counter;
         bool of_tasks; /* a native run counts them itself */
     } summed[] = {
-        {TD_COUNTER_CYCLES, piece->cycles, false},
-        {TD_COUNTER_INSTRUCTIONS, piece->instructions, false},
-        {TD_COUNTER_DETAILED, piece->detailed, false},
-        {TD_COUNTER_PROCESSES, 1, true},
-        {TD_COUNTER_THREADS, piece->task_count, true},
+        {piece->cycles, TD_COUNTER_CYCLES, false},
+        {piece->instructions, TD_COUNTER_INSTRUCTIONS, false},
+        {piece->detailed, TD_COUNTER_DETAILED, false},
+        {1, TD_COUNTER_PROCESSES, true},
+        {piece->task_count, TD_COUNTER_THREADS, true},
     };
     struct td_pieces *pieces = a->pieces;
 
