@@ -210,6 +210,36 @@ int main(void) {
     td.check(len(rows) == 61, f"{len(rows)} threads of 61 processes")
 
 
+def forked_threads():
+    """A forked child of a program with threads makes threads of its own, which QEMU alone does not survive."""
+    program = compile_c("forked", r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *work(void *p) { volatile long s = 0; for (long i = 0; i < 20000; i++) s += i; return p; }
+static int two(void) {
+    pthread_t a, b;
+    int failed = pthread_create(&a, 0, work, 0);
+    failed |= pthread_create(&b, 0, work, 0);
+    return failed | pthread_join(a, 0) | pthread_join(b, 0);
+}
+int main(void) {
+    pthread_t t;
+    int status = 0;
+    pthread_create(&t, 0, work, 0);
+    if (fork() == 0) _exit(two() ? 9 : 7);
+    wait(&status);
+    pthread_join(t, 0);
+    printf("%d\n", WEXITSTATUS(status));
+    return 0;
+}
+""", "-pthread")
+    same(program)
+    rows = td.report_json(OUT, "threads")["threads"]
+    td.check(len(rows) == 5, f"{len(rows)} threads of 5: {rows}")
+
+
 def hostile():
     """A program that closes every descriptor, changes its root and its user, and dies of SIGKILL."""
     program = compile_c("hostile", r"""
@@ -323,5 +353,5 @@ def node():
 
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
           "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
-          "hostile": hostile, "killed_waiting": killed_waiting,
+          "forked_threads": forked_threads, "hostile": hostile, "killed_waiting": killed_waiting,
           "unprofiled": unprofiled, "avx512": avx512, "node": node})
