@@ -172,7 +172,7 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
     const struct td_account *account = &gather->sim->ledger.accounts[index];
     const struct td_block *block = block_of(gather, index);
     const uint32_t *cells =
-        &gather->sim->ledger.cells[td_ledger_cell(account->row, (enum td_cause)0)];
+        gather->sim->ledger.cells + td_ledger_cell(account->row, (enum td_cause)0);
 
     for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_CAUSE_COUNT) {
         struct td_sim_tally tally = {.path = path, .pc = block->pc + block->insn_offsets[i]};
