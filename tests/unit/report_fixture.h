@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "formats/model.h"
+#include "report/query/measure.h"
 
 static inline uint32_t fx_module(struct td_model *model, const char *path)
 {
@@ -88,6 +89,28 @@ static inline uint32_t fx_clock_group(struct td_model *model, uint64_t frequency
     group.columns[0] =
         (struct td_column){.kind = TD_COLUMN_PERIOD, .event = group.sampler, .node = TD_NODE_NONE};
     return td_model_add_group(model, &group);
+}
+
+/* A measure of the model, to be freed; `filter` may be NULL. */
+static inline struct td_measure *fx_measure(const struct td_model *model,
+                                            const struct td_filter *filter)
+{
+    struct td_measure *measure = NULL;
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_measure_new(&measure, model, filter, &err) < 0)
+        fail_msg("%s", err.text);
+    return measure;
+}
+
+/* The same of a model whose slots were attributed. */
+static inline struct td_measure *fx_slots_measure(const struct td_model *model,
+                                                  const struct td_filter *filter)
+{
+    struct td_measure *measure = fx_measure(model, filter);
+
+    assert_non_null(measure->slots);
+    return measure;
 }
 
 #endif

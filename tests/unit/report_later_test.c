@@ -145,17 +145,6 @@ static struct profile three_runs(int length)
     return p;
 }
 
-static struct td_measure *measure_of(const struct td_model *model, const struct td_filter *filter)
-{
-    struct td_measure *measure = NULL;
-    struct td_err err = TD_ERR_INIT;
-
-    if (td_measure_new(&measure, model, filter, &err) < 0)
-        fail_msg("%s", err.text);
-    assert_non_null(measure->slots);
-    return measure;
-}
-
 static const struct td_row *row_of(const struct td_rows *rows, uint32_t function)
 {
     for (size_t i = 0; i < rows->len; i++) {
@@ -176,7 +165,7 @@ static void assert_near(double got, double wanted, double most)
 static void test_tree(void **state)
 {
     struct profile p = three_runs(600);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     const struct td_tree tree = td_tree_of(m), part = td_tree_of_part(m, 0);
     const struct {
         enum td_tma_node node;
@@ -209,7 +198,7 @@ static void test_tree(void **state)
 static void test_functions(void **state)
 {
     struct profile p = three_runs(600);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     struct td_rows rows;
 
     (void)state;
@@ -240,7 +229,7 @@ static void test_functions(void **state)
 static void test_thin_and_filter(void **state)
 {
     struct profile p = three_runs(12); /* ten intervals of f0, two of f1 */
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     struct td_rows rows;
 
     (void)state;
@@ -251,7 +240,8 @@ static void test_thin_and_filter(void **state)
     td_rows_release(&rows);
     td_measure_free(m);
 
-    m = measure_of(p.model, &(struct td_filter){.functions = {(const char *const[]){"f0"}, 1}});
+    m = fx_slots_measure(p.model,
+                         &(struct td_filter){.functions = {(const char *const[]){"f0"}, 1}});
     td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
     const struct td_row *row = row_of(&rows, p.function[0]);
     assert_near(td_row_cell(&rows, row, TD_NODE_FETCH_LATENCY).share, 0.45, 0.05);
@@ -271,7 +261,7 @@ static void test_one_run(void **state)
     const uint32_t second = add_group(p.model, "split", split);
     run_once(&p, 0, first, 600);
     run_once(&p, 1, second, 600);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     const struct td_tree tree = td_tree_of(m);
     assert_null(td_tree_find(&tree, TD_NODE_FETCH_LATENCY));
     td_measure_free(m);

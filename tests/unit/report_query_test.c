@@ -51,16 +51,6 @@ static struct clock_profile clock_profile(void)
     return p;
 }
 
-static struct td_measure *measure_of(const struct td_model *model, const struct td_filter *filter)
-{
-    struct td_measure *measure = NULL;
-    struct td_err err = TD_ERR_INIT;
-
-    if (td_measure_new(&measure, model, filter, &err) < 0)
-        fail_msg("%s", err.text);
-    return measure;
-}
-
 static const struct td_row *row_named(const struct td_rows *rows, const char *name)
 {
     for (size_t i = 0; i < rows->len; i++) {
@@ -74,7 +64,7 @@ static const struct td_row *row_named(const struct td_rows *rows, const char *na
 static void test_clock_measure(void **state)
 {
     const struct clock_profile p = clock_profile();
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
 
     (void)state;
     assert_int_equal(m->row_count, 5);
@@ -92,7 +82,7 @@ static void test_clock_measure(void **state)
 static void test_functions(void **state)
 {
     const struct clock_profile p = clock_profile();
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
     struct td_rows rows;
 
     (void)state;
@@ -117,7 +107,7 @@ static void test_functions(void **state)
 static void test_lines(void **state)
 {
     const struct clock_profile p = clock_profile();
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
     struct td_rows rows;
 
     (void)state;
@@ -145,7 +135,7 @@ static void test_shared_line(void **state)
     (void)state;
     add(p.model, p.worker, td_model_put_node(p.model, 0, fx_location(p.model, k, 0x77, 4)), p.group,
         50, 50000);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
     struct td_rows rows;
     td_rows_init(&rows, m, TD_ROWS_LINES, false);
     assert_int_equal(rows.at[0].values[TD_METRIC_SAMPLES], 90);
@@ -159,7 +149,7 @@ static void test_shared_line(void **state)
 static void test_modules_and_threads(void **state)
 {
     const struct clock_profile p = clock_profile();
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
     struct td_rows rows;
 
     (void)state;
@@ -179,7 +169,7 @@ static void test_modules_and_threads(void **state)
 
 static uint64_t filtered(const struct td_model *model, const struct td_filter *filter)
 {
-    struct td_measure *m = measure_of(model, filter);
+    struct td_measure *m = fx_measure(model, filter);
     const uint64_t samples = m->totals[TD_METRIC_SAMPLES];
 
     td_measure_free(m);
@@ -233,7 +223,7 @@ static void test_coverage(void **state)
     td_model_set_counter(p.model, TD_COUNTER_COUNTED_NS, 200000);
     td_model_set_counter(p.model, TD_COUNTER_SAMPLED_NS, 100000);
     td_model_set_complete(p.model, true);
-    m = measure_of(p.model, NULL);
+    m = fx_measure(p.model, NULL);
     const struct td_coverage c = td_coverage_of(m);
     assert_int_equal(c.lost, 7);
     assert_true(fabs(c.unresolved_share - 0.10) < 1e-12);
@@ -249,7 +239,7 @@ static void test_coverage(void **state)
 static void test_sections(void **state)
 {
     const struct clock_profile p = clock_profile();
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_measure(p.model, NULL);
     struct td_sections s;
 
     (void)state;
@@ -321,7 +311,7 @@ static void test_sim_reconciles(void **state)
 {
     uint32_t hot = 0;
     struct td_model *model = sim_profile(&hot);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_measure(model, NULL);
     uint64_t level1 = 0;
 
     (void)state;
@@ -357,7 +347,7 @@ static void test_sim_tree(void **state)
 {
     uint32_t hot = 0;
     struct td_model *model = sim_profile(&hot);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_measure(model, NULL);
     const struct td_tree tree = td_tree_of(m);
 
     (void)state;
@@ -377,7 +367,7 @@ static void test_sim_rows(void **state)
 {
     uint32_t hot = 0;
     struct td_model *model = sim_profile(&hot);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_measure(model, NULL);
     struct td_rows rows;
     struct td_sort sort;
     struct td_err err = TD_ERR_INIT;
@@ -412,7 +402,7 @@ static void test_samples_in_order(void **state)
                                          .cpu = 0};
         td_model_add_sample(p.model, &sample, &ns);
     }
-    struct td_measure *m = measure_of(p.model, &(struct td_filter){.by_sample = true});
+    struct td_measure *m = fx_measure(p.model, &(struct td_filter){.by_sample = true});
     assert_true(m->by_sample);
     assert_int_equal(m->row_count, 5);
     for (size_t i = 0; i < 5; i++)

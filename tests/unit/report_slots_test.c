@@ -189,17 +189,6 @@ static struct profile sampled(const struct program *program)
     return p;
 }
 
-static struct td_measure *measure_of(const struct td_model *model, const struct td_filter *filter)
-{
-    struct td_measure *measure = NULL;
-    struct td_err err = TD_ERR_INIT;
-
-    if (td_measure_new(&measure, model, filter, &err) < 0)
-        fail_msg("%s", err.text);
-    assert_non_null(measure->slots);
-    return measure;
-}
-
 /* How often stated errors cover the truth, and what the others are worth. */
 struct score {
     unsigned cells, shown, covered, kinds[TD_MIX_KINDS];
@@ -241,7 +230,7 @@ static void judge_row(struct score *score, const struct profile *p, const struct
 
 static void judge(struct score *score, const struct profile *p)
 {
-    struct td_measure *measure = measure_of(p->model, NULL);
+    struct td_measure *measure = fx_slots_measure(p->model, NULL);
     struct td_rows rows;
 
     td_rows_init(&rows, measure, TD_ROWS_FUNCTIONS, false);
@@ -363,7 +352,7 @@ static uint64_t total(const struct td_measure *m, enum td_tma_node node)
 static void test_totals(void **state)
 {
     struct profile p = sampled(&usual);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     const struct td_slots_part *part = &m->slots->parts[0];
 
     (void)state;
@@ -398,7 +387,7 @@ static double stated_by_observed(const struct program *program)
 
         again.seed = seed;
         struct profile p = sampled(&again);
-        struct td_measure *m = measure_of(p.model, NULL);
+        struct td_measure *m = fx_slots_measure(p.model, NULL);
         td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
         for (size_t r = 0; r < rows.len; r++) {
             const int f = index_of(&p, rows.at[r].function);
@@ -501,7 +490,7 @@ static void test_located(void **state)
     const uint32_t locator = add_locator(&p, node, "br_misp_retired", false);
     for (int f = 0; f < FUNCTIONS; f++)
         add_located(&p, locator, f, (unsigned)(2000 * truth[f][1]), 0);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     assert_true(m->slots->parts[0].used[node]);
     assert_int_equal(m->slots->parts[0].kind[node], TD_MIX_LOCATED);
     assert_string_equal(m->slots->parts[0].locators[node].events, "br_misp_retired");
@@ -529,7 +518,7 @@ static void test_few_located(void **state)
     struct profile p = sampled(&program);
     const uint32_t locator = add_locator(&p, TD_NODE_BRANCH_MISPREDICTS, "br_misp_retired", false);
     add_located(&p, locator, 1, 8, 0);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     assert_false(m->slots->parts[0].used[TD_NODE_BRANCH_MISPREDICTS]);
     td_measure_free(m);
     judge(&score, &p);
@@ -550,7 +539,7 @@ static void test_timed(void **state)
     const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
     add_located(&p, locator, 0, 500, 648);
     add_located(&p, locator, 1, 500, 72);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     const struct td_locator *l = &m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND];
     assert_int_equal(l->kind, TD_MIX_TIMED);
     assert_int_equal(l->samples, 1000);
@@ -578,7 +567,7 @@ static void test_located_line(void **state)
         td_model_put_node(p.model, 0, fx_location(p.model, p.function[1], 0x140, 15)), locator, 200,
         values);
     add_located(&p, locator, 1, 100, 0);
-    struct td_measure *m = measure_of(p.model, NULL);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
     td_rows_init(&rows, m, TD_ROWS_LINES, false);
     for (size_t r = 0; r < rows.len; r++) {
         const double share = td_row_share(&rows, &rows.at[r]);
@@ -611,7 +600,7 @@ static void test_timed_otherwise(void **state)
         const uint32_t locator = add_locator(&p, TD_NODE_DRAM_BOUND, "mem_load_l3_miss", true);
         add_located(&p, locator, 0, 100, cycles[i]);
         add_located(&p, locator, 1, 900, cycles[i]);
-        struct td_measure *m = measure_of(p.model, NULL);
+        struct td_measure *m = fx_slots_measure(p.model, NULL);
         assert_true(m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND].strange > 0.8);
         assert_false(m->slots->parts[0].used[TD_NODE_MEMORY_BOUND]);
         td_measure_free(m);
@@ -634,7 +623,7 @@ static void test_one_long_wait(void **state)
 
         add_located(&p, locator, 0, 499, 400);
         add_located(&p, locator, 1, 1, i == 0 ? 400 : 499 * 400);
-        struct td_measure *m = measure_of(p.model, NULL);
+        struct td_measure *m = fx_slots_measure(p.model, NULL);
         const struct td_locator *l = &m->slots->parts[0].locators[TD_NODE_MEMORY_BOUND];
         squares[i] = l->squares / l->total / l->total;
         td_measure_free(m);
@@ -648,8 +637,8 @@ static void test_filter(void **state)
 {
     struct profile p = sampled(&usual);
     const char *name[] = {"f1"};
-    struct td_measure *all = measure_of(p.model, NULL);
-    struct td_measure *one = measure_of(p.model, &(struct td_filter){.functions = {name, 1}});
+    struct td_measure *all = fx_slots_measure(p.model, NULL);
+    struct td_measure *one = fx_slots_measure(p.model, &(struct td_filter){.functions = {name, 1}});
     const struct td_cell in_all = cell_of(&p, all, 1, TD_NODE_BAD_SPECULATION);
     const struct td_cell alone = cell_of(&p, one, 1, TD_NODE_BAD_SPECULATION);
 
@@ -711,7 +700,7 @@ static void test_imported(void **state)
                                         "cpu/topdown-be-bound/"};
     const uint64_t values[] = {6000, 1000, 3000, 600, 1200, 1200};
     struct td_model *model = constant(NULL, "GenuineIntel,6,143,8", names, values, 6);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_slots_measure(model, NULL);
 
     (void)state;
     assert_string_equal(m->slots->parts[0].counted.core->name, "sapphire-rapids");
@@ -734,7 +723,7 @@ static void test_clamped(void **state)
                                         "uop_dropping"};
     const uint64_t values[] = {6000, 3000, 600, 100, 2300, 400};
     struct td_model *model = constant("sapphire-rapids", NULL, names, values, 6);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_slots_measure(model, NULL);
 
     (void)state;
     assert_true(m->slots->clamped > 0.04);
@@ -780,7 +769,7 @@ static void test_lost(void **state)
     td_model_add_sample(model, &last, many);
     td_model_add_values(model, 0, 1, 0, 1, many);
     td_model_set_counter(model, TD_COUNTER_LOST, 99);
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_slots_measure(model, NULL);
     assert_true(fabs(m->slots->parts[0].lost_share - 0.6 / 6.6) < 1e-6);
     td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
     assert_int_equal(rows.len, 2);
@@ -813,7 +802,7 @@ static void test_rest(void **state)
                                                       .rest = values[e],
                                                       .enabled_ns = 1000,
                                                       .running_ns = 750});
-    struct td_measure *m = measure_of(model, NULL);
+    struct td_measure *m = fx_slots_measure(model, NULL);
     assert_int_equal(m->totals[TD_METRIC_SLOTS], 6006000);
     assert_true(fabs(m->slots->parts[0].running - 0.75) < 1e-9);
     assert_true(m->slots->parts[0].error[TD_NODE_RETIRING] < 1e-9);
@@ -839,7 +828,7 @@ static void test_only_tallies(void **state)
         td_model_add_values(q.model, t->thread, t->node, t->group, t->samples,
                             td_model_tally_values(p.model, t));
     }
-    struct td_measure *m = measure_of(q.model, NULL);
+    struct td_measure *m = fx_slots_measure(q.model, NULL);
     assert_true(m->totals[TD_METRIC_SLOTS] > 0);
     assert_true(cell_of(&q, m, 0, TD_NODE_RETIRING).thin);
     td_measure_free(m);

@@ -50,13 +50,10 @@ static struct td_model *profile(const struct place *places, size_t len)
 
 static struct td_verdict verdict_of(const struct td_model *model, double error)
 {
-    struct td_measure *measure = NULL;
-    struct td_err err = TD_ERR_INIT;
+    struct td_measure *measure = fx_measure(model, NULL);
     struct td_verdict verdict;
-
-    if (td_measure_new(&measure, model, NULL, &err) < 0)
-        fail_msg("%s", err.text);
     struct td_tree tree = td_tree_of(measure);
+
     for (size_t i = 0; i < tree.len; i++)
         tree.at[i].error = error;
     td_verdict_of(&verdict, measure, &tree, false);
