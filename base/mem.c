@@ -76,3 +76,12 @@ void *td_grow(void *array, size_t *cap, size_t need, size_t size)
     *cap = room;
     return td_xrealloc(array, room, size);
 }
+
+void *td_grow_zeroed(void *array, size_t *cap, size_t need, size_t size)
+{
+    const size_t before = *cap;
+    unsigned char *grown = td_grow(array, cap, need, size);
+
+    memset(grown + before * size, 0, (*cap - before) * size);
+    return grown;
+}

@@ -28,5 +28,8 @@ void *td_try_alloc(size_t count, size_t size);
 /* Makes room for `need` elements in a growable array: doubles *cap, moves `array`, and returns the
  * new place. Use: a = td_grow(a, &cap, len + 1, sizeof(*a)). */
 void *td_grow(void *array, size_t *cap, size_t need, size_t size) __attribute__((returns_nonnull));
+/* The same; what is beyond the former *cap is zero. */
+void *td_grow_zeroed(void *array, size_t *cap, size_t need, size_t size)
+    __attribute__((returns_nonnull));
 
 #endif

@@ -110,15 +110,6 @@ static struct td_piece_image *image_at(struct td_pieces *pieces, uint32_t image)
 /* All pieces have the columns of the model. */
 static void describe_group(struct td_pieces *pieces)
 {
-    static const struct {
-        const char *name;
-        enum td_tma_node node;
-    } columns[] = {
-#define X(symbol, column_name, column_node) \
-    [TD_SIM_COLUMN_##symbol] = {.name = (column_name), .node = TD_NODE_##column_node},
-        TD_SIM_COLUMNS(X)
-#undef X
-    };
     struct td_group group = {
         .role = TD_ROLE_MODEL,
         .attribution = TD_ATTRIBUTION_EXACT,
@@ -130,8 +121,9 @@ static void describe_group(struct td_pieces *pieces)
     if (pieces->group != TD_NONE)
         return;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
         const struct td_profile_event event = {
-            .name = columns[c].name,
+            .name = info->name,
             .unit = c == TD_SIM_COLUMN_CYCLES         ? TD_UNIT_CYCLES
                     : c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS
                                                       : TD_UNIT_SLOTS,
@@ -140,7 +132,7 @@ static void describe_group(struct td_pieces *pieces)
 
         group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
                                               .event = td_profile_event(pieces->writer, &event),
-                                              .node = columns[c].node};
+                                              .node = info->node};
     }
     pieces->group = td_profile_group(pieces->writer, &group, "modelled", "");
 }

@@ -2,7 +2,6 @@
 #include "record/sim/predictor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
@@ -18,22 +17,11 @@ void td_predictor_release(struct td_predictor *predictor)
     free(predictor->states);
 }
 
-static void grow_states(struct td_predictor *predictor, uint32_t id)
-{
-    const size_t before = predictor->state_count;
-    size_t count = before ? before : 4096;
-
-    while (count <= id)
-        count *= 2;
-    predictor->states = td_xrealloc(predictor->states, count, sizeof(*predictor->states));
-    memset(predictor->states + before, 0, (count - before) * sizeof(*predictor->states));
-    predictor->state_count = count;
-}
-
 static inline const struct td_block *block_of(struct td_predictor *predictor, uint32_t id)
 {
-    if (__builtin_expect(id >= predictor->state_count, 0))
-        grow_states(predictor, id);
+    if (__builtin_expect(id >= predictor->state_cap, 0))
+        predictor->states = td_grow_zeroed(predictor->states, &predictor->state_cap, (size_t)id + 1,
+                                           sizeof(*predictor->states));
     struct td_branch_state *state = &predictor->states[id];
     if (__builtin_expect(!state->block, 0))
         state->block = td_blocks_get(predictor->blocks, id);

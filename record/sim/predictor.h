@@ -24,7 +24,7 @@ struct td_predictor {
     const struct td_blocks *blocks; /* borrowed */
     bool link;                      /* td_blocks_link */
     struct td_branch_state *states; /* by block */
-    size_t state_count;
+    size_t state_cap;
     const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
     uint32_t last_id;
     enum td_sim_mode mode;

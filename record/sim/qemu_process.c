@@ -211,26 +211,30 @@ static struct td_process_thread *new_thread(struct td_process *process)
     return thread;
 }
 
-/* The thread that calls, of which it must be known; NULL when it is not. */
-static struct td_process_thread *own_thread(const struct td_process *process)
+/* The first thread known to be the one that calls, or NULL; *count are there of them: of two, one
+ * has ended. */
+static struct td_process_thread *calling_thread(const struct td_process *process, unsigned *count)
 {
     const uint32_t tid = (uint32_t)syscall(SYS_gettid);
-    struct td_process_thread *own = NULL;
+    struct td_process_thread *first = NULL;
 
+    *count = 0;
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (!process->threads[i] || process->threads[i]->tid != tid)
             continue;
-        if (own)
-            return NULL; /* one of them has ended */
-        own = process->threads[i];
+        first = first ? first : process->threads[i];
+        ++*count;
     }
-    return own;
+    return first;
 }
 
 /* What the models share must be whole in the child, and the same each time. */
 void td_process_before_fork(struct td_process *process)
 {
-    process->forking = own_thread(process);
+    unsigned count = 0;
+    struct td_process_thread *own = calling_thread(process, &count);
+
+    process->forking = count == 1 ? own : NULL;
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (!process->threads[i])
             continue;
@@ -285,15 +289,15 @@ void td_process_add_thread(struct td_process *process, unsigned vcpu)
 
 struct td_process_thread *td_process_find_thread(const struct td_process *process)
 {
-    const uint32_t tid = (uint32_t)syscall(SYS_gettid);
     struct td_process_thread *alone = NULL;
-    unsigned count = 0;
+    unsigned known = 0, count = 0;
+    struct td_process_thread *own = calling_thread(process, &known);
 
+    if (own)
+        return own;
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (!process->threads[i])
             continue;
-        if (process->threads[i]->tid == tid)
-            return process->threads[i];
         alone = process->threads[i];
         count++;
     }

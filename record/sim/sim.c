@@ -2,25 +2,12 @@
 #include "record/sim/sim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "record/sim/pmu.h"
 #include "record/sim/sim_priv.h"
 
 _Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
-
-static const struct td_sim_column_info columns[TD_SIM_COLUMN_COUNT] = {
-#define X(symbol, column_name, column_node) \
-    [TD_SIM_COLUMN_##symbol] = {.name = (column_name), .node = TD_NODE_##column_node},
-    TD_SIM_COLUMNS(X)
-#undef X
-};
-
-const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column)
-{
-    return &columns[column];
-}
 
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
 {
@@ -59,21 +46,11 @@ void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
     sim->ledger.lost = td_sim_pmu_lost(pmu);
 }
 
-static void grow_states(struct td_sim *sim, uint32_t id)
-{
-    size_t count = sim->state_count ? sim->state_count : 4096;
-
-    while (count <= id)
-        count *= 2;
-    sim->states = td_xrealloc(sim->states, count, sizeof(*sim->states));
-    memset(sim->states + sim->state_count, 0, (count - sim->state_count) * sizeof(*sim->states));
-    sim->state_count = count;
-}
-
 static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
 {
-    if (__builtin_expect(id >= sim->state_count, 0))
-        grow_states(sim, id);
+    if (__builtin_expect(id >= sim->state_cap, 0))
+        sim->states =
+            td_grow_zeroed(sim->states, &sim->state_cap, (size_t)id + 1, sizeof(*sim->states));
     struct td_block_state *state = &sim->states[id];
     if (__builtin_expect(!state->block, 0))
         state->block = td_blocks_get(sim->blocks, id);

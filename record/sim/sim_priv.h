@@ -37,7 +37,7 @@ struct td_sim {
     const struct td_blocks *blocks;
     const struct td_core_desc *desc;
     struct td_block_state *states; /* by block */
-    size_t state_count;
+    size_t state_cap;
     const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
     uint32_t last_row;
     int64_t branch_done;    /* cycle in which its branch was executed */
