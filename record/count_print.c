@@ -246,12 +246,12 @@ double td_count_ipc(const struct td_count_part *part, const struct td_counts *co
     return NAN;
 }
 
-static void cell(double value, int digits, FILE *out)
+void td_count_print_cell(double value, int width, int digits, FILE *out)
 {
     if (isnan(value))
-        fprintf(out, " %9s", "");
+        fprintf(out, " %*s", width, "");
     else
-        fprintf(out, " %9.*f", digits, value);
+        fprintf(out, " %*.*f", width, digits, value);
 }
 
 static bool part_interval(const struct td_count_view *view, const struct td_count_part *part,
@@ -269,9 +269,9 @@ static bool part_interval(const struct td_count_view *view, const struct td_coun
         fputc('\n', out);
     }
     fprintf(out, "%10.3f  %-12s", view->to_s, part->cpu_type[0] ? part->cpu_type : "all");
-    cell(td_count_ipc(part, view->counts), 2, out);
+    td_count_print_cell(td_count_ipc(part, view->counts), 9, 2, out);
     for (size_t i = 0; i < TD_COUNT_COLUMNS; i++)
-        cell(100 * tree.share[td_count_columns[i]], 1, out);
+        td_count_print_cell(100 * tree.share[td_count_columns[i]], 9, 1, out);
     fputc('\n', out);
     return true;
 }

@@ -32,6 +32,8 @@ void td_count_print_text(const struct td_count_view *view, FILE *out);
 void td_count_print_interval(const struct td_count_view *view, bool first, FILE *out);
 /* The tree and the rates of each type of CPU, "of a thread" after their headings. */
 void td_count_print_parts(const struct td_count_view *view, const char *of, FILE *out);
+/* A space and the value in `width` columns; NaN is blank. */
+void td_count_print_cell(double value, int width, int digits, FILE *out);
 /* The members "events" and "cpu_types" of an object. */
 void td_count_json_values(const struct td_count_view *view, struct td_json *json);
 /* The event's name for people; whether an earlier group of the plan has it too, or nobody asked

@@ -186,14 +186,6 @@ static void heading(const struct td_count_view *view, bool interval, FILE *out)
     fputc('\n', out);
 }
 
-static void cell(double value, int width, int digits, FILE *out)
-{
-    if (isnan(value))
-        fprintf(out, " %*s", width, "");
-    else
-        fprintf(out, " %*.*f", width, digits, value);
-}
-
 static void row_begin(const struct td_count_view *view, const struct row *row, bool interval,
                       FILE *out)
 {
@@ -208,7 +200,7 @@ static void row_begin(const struct td_count_view *view, const struct row *row, b
         fputc(' ', out);
     fprintf(out, " %7s %-15s", tid, name);
     if (shows_time(view, interval))
-        cell(row->weight / NS_PER_MS, 8, 1, out);
+        td_count_print_cell(row->weight / NS_PER_MS, 8, 1, out);
 }
 
 /* One line for each type of CPU that the thread was counted on. */
@@ -224,9 +216,9 @@ static void slots_row(const struct td_count_view *view, const struct row *row, b
         if (!td_count_part_tree(part, row->counts, &tree))
             continue;
         row_begin(view, row, interval, out);
-        cell(td_count_ipc(part, row->counts), 5, 2, out);
+        td_count_print_cell(td_count_ipc(part, row->counts), 5, 2, out);
         for (size_t c = 0; c < TD_COUNT_COLUMNS; c++)
-            cell(100 * tree.share[td_count_columns[c]], 8, 1, out);
+            td_count_print_cell(100 * tree.share[td_count_columns[c]], 8, 1, out);
         fprintf(out, "%s%s\n", part->cpu_type[0] ? " " : "",
                 strncmp(part->cpu_type, "cpu_", 4) == 0 ? part->cpu_type + 4 : part->cpu_type);
         any = true;
