@@ -160,6 +160,16 @@ void td_feed_drain(struct td_feed *feed)
     pthread_mutex_unlock(&feed->lock);
 }
 
+struct td_sim *td_feed_exchange(struct td_feed *feed, struct td_sim *sim)
+{
+    td_feed_drain(feed);
+    pthread_mutex_lock(&feed->model);
+    struct td_sim *former = feed->sim;
+    feed->sim = sim;
+    pthread_mutex_unlock(&feed->model);
+    return former;
+}
+
 const struct td_sim *td_feed_lock(struct td_feed *feed)
 {
     pthread_mutex_lock(&feed->model);

@@ -26,13 +26,16 @@ struct td_feed_batch {
 
 struct td_feed;
 
-/* Takes the sim over, for good: a feed ends with the process. `ahead`: branches are predicted in
+/* Takes the sim over; a feed ends with the process. `ahead`: branches are predicted in
  * the program's thread, else in the model's. */
 struct td_feed *td_feed_new(struct td_sim *sim, bool ahead);
 /* The batch to fill; the program's thread only. */
 struct td_feed_batch *td_feed_batch(struct td_feed *feed);
 /* Hands that batch over; td_feed_batch is another one then, with `used` 0. */
 void td_feed_put(struct td_feed *feed);
+/* Waits until all batches put have been modelled, and lets another sim, taken over, model what is
+ * put from now on. Returns the former, which is the caller's; nobody puts meanwhile. */
+struct td_sim *td_feed_exchange(struct td_feed *feed, struct td_sim *sim);
 /* Waits until all batches put before have been modelled. From any thread. */
 void td_feed_drain(struct td_feed *feed);
 /* Keeps the model still, to be read. From any thread; not across a put or drain. */

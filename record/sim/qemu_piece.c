@@ -16,6 +16,8 @@ _Static_assert(TD_CALL_NODES_MAX <= TD_PIECE_PATHS_MAX, "a piece has room for al
 
 /* A piece while it is written. */
 struct writing {
+    struct td_piece piece;
+    double squares; /* of the threads' errors */
     struct td_piece_writer out;
     const struct td_piece_maps *maps;
     bool *used;                   /* by index of maps->ranges */
@@ -103,37 +105,70 @@ static void write_tally(void *ctx, const struct td_sim_tally *tally)
     td_piece_put_tally(&w->out, tally->path, tally->pc, tally->values);
 }
 
-static void write_task(struct writing *w, const struct td_sim *sim)
+/* `error`: two standard errors of the cycles. */
+static void add_totals(struct writing *w, const struct td_piece *part, double error)
 {
+    w->piece.cycles += part->cycles;
+    w->piece.instructions += part->instructions;
+    w->piece.detailed += part->detailed;
+    w->piece.warnings |= part->warnings;
+    w->squares += error * error;
+}
+
+static void write_running(struct writing *w, const struct td_sim *sim)
+{
+    struct td_sim_totals totals;
+
     w->sim = sim;
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
     td_sim_each_tally(sim, write_tally, w);
-    td_piece_end_task(&w->out);
     free(w->described);
+    td_sim_totals(sim, &totals);
+    const struct td_piece part = {
+        .cycles = totals.cycles,
+        .instructions = totals.instructions,
+        .detailed = totals.detailed,
+        .warnings = (uint32_t)(totals.unproven_paths > 0) << TD_PIECE_UNPROVEN |
+                    (uint32_t)(totals.folded_calls > 0) << TD_PIECE_FOLDED |
+                    (uint32_t)(totals.truncated_calls > 0) << TD_PIECE_TRUNCATED,
+    };
+    add_totals(w, &part, totals.cycles_error);
 }
 
-static void add_totals(struct td_piece *piece, const struct td_piece_thread *threads, size_t count)
+static void write_ended(struct writing *w, const struct td_buf *ended)
 {
-    double squares = 0; /* of the threads' errors */
+    enum td_piece_item item = TD_PIECE_END;
+    struct td_piece_view view;
 
-    for (size_t i = 0; i < count; i++) {
-        struct td_sim_totals totals;
-
-        td_sim_totals(threads[i].sim, &totals);
-        piece->cycles += totals.cycles;
-        piece->instructions += totals.instructions;
-        piece->detailed += totals.detailed;
-        squares += totals.cycles_error * totals.cycles_error;
-        piece->warnings |= (uint32_t)(totals.unproven_paths > 0) << TD_PIECE_UNPROVEN |
-                           (uint32_t)(totals.folded_calls > 0) << TD_PIECE_FOLDED |
-                           (uint32_t)(totals.truncated_calls > 0) << TD_PIECE_TRUNCATED;
+    if (td_piece_open(&view, ended->data, ended->len) != TD_OK)
+        return;
+    struct td_piece_walk walk = td_piece_walk(&view);
+    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
+        use_address(w, item == TD_PIECE_PATH ? walk.path.call : walk.tally.pc);
+        if (item == TD_PIECE_PATH)
+            td_piece_put_path(&w->out, &walk.path);
+        else
+            td_piece_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
     }
-    piece->cycles_error = (uint64_t)sqrt(squares);
+    add_totals(w, &view.piece, (double)view.piece.cycles_error);
+    td_piece_close(&view);
+}
+
+static void write_thread(struct writing *w, const struct td_piece_thread *thread)
+{
+    w->piece.tasks[w->piece.task_count++] =
+        (struct td_piece_task){.tid = thread->tid, .name = thread->name};
+    if (thread->sim)
+        write_running(w, thread->sim);
+    else
+        write_ended(w, &thread->ended);
+    td_piece_end_task(&w->out);
 }
 
 /* The files and mappings that were used. */
-static void add_ranges(struct td_piece *piece, const struct writing *w, struct td_piece_maps *maps)
+static void add_ranges(struct writing *w, struct td_piece_maps *maps)
 {
+    struct td_piece *piece = &w->piece;
     uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
 
     piece->modules = td_xcalloc(maps->path_count + 1, sizeof(*piece->modules));
@@ -156,24 +191,31 @@ static void add_ranges(struct td_piece *piece, const struct writing *w, struct t
 
 void td_piece_write(struct td_buf *ret, const struct td_piece_source *image)
 {
-    struct writing w = {.maps = image->maps,
-                        .used = td_xcalloc(image->maps->ranges.len + 1, sizeof(*w.used))};
-    struct td_piece piece = {.pid = image->pid,
-                             .process = image->process,
-                             .start_ns = image->start_ns,
-                             .task_count = (uint32_t)image->thread_count};
+    struct writing w = {
+        .piece = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
+        .maps = image->maps,
+        .used = td_xcalloc(image->maps->ranges.len + 1, sizeof(*w.used)),
+    };
 
-    piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*piece.tasks));
-    for (size_t i = 0; i < image->thread_count; i++) {
-        piece.tasks[i] =
-            (struct td_piece_task){.tid = image->threads[i].tid, .name = image->threads[i].name};
-        write_task(&w, image->threads[i].sim);
-    }
-    add_totals(&piece, image->threads, image->thread_count);
-    add_ranges(&piece, &w, image->maps);
-    td_piece_put(ret, &piece, &w.out);
-    free(piece.modules);
-    free(piece.tasks);
-    td_range_set_release(&piece.ranges);
+    w.piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.piece.tasks));
+    for (size_t i = 0; i < image->thread_count; i++)
+        write_thread(&w, &image->threads[i]);
+    w.piece.cycles_error = (uint64_t)sqrt(w.squares);
+    add_ranges(&w, image->maps);
+    td_piece_put(ret, &w.piece, &w.out);
+    free(w.piece.modules);
+    free(w.piece.tasks);
+    td_range_set_release(&w.piece.ranges);
     free(w.used);
+}
+
+void td_piece_end_thread(struct td_piece_thread *thread)
+{
+    struct td_piece_maps none = {.paths = NULL};
+    const struct td_piece_source alone = {.maps = &none, .threads = thread, .thread_count = 1};
+    struct td_buf ended = {0};
+
+    td_piece_write(&ended, &alone);
+    thread->sim = NULL;
+    thread->ended = ended;
 }

@@ -34,9 +34,13 @@ void td_piece_maps_update(struct td_piece_maps *maps);
 
 struct td_piece_thread {
     uint32_t tid;
-    char name[16]; /* comm */
-    const struct td_sim *sim;
+    char name[16];            /* comm */
+    const struct td_sim *sim; /* borrowed; NULL: the thread has ended */
+    struct td_buf ended;      /* then what it did, as a piece of its own */
 };
+
+/* Keeps what the thread did; its sim is no longer needed then. */
+void td_piece_end_thread(struct td_piece_thread *thread);
 
 struct td_piece_source {
     uint32_t pid;

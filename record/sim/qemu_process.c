@@ -66,12 +66,22 @@ static void update_name(struct td_process *process, struct td_process_thread *th
     free(name);
 }
 
+static struct td_piece_thread *update_task(struct td_process *process,
+                                           const struct td_process_thread *thread,
+                                           const struct td_sim *sim)
+{
+    struct td_piece_thread *task = &process->tasks[thread->task];
+
+    task->tid = thread->tid;
+    task->sim = sim;
+    memcpy(task->name, thread->name, sizeof(task->name));
+    return task;
+}
+
 /* Writes what all threads have done up to their last batches. */
 static void write_piece(struct td_process *process)
 {
-    struct td_piece_thread *threads = NULL;
     struct td_buf bytes = {0};
-    size_t count = 0, cap = 0;
 
     pthread_mutex_lock(&process->piece_lock);
     pthread_mutex_lock(&process->lock);
@@ -82,22 +92,18 @@ static void write_piece(struct td_process *process)
         if (!thread)
             continue;
         update_name(process, thread);
-        threads = td_grow(threads, &cap, count + 1, sizeof(*threads));
-        threads[count] =
-            (struct td_piece_thread){.tid = thread->tid, .sim = td_feed_lock(thread->feed)};
-        memcpy(threads[count].name, thread->name, sizeof(thread->name));
+        struct td_piece_thread *task = update_task(process, thread, td_feed_lock(thread->feed));
         if (thread->sampled)
             td_qemu_pmu_write(thread->sampled, process->pmu_folder, process->start_ns,
-                              (uint32_t)getpid(), &threads[count], &process->maps, NULL);
-        count++;
+                              (uint32_t)getpid(), task, &process->maps, NULL);
     }
     const struct td_piece_source image = {
         .pid = (uint32_t)getpid(),
         .process = process->name,
         .start_ns = process->start_ns,
         .maps = &process->maps,
-        .threads = threads,
-        .thread_count = count,
+        .threads = process->tasks,
+        .thread_count = process->task_count,
     };
     td_piece_write(&bytes, &image);
     /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
@@ -109,7 +115,6 @@ static void write_piece(struct td_process *process)
     pthread_mutex_unlock(&process->lock);
     pthread_mutex_unlock(&process->piece_lock);
     td_buf_release(&bytes);
-    free(threads);
 }
 
 void td_process_abandon(struct td_process *process)
@@ -197,11 +202,20 @@ void td_process_flush(struct td_process *process, struct td_process_thread *thre
     write_piece_in_time(process, thread);
 }
 
+static uint32_t new_task(struct td_process *process)
+{
+    process->tasks = td_grow(process->tasks, &process->task_cap, process->task_count + 1,
+                             sizeof(*process->tasks));
+    process->tasks[process->task_count] = (struct td_piece_thread){.tid = 0};
+    return (uint32_t)process->task_count++;
+}
+
 static struct td_process_thread *new_thread(struct td_process *process)
 {
     struct td_process_thread *thread = td_xcalloc(1, sizeof(*thread));
     struct td_sim *sim = td_sim_new(process->blocks, process->llc);
 
+    thread->task = new_task(process);
     if (process->pmu)
         thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
     /* Sampled, the program's thread has the more to do. */
@@ -257,6 +271,7 @@ void td_process_forked_child(struct td_process *process)
 {
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->piece_lock, NULL);
+    process->task_count = 0;
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (!process->threads[i])
             continue;
@@ -270,11 +285,23 @@ void td_process_forked_child(struct td_process *process)
     process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
 }
 
-/* QEMU gives a new thread the number of one that has ended. */
-static void reuse_thread(struct td_process_thread *thread)
+/* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
+ * what comes out does not depend on which numbers were free. */
+static void reuse_thread(struct td_process *process, struct td_process_thread *thread)
 {
-    td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
-    thread->tid = 0;
+    if (!process->spool || process->pmu || process->task_count >= TD_PROCESS_TASKS) {
+        td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
+        thread->tid = 0;
+        return;
+    }
+    put_batch(process, thread);
+    struct td_sim *ended =
+        td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
+    td_piece_end_thread(update_task(process, thread, ended));
+    td_sim_free(ended);
+    *thread = (struct td_process_thread){
+        .feed = thread->feed, .batch = thread->batch, .task = new_task(process)};
+    begin_phase(process, thread);
 }
 
 void td_process_add_thread(struct td_process *process, unsigned vcpu)
@@ -283,7 +310,7 @@ void td_process_add_thread(struct td_process *process, unsigned vcpu)
     if (vcpu < TD_PROCESS_THREADS && !process->threads[vcpu])
         process->threads[vcpu] = new_thread(process);
     else if (vcpu < TD_PROCESS_THREADS)
-        reuse_thread(process->threads[vcpu]);
+        reuse_thread(process, process->threads[vcpu]);
     pthread_mutex_unlock(&process->lock);
 }
 

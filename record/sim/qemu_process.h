@@ -23,13 +23,16 @@
 #include "record/sim/spool.h"
 
 enum {
-    TD_PROCESS_THREADS = 4096,
+    TD_PROCESS_THREADS = 4096, /* at a time */
+    /* Of more, those that get the number of one that has ended share its row. */
+    TD_PROCESS_TASKS = 4096,
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
      * leaves L1 goes unseen. */
     TD_PROCESS_RECENT = 512,
 };
 
 struct td_process_thread {
+    uint32_t task; /* index of td_process.tasks */
     struct td_feed *feed;
     struct td_feed_batch *batch; /* the one being filled */
     enum td_sim_mode mode;       /* of the phase that is under way */
@@ -71,6 +74,8 @@ struct td_process {
     uint64_t start_ns, next_piece_ns;
     uint64_t piece_cost_ns; /* CPU time of all pieces so far */
     struct td_piece_maps maps;
+    struct td_piece_thread *tasks; /* all threads so far, by their begin */
+    size_t task_count, task_cap;
 
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
 };

@@ -240,6 +240,28 @@ int main(void) {
     td.check(len(rows) == 5, f"{len(rows)} threads of 5: {rows}")
 
 
+def serial_threads():
+    """Threads that run one after another, each with the number of the one before, have a row each."""
+    program = compile_c("serial", r"""
+#include <pthread.h>
+static void *work(void *p) { volatile long s = 0; for (long i = 0; i < (long)p; i++) s += i; return 0; }
+int main(void) {
+    for (long i = 1; i <= 5; i++) {
+        pthread_t t;
+        if (pthread_create(&t, 0, work, (void *)(i * 20000)) || pthread_join(t, 0)) return 1;
+    }
+    return 0;
+}
+""", "-pthread")
+    data = same(program)
+    rows = td.report_json(OUT, "threads")["threads"]
+    main = next(row for row in rows if row["tid"] == row["pid"])
+    counts = sorted(row["instructions"] for row in rows if row is not main)
+    td.check(len({row["tid"] for row in rows}) == 6, f"{len(rows)} threads of 6: {rows}")
+    td.check(all(6 * 20000 * i <= n <= 6 * 20000 * i + 5000 for i, n in enumerate(counts, 1)), f"{counts}")
+    td.check(sum(counts) + main["instructions"] == data["profile"]["instructions"], f"{data['profile']}: {rows}")
+
+
 def hostile():
     """A program that closes every descriptor, changes its root and its user, and dies of SIGKILL."""
     program = compile_c("hostile", r"""
@@ -353,5 +375,5 @@ def node():
 
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
           "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
-          "forked_threads": forked_threads, "hostile": hostile, "killed_waiting": killed_waiting,
-          "unprofiled": unprofiled, "avx512": avx512, "node": node})
+          "forked_threads": forked_threads, "serial_threads": serial_threads, "hostile": hostile,
+          "killed_waiting": killed_waiting, "unprofiled": unprofiled, "avx512": avx512, "node": node})
