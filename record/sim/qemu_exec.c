@@ -6,26 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/bytes.h"
+#include "base/mem.h"
+#include "record/sim/guest_memory.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
     GUEST_EXECVE = 59,
     GUEST_EXECVEAT = 322,
 };
-
-/* Guest addresses are ours (guest_base is 0), but may be bad: the kernel copies and says so. */
-static bool copy_in(void *to, uint64_t from, size_t size)
-{
-    const struct iovec local = {.iov_base = to, .iov_len = size};
-    const struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
-
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
 
 /* A terminated string of at most `limit` bytes, newly allocated; NULL when it cannot be read. */
 static char *copy_string(uint64_t from, size_t limit)
@@ -38,7 +29,7 @@ static char *copy_string(uint64_t from, size_t limit)
         const size_t room = 4096 - (size_t)(from & 4095);
         const size_t size = room < sizeof(piece) ? room : sizeof(piece);
 
-        if (!copy_in(piece, from, size))
+        if (!td_guest_read(piece, from, size))
             break;
         const size_t len = strnlen(piece, size);
         td_buf_bytes(&text, piece, len);
@@ -60,7 +51,7 @@ static char **copy_strings(uint64_t from)
     uint64_t at = 0;
 
     for (; from; from += sizeof(at)) {
-        if (!copy_in(&at, from, sizeof(at)))
+        if (!td_guest_read(&at, from, sizeof(at)))
             break;
         strings = td_grow(strings, &cap, len + 2, sizeof(*strings));
         strings[len] = at ? copy_string(at, 32 * 4096) : NULL; /* MAX_ARG_STRLEN */
@@ -76,14 +67,28 @@ static char **copy_strings(uint64_t from)
     return NULL;
 }
 
-bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t a[5])
+/* /proc would say that the process executes the emulator. Takes `path`, returns a new one. */
+static char *own_path(char *path, const char *own)
+{
+    char by_pid[32];
+
+    snprintf(by_pid, sizeof(by_pid), "/proc/%d/exe", (int)getpid());
+    if (!own || (strcmp(path, "/proc/self/exe") != 0 && strcmp(path, by_pid) != 0 &&
+                 strcmp(path, "/proc/thread-self/exe") != 0))
+        return path;
+    free(path);
+    return td_xstrdup(own);
+}
+
+bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t a[5], const char *own)
 {
     char *path = NULL;
 
     if (number == GUEST_EXECVE) {
-        *ret =
-            (struct td_exec_call){.path = copy_string(a[0], PATH_MAX), .argv = a[1], .envp = a[2]};
-        return ret->path != NULL;
+        path = copy_string(a[0], PATH_MAX);
+        *ret = (struct td_exec_call){
+            .path = path ? own_path(path, own) : NULL, .argv = a[1], .envp = a[2]};
+        return path != NULL;
     }
     if (number != GUEST_EXECVEAT)
         return false;
@@ -96,7 +101,7 @@ bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t a[5])
         free(path);
         path = whole;
     }
-    *ret = (struct td_exec_call){.path = path, .argv = a[2], .envp = a[3]};
+    *ret = (struct td_exec_call){.path = own_path(path, own), .argv = a[2], .envp = a[3]};
     return true;
 }
 

@@ -16,8 +16,10 @@ struct td_exec_call {
     uint64_t argv, envp; /* guest addresses */
 };
 
-/* The call, when the system call `number` with these guest arguments executes a program. */
-bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t arguments[5]);
+/* The call, when the system call `number` with these guest arguments executes a program. `own`: the
+ * file that the process itself executes, for paths that say so; NULL when it is not known. */
+bool td_exec_read(struct td_exec_call *ret, int64_t number, const uint64_t arguments[5],
+                  const char *own);
 
 /* Executes it under the emulator. Returns only when that failed; the guest's own call then says
  * why. */

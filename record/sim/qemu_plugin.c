@@ -132,6 +132,13 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
     td_process_syscall(self, self->threads[vcpu], number, arguments);
 }
 
+static void on_syscall_done(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
+{
+    (void)id;
+    (void)number;
+    td_process_syscall_done(self, self->threads[vcpu], result);
+}
+
 /* The last instruction that a thread began. */
 static uint64_t last_pc(const struct td_process_thread *thread)
 {
@@ -314,6 +321,7 @@ static void learn_command_line(void)
 
         self->name = td_xstrndup(slash ? slash + 1 : program, 15);
         prctl(PR_SET_NAME, self->name);
+        self->program = realpath(program, NULL);
     }
     td_buf_release(&text);
 }
@@ -383,6 +391,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         learn_command_line();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+        qemu_plugin_register_vcpu_syscall_ret_cb(id, on_syscall_done);
     }
     qemu_plugin_register_vcpu_init_cb(id, on_thread);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);

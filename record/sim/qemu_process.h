@@ -15,6 +15,7 @@
 #include "formats/uarch_core.h"
 #include "record/sim/launch.h"
 #include "record/sim/qemu_feed.h"
+#include "record/sim/qemu_mend.h"
 #include "record/sim/qemu_piece.h"
 #include "record/sim/qemu_pmu.h"
 #include "record/sim/qemu_stack.h"
@@ -31,6 +32,8 @@ enum {
     TD_PROCESS_RECENT = 512,
 };
 
+struct td_missing;
+
 struct td_process_thread {
     uint32_t task; /* index of td_process.tasks */
     struct td_feed *feed;
@@ -42,6 +45,8 @@ struct td_process_thread {
     struct td_sampling sampling;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
+    struct td_mend_action action;
+    const struct td_missing *asked; /* by the system call under way; NULL: nothing that may lack */
     uint64_t recent[TD_PROCESS_RECENT];
     struct td_qemu_pmu_thread *sampled; /* NULL unless the PMU is simulated */
 };
@@ -59,14 +64,17 @@ struct td_process {
     struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
     struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
     char *name;                        /* the program's */
+    char *program;                     /* its file; NULL: not known */
     struct td_launch exec;             /* how the emulator was started */
-    struct td_guest_stack stack;       /* of the main thread; set by its first batch */
+    struct td_mend mend;
+    struct td_guest_stack stack; /* of the main thread; set by its first batch */
     bool stack_known;
 
     /* Pieces; spool NULL: none are wanted. */
     struct td_spool *spool;
     char *spool_name;
     bool misread;           /* a note says that the emulator computed something wrongly */
+    uint32_t missed;        /* notes say that it lacks these: 1 << index (qemu_syscall.c) */
     _Atomic bool abandoned; /* nobody reads the spool any more: only run on */
     pthread_mutex_t piece_lock;
     uint32_t place; /* of this process image */

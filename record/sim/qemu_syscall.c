@@ -1,27 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu_syscall.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "record/sim/guest_memory.h"
 #include "record/sim/program.h"
 #include "record/sim/qemu_exec.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
+    GUEST_RT_SIGACTION = 13,
     GUEST_CLONE = 56,
     GUEST_FORK = 57,
     GUEST_VFORK = 58,
     GUEST_EXIT = 60,
     GUEST_KILL = 62,
+    GUEST_PTRACE = 101,
     GUEST_PIVOT_ROOT = 155,
+    GUEST_PRCTL = 157,
+    GUEST_SETRLIMIT = 160,
     GUEST_CHROOT = 161,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
+    GUEST_PERF_EVENT_OPEN = 298,
+    GUEST_PRLIMIT64 = 302,
+    GUEST_SECCOMP = 317,
+    GUEST_BPF = 321,
+    GUEST_USERFAULTFD = 323,
+    GUEST_IO_URING_SETUP = 425,
     GUEST_CLONE3 = 435,
 };
+
+static bool begins_seccomp(const uint64_t a[5])
+{
+    return a[0] == PR_SET_SECCOMP;
+}
+
+/* A real limit of address space, at a guest address. */
+static bool limits_space(uint64_t resource, uint64_t address)
+{
+    struct rlimit limit;
+
+    return resource == RLIMIT_AS && address && td_guest_read(&limit, address, sizeof(limit)) &&
+           limit.rlim_cur != RLIM_INFINITY;
+}
+
+static bool sets_space(const uint64_t a[5])
+{
+    return limits_space(a[0], a[1]);
+}
+
+static bool sets_space_of(const uint64_t a[5])
+{
+    return limits_space(a[1], a[2]);
+}
+
+/* What programs ask of the kernel that the emulator, as of QEMU 7.2, does not have, and that they
+ * do not do as well without. */
+static const struct td_missing {
+    const char *name;
+    int64_t number;
+    int64_t refusal;                         /* the emulator's answer */
+    bool (*applies)(const uint64_t args[5]); /* NULL: to each call of the number */
+} missing[] = {
+    {"ptrace", GUEST_PTRACE, -ENOSYS, NULL},
+    {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
+    {"seccomp", GUEST_PRCTL, -EINVAL, begins_seccomp},
+    {"perf_event_open", GUEST_PERF_EVENT_OPEN, -ENOSYS, NULL},
+    {"bpf", GUEST_BPF, -ENOSYS, NULL},
+    {"userfaultfd", GUEST_USERFAULTFD, -ENOSYS, NULL},
+    {"io_uring", GUEST_IO_URING_SETUP, -ENOSYS, NULL},
+    /* Limits of memory would be the emulator's, too: it says yes and keeps none of them. */
+    {"a limit of address space", GUEST_SETRLIMIT, 0, sets_space},
+    {"a limit of address space", GUEST_PRLIMIT64, 0, sets_space_of},
+};
+_Static_assert(TD_ARRAY_SIZE(missing) < 32, "a process notes in a mask what it missed");
 
 /* What runs natively from here on is not in the profile: say so. */
 static void note_native(struct td_process *process, struct td_process_thread *thread,
@@ -102,12 +161,47 @@ static bool needs_thread(int64_t number)
            number == GUEST_FORK || number == GUEST_VFORK || number == GUEST_CLONE3;
 }
 
+static const struct td_missing *find_missing(int64_t number, const uint64_t arguments[5])
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(missing); i++) {
+        if (missing[i].number == number && (!missing[i].applies || missing[i].applies(arguments)))
+            return &missing[i];
+    }
+    return NULL;
+}
+
+static void note_missing(struct td_process *process, const struct td_missing *asked)
+{
+    const uint32_t bit = UINT32_C(1) << (asked - missing);
+
+    if (process->missed & bit)
+        return;
+    process->missed |= bit;
+    char *text = td_xasprintf("'%s' asked for %s, which the emulator does not have: it may run "
+                              "otherwise than natively (--source clock runs it natively)",
+                              process->name, asked->name);
+    td_spool_note(process->spool, text);
+    free(text);
+}
+
+void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
+                             int64_t result)
+{
+    td_mend_after_action(&process->mend, &thread->action, result);
+    if (thread->asked && thread->asked->refusal == result && !process->abandoned)
+        note_missing(process, thread->asked);
+    thread->asked = NULL;
+}
+
 void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
                         int64_t number, const uint64_t arguments[5])
 {
     struct td_exec_call call;
 
     number = td_guest_call(process->exec.guest, number);
+    if (number == GUEST_RT_SIGACTION)
+        td_mend_before_action(&process->mend, &thread->action, arguments);
+    thread->asked = find_missing(number, arguments);
     if (needs_thread(number))
         td_process_learn_thread(thread);
     if (process->abandoned)
@@ -118,7 +212,7 @@ void td_process_syscall(struct td_process *process, struct td_process_thread *th
         td_process_finish(process, thread);
     else if (may_wait(number))
         td_process_before_wait(process, thread);
-    if (!td_exec_read(&call, number, arguments))
+    if (!td_exec_read(&call, number, arguments, process->program))
         return;
     follow_exec(process, thread, &call);
     free(call.path);

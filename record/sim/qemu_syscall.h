@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls after which the program may not come back: what to do before each. */
+/*
+ * What to do before and after the program's system calls: after some it may not come back, some the
+ * emulator does not have or does wrongly.
+ */
 #ifndef TD_RECORD_SIM_QEMU_SYSCALL_H
 #define TD_RECORD_SIM_QEMU_SYSCALL_H
 
@@ -10,5 +13,8 @@
 /* `number` is the guest's; an execve that the emulator can follow does not return. */
 void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
                         int64_t number, const uint64_t arguments[5]);
+/* Its result; an error as the kernel gives it, below 0. */
+void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
+                             int64_t result);
 
 #endif

@@ -311,6 +311,116 @@ for (long i = 0; i < 400000; i++) sum += i; pause(); }
     td.check(data["profile"]["instructions"] > 2 * 400000 * 3, f"{data['profile']['instructions']} instructions")
 
 
+def handlers():
+    """Handlers of signals are entered with the stack as the ABI wants it, also on a stack of their own; they can
+    unwind, jump away and return; and a program sees the handlers that it set."""
+    program = compile_c("handlers", r"""
+#define _GNU_SOURCE
+#include <execinfo.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+static sigjmp_buf away;
+static char *volatile page;
+static volatile double sum = 1;
+static volatile int repaired, jumped;
+static void simple(int s) { void *frames[20]; printf("%d %d %d\n", s, (int)((uintptr_t)__builtin_frame_address(0) % 16),
+backtrace(frames, 20) > 3); }
+static void full(int s, siginfo_t *info, void *context) {
+    ucontext_t *c = context;
+    if (s == SIGUSR2) { printf("%d %d %d\n", info->si_signo, info->si_pid > 0, c->uc_mcontext.fpregs != 0); return; }
+    if ((char *)info->si_addr == page) { repaired++; mprotect(page, 4096, PROT_READ | PROT_WRITE); return; }
+    jumped++;
+    siglongjmp(away, 1);
+}
+int main(void) {
+    stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+    struct sigaction a = {.sa_handler = simple}, old, f = {.sa_sigaction = full, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaltstack(&stack, 0);
+    sigaction(SIGUSR1, &a, 0);
+    sigaction(SIGUSR2, &f, &old);
+    printf("%d\n", old.sa_handler == SIG_DFL);
+    f.sa_flags |= SA_NODEFER;
+    sigaction(SIGSEGV, &f, 0);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    for (int i = 0; i < 20; i++) {
+        page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *page = 7;
+        sum *= 1.5;
+        if (!sigsetjmp(away, 1)) *(volatile int *)8 = 1;
+    }
+    printf("%d %d %f\n", repaired, jumped, sum);
+    signal(SIGUSR1, SIG_IGN);
+    sigaction(SIGUSR1, 0, &old);
+    printf("%d\n", old.sa_handler == SIG_IGN);
+    signal(SIGUSR1, simple);
+    printf("%d\n", signal(SIGUSR1, SIG_DFL) == simple);
+    printf("%d\n", sigaction(SIGKILL, &a, 0));
+    sigaction(SIGUSR2, 0, &old);
+    printf("%d\n", old.sa_sigaction == full);
+    fflush(stdout);
+    a.sa_flags = SA_RESETHAND;
+    sigaction(SIGTERM, &a, 0);
+    raise(SIGTERM);
+    fflush(stdout);
+    raise(SIGTERM);
+}
+""", "-O2", "-g")
+    same(program)
+
+
+def own_executable():
+    """Who executes /proc/self/exe means the program, not the emulator."""
+    program = compile_c("again", r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+int main(int argc, char **argv) {
+    char path[40] = "/proc/self/exe", *again[] = {"two", "x", 0}, *third[] = {"three", "x", "y", 0};
+    printf("%s %d\n", argv[0], argc);
+    fflush(stdout);
+    if (argc == 1) { chdir("/"); execv(path, again); return 1; }
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)getpid());
+    if (argc == 2) { execv(path, third); return 2; }
+    return 3;
+}
+""")
+    same(program)
+
+
+def missing():
+    """What the emulator does not have is named."""
+    program = compile_c("asks", r"""
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <linux/seccomp.h>
+int main(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_AS, &limit);
+    setrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = 1 << 30;
+    setrlimit(RLIMIT_AS, &limit);
+    ptrace(PTRACE_TRACEME, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    return 0;
+}
+""")
+    code, _, err = modelled([program], quiet=False)
+    told = re.findall(rb"'asks' asked for ([^,]*), which the emulator does not have", err)
+    td.check(code == 0 and sorted(told) == [b"a limit of address space", b"ptrace", b"seccomp"], f"{code}: {err!r}")
+    td.check("asked for ptrace" in " ".join(td.report(OUT).split()), "the report does not say so")
+
+
 def unprofiled():
     """What cannot be emulated runs natively, and the profile says so."""
     path = os.path.join(FOLDER, "setuid")
@@ -376,4 +486,5 @@ def node():
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
           "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
           "forked_threads": forked_threads, "serial_threads": serial_threads, "hostile": hostile,
-          "killed_waiting": killed_waiting, "unprofiled": unprofiled, "avx512": avx512, "node": node})
+          "killed_waiting": killed_waiting, "handlers": handlers, "own_executable": own_executable, "missing": missing,
+          "unprofiled": unprofiled, "avx512": avx512, "node": node})
