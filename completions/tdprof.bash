@@ -13,6 +13,10 @@ _tdprof()
         mapfile -t COMPREPLY < <(compgen -W 'auto pmu sim clock hybrid' -- "$word")
         return
         ;;
+    --pairs)
+        mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word")
+        return
+        ;;
     --call-graph)
         mapfile -t COMPREPLY < <(compgen -W 'auto fp dwarf lbr none' -- "$word")
         return

@@ -183,6 +183,9 @@ static void read_pmu(struct td_pmu *pmu, const char *root, const char *name)
     free(text);
     pmu->core =
         strcmp(name, "cpu") == 0 || strncmp(name, "cpu_", 4) == 0 || strncmp(name, "armv", 4) == 0;
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq",
+             pmu->cpus.len ? pmu->cpus.cpus[0] : 0);
+    pmu->max_khz = pmu->core ? (uint64_t)number_or(root, path, 0) : 0;
 }
 
 static void read_pmus(struct td_caps *caps)

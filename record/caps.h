@@ -25,6 +25,7 @@ struct td_pmu {
     bool core;              /* counts a CPU's cycles: "cpu", "cpu_core", "cpu_atom", "armv8_..." */
     bool slots;             /* has the perf metrics' leader event */
     uint32_t slot_width;    /* Arm's caps/slots: slots a cycle; 0 when the core does not say */
+    uint64_t max_khz;       /* cpufreq's highest of its first CPU; 0 when the kernel does not say */
     /* What record/probe found out by counting; not tried: as if it counts. */
     bool no_slots, dead; /* its top-down events, or all of its events, count nothing true */
     bool refused;        /* the kernel opens none of them for us */

@@ -476,23 +476,57 @@ static void each_value_of(const struct td_opened *opened, uint64_t format, const
     }
 }
 
-void td_events_each_value(const struct td_events *events, td_counter_value_fn *fn, void *ctx)
+static uint64_t read_format(const struct td_events *events, const struct td_opened *opened)
 {
     const uint64_t known = ~(events->no_lost ? (uint64_t)PERF_FORMAT_LOST : 0);
 
+    return events->plan->groups[opened->group].events[opened->event].read_format & known;
+}
+
+static void read_values(const struct td_events *events, const struct td_opened *opened,
+                        td_counter_value_fn *fn, void *ctx)
+{
+    uint8_t bytes[8 * (3 + 3 * TD_PLAN_EVENTS_MAX)];
+    const ssize_t size = read(opened->fd, bytes, sizeof(bytes));
+
+    if (size > 0)
+        each_value_of(opened, read_format(events, opened), bytes, (size_t)size, fn, ctx);
+}
+
+void td_events_each_value(const struct td_events *events, td_counter_value_fn *fn, void *ctx)
+{
     for (size_t i = 0; i < events->opened_count; i++) {
         const struct td_opened *opened = &events->opened[i];
-        const struct td_plan_group *group = &events->plan->groups[opened->group];
-        const uint64_t format = group->events[opened->event].read_format & known;
-        uint8_t bytes[8 * (3 + 3 * TD_PLAN_EVENTS_MAX)];
 
         /* A group is read at its leader. */
-        if (format & PERF_FORMAT_GROUP && opened->event != 0)
-            continue;
-        const ssize_t size = read(opened->fd, bytes, sizeof(bytes));
-        if (size > 0)
-            each_value_of(opened, format, bytes, (size_t)size, fn, ctx);
+        if (opened->event == 0 || !(read_format(events, opened) & PERF_FORMAT_GROUP))
+            read_values(events, opened, fn, ctx);
     }
+}
+
+struct wanted_value {
+    uint16_t event;
+    uint64_t value;
+};
+
+static void take_value(void *ctx, const struct td_counter_value *value)
+{
+    struct wanted_value *wanted = ctx;
+
+    if (value->event == wanted->event)
+        wanted->value = value->value;
+}
+
+uint64_t td_events_value(const struct td_events *events, const struct td_opened *opened)
+{
+    struct wanted_value wanted = {.event = opened->event};
+    struct td_opened first = *opened;
+
+    /* A read of any member is one of the group, from its leader on. */
+    if (read_format(events, opened) & PERF_FORMAT_GROUP)
+        first.event = 0;
+    read_values(events, &first, take_value, &wanted);
+    return wanted.value;
 }
 
 struct totals {
@@ -503,11 +537,12 @@ struct totals {
 static void add_counts(void *ctx, const struct td_counter_value *value)
 {
     struct totals *totals = ctx;
+    const struct td_plan_group *group = &totals->plan->groups[value->group];
 
-    if (value->event != totals->plan->groups[value->group].sampler)
-        return;
-    totals->counts.count += value->value;
-    totals->counts.lost += value->lost;
+    if (value->event == group->sampler)
+        totals->counts.count += value->value;
+    if (value->event == group->sampler || td_plan_is_second(group, value->event))
+        totals->counts.lost += value->lost;
 }
 
 struct td_events_counts td_events_read(const struct td_events *events)

@@ -83,6 +83,8 @@ struct td_counter_value {
     uint64_t enabled_ns, running_ns; /* 0 unless the read format has them */
 };
 typedef void td_counter_value_fn(void *ctx, const struct td_counter_value *value);
+/* The value that the event of this descriptor has now; 0 when it cannot be read. */
+uint64_t td_events_value(const struct td_events *events, const struct td_opened *opened);
 /* Reads every counter. */
 void td_events_each_value(const struct td_events *events, td_counter_value_fn *fn, void *ctx);
 

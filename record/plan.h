@@ -62,6 +62,10 @@ struct td_plan_group {
     struct td_plan_event events[TD_PLAN_EVENTS_MAX];
     size_t event_count;
     size_t sampler; /* the event whose overflow takes the sample; event_count: none does */
+    /* PAIRED: another, the last, which takes one as long after each of the sampler's as it begins
+     * later than that. */
+    size_t second;
+    uint64_t pair_ns;
     /* The values of a sample; `event` is an index in this group. */
     struct td_column columns[TD_COLUMNS_MAX];
     size_t column_count;
@@ -101,6 +105,12 @@ struct td_plan {
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err);
 void td_plan_release(struct td_plan *plan);
+
+/* Whether the event takes the second sample of each pair. */
+static inline bool td_plan_is_second(const struct td_plan_group *group, size_t event)
+{
+    return group->attribution == TD_ATTRIBUTION_PAIRED && event == group->second;
+}
 
 /* What the plan leaves out, the i-th: small things of one reason are one text, of the first of
  * them, and false is returned for the others. */

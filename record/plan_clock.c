@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "record/plan.h"
 #include "record/plan_named.h"
+#include "record/plan_pairs.h"
 
 static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
 {
@@ -110,6 +111,7 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
             event->sample_type |= PERF_SAMPLE_READ;
     }
     td_plan_check_inherit(plan, caps);
+    td_plan_pair_named(plan, caps, request);
     if (tracker)
         return;
     for (unsigned pass = 1, i = 0; pass <= plan->passes && i < plan->group_count; i++) {

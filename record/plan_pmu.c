@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "record/plan.h"
 #include "record/plan_levels.h"
+#include "record/plan_pairs.h"
 #include "record/pmu_core.h"
 
 /* Locators are tried in this order, one a node, while counters are left: the causes that programs
@@ -89,6 +90,23 @@ static void set_sampling(const struct maker *m, struct td_plan_event *event, uin
     td_plan_add_call_graph(event, m->caps, m->request);
 }
 
+/* A second sampler, if this plan can have one and a counter is free for it. */
+static void pair_group(struct maker *m, struct td_plan_group *group, uint32_t sampler)
+{
+    const char *why = td_plan_pairs_refusal(m->plan);
+    const bool slots = strncmp(m->core->events[sampler].name, "slots", 5) == 0;
+
+    if (m->request->pairs == TD_PAIRS_OFF || m->pass > 1)
+        return;
+    if (!why && (group->event_count == TD_PLAN_EVENTS_MAX ||
+                 !td_pmu_counters_take(&m->counters, m->core, &sampler, 1)))
+        why = "no counter is left for a second sampler";
+    if (why)
+        td_plan_tell_no_pairs(m->plan, m->request, why);
+    else
+        td_plan_pair_group(group, td_plan_cycles_hz(m->pmu) * (slots ? m->core->width : 1));
+}
+
 /* A top-down group: values are read at each overflow of its sampler. */
 static void add_group(struct maker *m, const struct td_pmu_group *described)
 {
@@ -117,6 +135,8 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
     sampler->frequency_hz = m->plan->frequency_hz;
     sampler->period = m->request->period;
     set_sampling(m, sampler, PERF_SAMPLE_READ);
+    if (described->level > 0)
+        pair_group(m, group, described->events[described->sampler]);
 }
 
 static bool has_weights(const struct maker *m)

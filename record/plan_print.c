@@ -68,6 +68,11 @@ static void group_json(struct td_json *json, const struct td_plan *plan,
         td_json_u64(json, "pass", group->pass);
     td_json_string(json, "role", td_group_role_name(group->role));
     td_json_string(json, "attribution", td_attribution_name(group->attribution));
+    if (group->attribution == TD_ATTRIBUTION_PAIRED) {
+        td_json_u64(json, "first_sampler", group->sampler);
+        td_json_u64(json, "second_sampler", group->second);
+        td_json_u64(json, "pair_ns", group->pair_ns);
+    }
     td_json_array(json, "events");
     for (size_t i = 0; i < group->event_count; i++)
         event_json(json, &group->events[i]);
@@ -112,7 +117,8 @@ void td_plan_print_json(const struct td_plan *plan, FILE *out)
     td_json_end(&json);
 }
 
-static void event_text(const struct td_plan_event *event, bool samples, FILE *out)
+static void event_text(const struct td_plan_event *event, bool samples, uint64_t later_ns,
+                       FILE *out)
 {
     char bits[256];
 
@@ -125,6 +131,8 @@ static void event_text(const struct td_plan_event *event, bool samples, FILE *ou
         fprintf(out, ", %" PRIu64 " Hz", event->frequency_hz);
     else if (samples)
         fprintf(out, ", period %" PRIu64, event->period);
+    if (later_ns)
+        fprintf(out, ", about %" PRIu64 " ns later", later_ns);
     fprintf(out, "%s%s%s%s", event->inherit ? ", inherit" : "",
             event->exclude_kernel ? ", user only" : "", event->exclude_user ? ", kernel only" : "",
             event->sideband ? ", sideband" : "");
@@ -197,8 +205,12 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
             fprintf(out, "pass %u of %u: ", group->pass, plan->passes);
         fprintf(out, "group %s%s%s, CPUs %s\n", group->name, group->cpu_type[0] ? " on " : "",
                 group->cpu_type, cpus);
-        for (size_t k = 0; k < group->event_count; k++)
-            event_text(&group->events[k], k == group->sampler, out);
+        for (size_t k = 0; k < group->event_count; k++) {
+            const bool second = td_plan_is_second(group, k);
+
+            event_text(&group->events[k], k == group->sampler || second,
+                       second ? group->pair_ns : 0, out);
+        }
         free(cpus);
     }
     if (plan->privilege[0])

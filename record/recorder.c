@@ -21,6 +21,8 @@
 #define NS_PER_S UINT64_C(1000000000)
 /* perf_branch_entry's flags (include/uapi/linux/perf_event.h). */
 #define BRANCH_MISPREDICTED 1
+/* One pair may be torn by a throttled or late interrupt. */
+#define STRAYED_MIN 8
 
 /* A group of the plan as the profile knows it. */
 struct group {
@@ -45,6 +47,7 @@ struct td_recorder {
     struct td_jit *jit;
     struct group *groups;
     uint32_t *ring_cpus;
+    uint32_t *strayed; /* by ring: second samples in succession that are far from the first */
     uint64_t counters[TD_COUNTER_COUNT];
     struct td_stack stack; /* the present sample's */
 };
@@ -173,7 +176,9 @@ void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *r
                            size_t ring_count)
 {
     free(recorder->ring_cpus);
+    free(recorder->strayed);
     recorder->ring_cpus = td_xcalloc(ring_count, sizeof(*recorder->ring_cpus));
+    recorder->strayed = td_xcalloc(ring_count, sizeof(*recorder->strayed));
     for (size_t i = 0; i < ring_count; i++)
         recorder->ring_cpus[i] = rings[i].cpu;
 }
@@ -193,6 +198,7 @@ void td_recorder_free(struct td_recorder *recorder)
         free(recorder->groups[i].located);
     free(recorder->groups);
     free(recorder->ring_cpus);
+    free(recorder->strayed);
     free(recorder);
 }
 
@@ -269,6 +275,27 @@ static bool read_group(struct td_recorder *recorder, const struct td_rec *rec,
         return true;
     return td_deltas_take(recorder->deltas, own ? rec->tid : 0, rec->layout->read_format,
                           rec->u.sample.read, rec->u.sample.read_size, deltas, group->event_count);
+}
+
+/* The second sample of a pair comes a small part of the period after the first. */
+static void watch_pairs(struct td_recorder *recorder, size_t ring, const struct td_rec *rec,
+                        const struct td_plan_group *planned, const uint64_t *deltas)
+{
+    uint32_t *const strayed = &recorder->strayed[ring];
+
+    if (!td_plan_is_second(planned, rec->layout->event))
+        return;
+    const uint64_t distance = deltas[planned->second];
+    const bool near = distance > 0 && distance < planned->events[planned->second].period / 4;
+    *strayed = near ? 0 : *strayed + 1;
+}
+
+bool td_recorder_pairs_strayed(struct td_recorder *recorder, size_t ring)
+{
+    const bool strayed = recorder->strayed[ring] >= STRAYED_MIN;
+
+    recorder->strayed[ring] = 0;
+    return strayed;
 }
 
 /* What one sample tells beside its counts. */
@@ -401,6 +428,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
         return;
     }
     const bool wanted = task && group->profile_group != TD_NONE;
+    watch_pairs(recorder, ring, rec, planned, deltas);
     account(group, planned, rec, deltas, wanted);
     if (!wanted) {
         recorder->counters[TD_COUNTER_FILTERED]++;

@@ -25,6 +25,10 @@ void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *r
                            size_t ring_count);
 
 /* Where the processes are kept, to add those that run when recording begins. */
+/* Whether lately the pairs of this ring's samples were no pairs: their samplers keep another
+ * distance than they were given. What was is forgotten. */
+bool td_recorder_pairs_strayed(struct td_recorder *recorder, size_t ring);
+
 struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 
 /* A td_drain_fn; `ctx` is the recorder. */

@@ -13,7 +13,7 @@
 
 /* The options as written, before they are checked against each other. */
 struct words {
-    const char *frequency, *call_graph, *pids, *tids, *cpus, *method;
+    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs;
     uint64_t period, delay_ms, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
@@ -76,6 +76,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &words->duration_s),
         VALUE(TD_OPT_STRING, 0, "method", "HOW",
               "cpu (events a CPU, needs privilege) or task (inherited)", &words->method),
+        VALUE(TD_OPT_STRING, 0, "pairs", "WHEN", "samples in pairs, on whole CPUs: auto, on or off",
+              &words->pairs),
         VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer a CPU", &words->ring_pages),
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
         HEADING("Instead of recording:"),
@@ -224,6 +226,20 @@ static int parse_method(struct td_request *request, const char *text, struct td_
     return TD_OK;
 }
 
+static int parse_pairs(struct td_request *request, const char *text, struct td_err *err)
+{
+    request->pairs = TD_PAIRS_AUTO;
+    if (!text || strcmp(text, "auto") == 0)
+        return TD_OK;
+    if (strcmp(text, "on") == 0)
+        request->pairs = TD_PAIRS_ON;
+    else if (strcmp(text, "off") == 0)
+        request->pairs = TD_PAIRS_OFF;
+    else
+        return td_fail(err, TD_EUSAGE, "--pairs %s: there is auto, on and off", text);
+    return TD_OK;
+}
+
 /* Counting takes no samples: what only they have is refused, not ignored. */
 static int parse_count(struct td_request *request, const struct words *words, struct td_err *err)
 {
@@ -233,6 +249,7 @@ static int parse_count(struct td_request *request, const struct words *words, st
     } sampling[] = {
         {words->frequency != NULL, "-F"},
         {words->period != 0, "-c"},
+        {words->pairs != NULL, "--pairs"},
         {words->graph || words->call_graph, "-g and --call-graph"},
         {words->ring_pages != 0, "-m"},
         {request->sim_core != NULL, "--sim-core"},
@@ -321,6 +338,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     if (rc == TD_OK)
         rc = parse_method(request, words.method, err);
     if (rc == TD_OK)
+        rc = parse_pairs(request, words.pairs, err);
+    if (rc == TD_OK)
         rc = parse_count(request, &words, err);
     return rc == TD_OK ? check_command(request, err) : rc;
 }
@@ -336,6 +355,7 @@ const char *td_request_sampling_option(const struct td_request *request)
         {request->delay_ms != 0, "-D"},
         {request->duration_s > 0, "--duration"},
         {request->method != TD_METHOD_AUTO, "--method"},
+        {request->pairs != TD_PAIRS_AUTO, "--pairs"},
         {request->ring_pages != 0, "-m"},
         {request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
              request->call_graph == TD_CALL_GRAPH_LBR,

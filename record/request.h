@@ -49,6 +49,13 @@ enum td_method {
     TD_METHOD_CPU,
 };
 
+/* Samples of top-down groups in pairs (plan_pairs.h). */
+enum td_pairs {
+    TD_PAIRS_AUTO, /* where they can be had */
+    TD_PAIRS_ON,   /* of named groups too; says why not */
+    TD_PAIRS_OFF
+};
+
 /* Whether stacks are unwound from copies of their bytes. */
 static inline bool td_call_graph_copies(enum td_call_graph call_graph)
 {
@@ -68,6 +75,7 @@ struct td_request {
     const char *sim_pmu;  /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */
     enum td_scope scope;
     enum td_method method;
+    enum td_pairs pairs;
     enum td_call_graph call_graph;
     uint32_t stack_bytes;  /* DWARF: copied of each stack */
     uint64_t frequency_hz; /* 0: a period was asked for */

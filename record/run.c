@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "record/phase.h"
 #include "record/signals.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -88,6 +89,12 @@ static double slice_s(const struct td_run *run)
                                 : run->request->duration_s / run->plan->passes;
 }
 
+static void enable(const struct td_run *run)
+{
+    td_events_enable(&run->events);
+    td_phase_set(&run->events, TD_NONE);
+}
+
 void td_run_begin(struct td_run *run)
 {
     const uint64_t delay_ns = run->request->delay_ms * NS_PER_MS;
@@ -96,7 +103,7 @@ void td_run_begin(struct td_run *run)
     if (delay_ns)
         run->enable_ns = run->start_ns + delay_ns;
     else
-        td_events_enable(&run->events);
+        enable(run);
     if (run->request->duration_s > 0)
         run->stop_ns = run->start_ns + delay_ns + (uint64_t)(slice_s(run) * 1e9);
 }
@@ -106,7 +113,7 @@ bool td_run_enable_late(struct td_run *run, uint64_t now_ns)
     if (run->enable_ns == 0 || now_ns < run->enable_ns)
         return false;
     run->enable_ns = 0;
-    td_events_enable(&run->events);
+    enable(run);
     return true;
 }
 

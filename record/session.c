@@ -17,6 +17,7 @@
 #include "record/drain.h"
 #include "record/env.h"
 #include "record/output.h"
+#include "record/phase.h"
 #include "record/recorder.h"
 #include "record/run.h"
 #include "record/signals.h"
@@ -229,12 +230,22 @@ static void update_lost(struct session *s)
         td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);
 }
 
+/* Throttling stops one of two samplers for a while, and with that changes their distance. */
+static void mend_pairs(struct session *s)
+{
+    for (size_t i = 0; i < s->run.events.ring_count; i++) {
+        if (td_recorder_pairs_strayed(s->recorder, i))
+            td_phase_set(&s->run.events, s->run.events.rings[i].cpu);
+    }
+}
+
 static void flush(struct session *s, uint64_t now)
 {
     struct td_err err = TD_ERR_INIT;
 
     if (td_recorder_counter(s->recorder, TD_COUNTER_LOST_RECORDS))
         update_lost(s);
+    mend_pairs(s);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
     s->next_flush_ns = now + FLUSH_NS;
     if (td_recorder_flush(s->recorder, &err) < 0) {

@@ -282,6 +282,7 @@ static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *
         .source = "pmu",
         .scope = TD_SCOPE_COMMAND,
         .method = TD_METHOD_TASK,
+        .pairs = TD_PAIRS_OFF, /* it has its own */
         .frequency_hz = TD_DEFAULT_FREQUENCY_HZ,
     };
     const int rc = td_plan_make(&run->plan, &run->caps, &request, err);

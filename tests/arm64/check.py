@@ -57,6 +57,7 @@ class Profile:
         self.counts, self.sums, self.columns, self.samples, self.threads = {}, {}, {}, 0, set()
         self.lost = number(text, "lost") + number(text, "lost_records")
         self.last_time, self.backwards = {}, 0
+        self.distances = {}  # by CPU: what the sampler counted since the sample before
         group = None
         for line in text.split("\n"):
             words = line.split()
@@ -78,13 +79,16 @@ class Profile:
         time = int(words[0][5:])
         self.backwards += time < self.last_time.get((group, cpu), 0)
         self.last_time[group, cpu] = time
+        self.distances.setdefault(cpu, []).append(int(words[3]))
         for (_, event), value in zip(self.columns[group], words[3:]):
             self.sums[event] = self.sums.get(event, 0) + int(value)
 
     def check_sums(self, name, whole):
         """The deltas' sum, with what is known to lie elsewhere, is what the counters held."""
+        shown = {event for columns in self.columns.values() for _, event in columns}
         for event, counts in self.counts.items():
-            sampled = self.sums.get(event, 0)
+            # The second sampler of pairs counts what the first does; samples do not say it twice.
+            sampled = self.sums.get(event, 0) if event in shown else counts["sampled"]
             check(sampled == counts["sampled"] and
                   sampled + counts["elsewhere"] + counts["rest"] == counts["counted"] > 0,
                   f"{name}: event {event}: deltas add up to the counter",
@@ -95,6 +99,17 @@ class Profile:
         check(len(self.counts) >= 1, f"{name}: has counts")
         check(self.lost == 0, f"{name}: nothing lost")
         check(self.backwards == 0, f"{name}: samples in the order of time")
+
+
+def check_pairs(name, profile, period, busy, spread):
+    """Two samplers of one group on the real driver: every other sample comes the same short distance after the other."""
+    distances = profile.distances.get(busy, [])
+    short = sorted(d for d in distances if d < period / 4)
+    check(len(short) >= max(20, 0.45 * len(distances)), f"{name}: samples come in pairs", f"{len(short)} of {len(distances)}")
+    if short:
+        middle, low, high = (short[int(len(short) * part)] for part in (0.5, 0.05, 0.95))
+        check(middle > 1000 and high - low < spread * middle, f"{name}: at a constant distance",
+              f"{middle}, 90 % from {low} to {high}, of a period of {period}")
 
 
 def check_count(texts, codes, work, sampled):
@@ -147,13 +162,16 @@ def main():
     check("armv8_pmuv3" in texts.get("doctor", ""), "--doctor names the PMU")
     check(all(name in texts for name in ("plan", "report")), "everything ran")
     sampled = None
-    for name in ("cpu", "system", "period", "task", "pmu", "stacks"):
+    for name in ("cpu", "system", "period", "task", "pmu", "stacks", "pairs", "pairs0", "pairs1"):
         check(codes.get(name) == 0, f"{name}: tdrec ended well", texts.get(name, "")[-200:] if codes.get(name) else "")
         if codes.get(name) != 0 or f"{name}.td" not in files:
             continue
         profile = Profile(dump(files[f"{name}.td"]))
         check(profile.samples >= 10, f"{name}: samples", str(profile.samples))
-        profile.check_sums(name, whole=name in ("cpu", "system", "pmu"))
+        profile.check_sums(name, whole=name in ("cpu", "system", "pmu", "pairs"))
+        if name.startswith("pairs"):
+            # The kernel's own instructions vary from interrupt to interrupt.
+            check_pairs(name, profile, 3000000, busy=name == "pairs1", spread=1 if name == "pairs" else 0.2)
         if name == "cpu":
             sampled = profile.counts[1]["sampled"]
         if name in ("cpu", "system"):
@@ -162,6 +180,7 @@ def main():
             # QEMU counts the instructions of all its CPUs on each of them.
             check(0.95 * work < instructions < 2.6 * work, f"{name}: instructions are those of the program",
                   f"{instructions} for {work}")
+    check("keep no distance" in texts.get("no_pairs", ""), "no_pairs: says why")
     check_count(texts, codes, work, sampled)
     check_threads(texts, codes, work)
     # Group reads are inherited from Linux 6.12 on; before, only the first thread has them, and tdrec says so.

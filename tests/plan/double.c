@@ -304,6 +304,46 @@ int double_open(struct perf_double *d, const struct perf_event_attr *attr, pid_t
     return (int)d->event_count++ + 3;
 }
 
+/* _perf_event_period. */
+static int check_period(const struct perf_double *d, const struct double_event *event,
+                        uint64_t period)
+{
+    if (!double_sampling(&event->attr) || period == 0)
+        return -EINVAL;
+    if (event->attr.freq && period > (uint64_t)d->caps->max_sample_rate)
+        return -EINVAL;
+    return period >> 63 ? -EINVAL : 0;
+}
+
+/* Whether both count the same at all times. */
+static bool counts_same(const struct double_event *a, const struct double_event *b)
+{
+    return a->leader == b->leader && a->cpu == b->cpu && a->pid == b->pid && a->pmu == b->pmu &&
+           a->attr.type == b->attr.type && a->attr.config == b->attr.config &&
+           a->attr.config1 == b->attr.config1 && a->attr.config2 == b->attr.config2 &&
+           a->attr.exclude_user == b->attr.exclude_user &&
+           a->attr.exclude_kernel == b->attr.exclude_kernel &&
+           a->attr.exclude_hv == b->attr.exclude_hv && a->attr.exclude_idle == b->attr.exclude_idle;
+}
+
+int double_pair(const struct perf_double *d, int first_fd, int second_fd, uint64_t period)
+{
+    const struct double_event *first = &d->events[first_fd - 3],
+                              *second = &d->events[second_fd - 3];
+    int rc = check_period(d, first, period);
+
+    rc = rc ? rc : check_period(d, second, period);
+    if (rc)
+        return rc;
+    /* A frequency's control moves each period by itself; copies of the events that a thread
+     * inherits are not reached, and events that do not run both begin when they next do. */
+    if (first->attr.freq || second->attr.freq || first->attr.inherit || first->pid != -1)
+        return -ERANGE;
+    if (first->attr.sample_period != period || second->attr.sample_period != period)
+        return -ERANGE;
+    return counts_same(first, second) ? 0 : -ERANGE;
+}
+
 /* All events that want this CPU at once: the CPU's own and those of one task that runs there. */
 static bool starved(const struct perf_double *d, int cpu, pid_t pid)
 {

@@ -63,6 +63,10 @@ void double_init(struct perf_double *d, const struct td_caps *caps);
 /* A descriptor, or -errno. attr->size bytes are read. */
 int double_open(struct perf_double *d, const struct perf_event_attr *attr, pid_t pid, int cpu,
                 int group_fd, unsigned long flags);
+/* PERF_EVENT_IOC_PERIOD on both, one a while after the other: 0 when from then on the second
+ * overflows as long after the first each time; -EINVAL when the kernel refuses the call, -ERANGE
+ * when it begins periods that do not stay apart. */
+int double_pair(const struct perf_double *d, int first_fd, int second_fd, uint64_t period);
 /* How many CPUs and tasks have more events open than they can count at once, so that the kernel
  * would take turns or never count some of them (the NMI watchdog's share included). */
 size_t double_starved(const struct perf_double *d);

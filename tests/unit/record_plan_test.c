@@ -286,6 +286,7 @@ static void test_default(void **state)
     expect(&caps, "tdrec -D 10 ./app", TD_OK, "; -D is", NULL);
     expect(&caps, "tdrec --duration 1 ./app", TD_OK, "; --duration is", NULL);
     expect(&caps, "tdrec --method task ./app", TD_OK, "; --method is", NULL);
+    expect(&caps, "tdrec --pairs on ./app", TD_OK, "; --pairs is", NULL);
     expect(&caps, "tdrec -m 8 ./app", TD_OK, "; -m is", NULL);
     expect(&caps, "tdrec --call-graph dwarf ./app", TD_OK, "; --call-graph is", NULL);
     expect(&caps, "tdrec -e cpu-clock ./app", TD_OK, "\"source\": \"clock\"",
@@ -309,6 +310,19 @@ static void test_default_hardware(void **state)
            "\"core\": \"sapphire-rapids\"", NULL);
     expect(&caps, "tdrec -F 99 ./app", TD_OK, "\"source\": \"pmu\"", NULL);
     expect(&caps, "tdrec --source clock ./app", TD_OK, "\"source\": \"clock\"", NULL);
+    expect(&caps, "tdrec --pairs on ./app", TD_OK, "keep no distance", "!paired", NULL);
+    expect(&caps, "tdrec --pairs of ./app", TD_EUSAGE, "auto, on and off", NULL);
+    caps.cap_perfmon = true;
+    expect(&caps, "tdrec -a", TD_OK, "\"attribution\": \"paired\"", "\"second_sampler\": 13",
+           "\"sample_period\": 9024818", NULL);
+    caps.pmus[0].max_khz = 2000000;
+    expect(&caps, "tdrec -a", TD_OK, "\"sample_period\": 6016545", NULL);
+    expect(&caps, "tdrec -a --pairs off", TD_OK, "!paired", "!pairs of samples", NULL);
+    expect(&caps, "tdrec -G some", TD_OK, "!paired", "a cgroup's counters", NULL);
+    expect(&caps, "tdrec -a --pairs on -e {cycles,branches}:S", TD_OK, "\"second_sampler\": 2",
+           NULL);
+    expect(&caps, "tdrec -a --pairs on -e cycles", TD_OK, "!paired", "they are of groups", NULL);
+    caps.cap_perfmon = false;
     expect(&caps, "tdrec --passes 2 --source clock ./app", TD_EUSAGE, "--passes", NULL);
     caps.pmus[0].slots = false;
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "needs the kernel's slots event",
