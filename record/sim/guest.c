@@ -56,6 +56,7 @@ static const struct {
     {131, 234}, /* tgkill */
     {133, 130}, /* rt_sigsuspend */
     {221, 59},  /* execve */
+    {222, 9},   /* mmap */
     {260, 61},  /* wait4 */
     {281, 322}, /* execveat */
 };

@@ -2,6 +2,7 @@
 #include "record/sim/qemu_mend.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -147,4 +148,33 @@ void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, i
         handler == mend->entry)
         td_guest_write(action->oact, &action->before, sizeof(action->before));
     action->signal = 0;
+}
+
+/*
+ * QEMU sees that code changes by what is written where it lies. Compilers at run time that map one
+ * file twice, to write here and execute there, would go on in what was there before. They can do
+ * with memory that is both, where a system forbids the other: so does this one.
+ */
+void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5])
+{
+    const int fd = (int)arguments[4];
+
+    if (!(arguments[2] & PROT_EXEC) || (arguments[3] & MAP_TYPE) == MAP_PRIVATE ||
+        arguments[3] & MAP_ANONYMOUS)
+        return;
+    const int mode = fcntl(fd, F_GETFL);
+    if (mode >= 0 && (mode & O_ACCMODE) == O_RDWR)
+        mend->unmapped = fd + 1;
+}
+
+void td_mend_after_map(struct td_mend *mend)
+{
+    mend->unmapped = 0;
+}
+
+bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd)
+{
+    const int unmapped = mend->unmapped;
+
+    return unmapped && unmapped == fd + 1 && (flags & MAP_TYPE) != MAP_PRIVATE;
 }

@@ -11,11 +11,13 @@
 /* Signals of Linux are numbered below this (_NSIG plus 1). */
 #define TD_MEND_SIGNALS 65
 
-/* Handlers of signals. A zeroed one has none yet. */
+/* Handlers of signals and mappings of code. A zeroed one has none yet. */
 struct td_mend {
     /* Guest address of the code that calls them; 0: none was needed so far. */
     _Atomic uint64_t entry;
     bool refused; /* this QEMU, or the program's limits, leave no room for it */
+    /* The descriptor, plus 1, of a mapping that is not to be; 0: there is none under way. */
+    _Atomic int unmapped;
 };
 
 /* A thread's rt_sigaction while it is under way. */
@@ -29,5 +31,11 @@ struct td_mend_action {
 void td_mend_before_action(struct td_mend *mend, struct td_mend_action *action,
                            const uint64_t arguments[3]);
 void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, int64_t result);
+
+/* Before the program's mmap, with its first five arguments, and after it; and whether QEMU's own
+ * mmap for it is to fail. */
+void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5]);
+void td_mend_after_map(struct td_mend *mend);
+bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd);
 
 #endif

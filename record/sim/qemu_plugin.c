@@ -6,11 +6,13 @@
  * at the end, lines of text (qemu_text.h).
  */
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -196,6 +198,20 @@ int td_print_checked(FILE *file, int flag, const char *format, ...)
     written = vfprintf(file, format, args);
     va_end(args);
     return written;
+}
+
+/* QEMU's mappings of files, for the program and for itself. */
+TD_QEMU_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
+                            off64_t offset);
+
+void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+{
+    if (self && td_mend_refuses_map(&self->mend, flags, fd)) {
+        errno = EPERM;
+        return MAP_FAILED;
+    }
+    /* What it returns is an address or -1, as mmap's. */
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
 }
 
 static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)

@@ -15,6 +15,7 @@
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
+    GUEST_MMAP = 9,
     GUEST_RT_SIGACTION = 13,
     GUEST_CLONE = 56,
     GUEST_FORK = 57,
@@ -188,6 +189,7 @@ void td_process_syscall_done(struct td_process *process, struct td_process_threa
                              int64_t result)
 {
     td_mend_after_action(&process->mend, &thread->action, result);
+    td_mend_after_map(&process->mend);
     if (thread->asked && thread->asked->refusal == result && !process->abandoned)
         note_missing(process, thread->asked);
     thread->asked = NULL;
@@ -201,6 +203,8 @@ void td_process_syscall(struct td_process *process, struct td_process_thread *th
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_RT_SIGACTION)
         td_mend_before_action(&process->mend, &thread->action, arguments);
+    else if (number == GUEST_MMAP)
+        td_mend_before_map(&process->mend, arguments);
     thread->asked = find_missing(number, arguments);
     if (needs_thread(number))
         td_process_learn_thread(thread);

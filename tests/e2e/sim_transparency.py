@@ -375,6 +375,33 @@ int main(void) {
     same(program)
 
 
+def mapped_twice():
+    """Code that is written through one mapping and executed through another, by a compiler that can do without."""
+    program = compile_c("twice", r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static unsigned char code[] = {0xb8, 0, 0, 0, 0, 0xc3};
+int main(void) {
+    int fd = memfd_create("code", 0);
+    if (ftruncate(fd, 4096) < 0) return 9;
+    unsigned char *to = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    unsigned char *run = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+    if (run == MAP_FAILED)
+        to = run = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 1; i < 5; i++) {
+        code[1] = (unsigned char)i;
+        memcpy(to, code, sizeof(code));
+        printf("%d\n", ((int (*)(void))run)());
+    }
+    return 0;
+}
+""")
+    same(program)
+
+
 def own_executable():
     """Who executes /proc/self/exe means the program, not the emulator."""
     program = compile_c("again", r"""
@@ -486,5 +513,5 @@ def node():
 td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
           "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
           "forked_threads": forked_threads, "serial_threads": serial_threads, "hostile": hostile,
-          "killed_waiting": killed_waiting, "handlers": handlers, "own_executable": own_executable, "missing": missing,
-          "unprofiled": unprofiled, "avx512": avx512, "node": node})
+          "killed_waiting": killed_waiting, "handlers": handlers, "mapped_twice": mapped_twice,
+          "own_executable": own_executable, "missing": missing, "unprofiled": unprofiled, "avx512": avx512, "node": node})
