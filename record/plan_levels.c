@@ -11,8 +11,30 @@
 /* Any count: only what can be computed is asked. */
 #define SOME_COUNT 1000
 
-/* The nodes that the counts of these groups (a bit each) give. */
-static uint32_t nodes_of(const struct td_pmu_core *core, uint64_t groups)
+/* Whether the event is a metric without which the tree down to `level` can be had. */
+static bool is_deeper(const struct td_pmu_core *core, int event, int level)
+{
+    double *counts = td_xcalloc(core->event_count + 1, sizeof(*counts));
+    bool deeper = event >= 0 && core->events[event].metric;
+
+    for (int n = 0; n < TD_NODE_COUNT && deeper; n++) {
+        const enum td_tma_node node = (enum td_tma_node)n;
+
+        if (td_tma_info(node)->level > level)
+            continue;
+        for (size_t e = 0; e < core->event_count; e++)
+            counts[e] = 1;
+        const bool known = !isnan(td_pmu_core_formula(core, node, counts, 0));
+        counts[event] = NAN;
+        deeper = !known || !isnan(td_pmu_core_formula(core, node, counts, 0));
+    }
+    free(counts);
+    return deeper;
+}
+
+/* The nodes that the counts of these groups (a bit each) give, without the metrics that are only
+ * for levels below `level`, if that is not 0. */
+static uint32_t nodes_of(const struct td_pmu_core *core, uint64_t groups, unsigned level)
 {
     double *counts = td_xcalloc(core->event_count + 1, sizeof(*counts));
     struct td_pmu_tree tree;
@@ -21,8 +43,12 @@ static uint32_t nodes_of(const struct td_pmu_core *core, uint64_t groups)
     for (size_t e = 0; e < core->event_count; e++)
         counts[e] = NAN;
     for (size_t g = 0; g < core->group_count && g < 64; g++) {
-        for (uint32_t i = 0; i < core->groups[g].count && groups & UINT64_C(1) << g; i++)
-            counts[core->groups[g].events[i]] = SOME_COUNT;
+        for (uint32_t i = 0; i < core->groups[g].count && groups & UINT64_C(1) << g; i++) {
+            const uint32_t event = core->groups[g].events[i];
+
+            if (level == 0 || !is_deeper(core, (int)event, (int)level))
+                counts[event] = SOME_COUNT;
+        }
     }
     td_pmu_core_tree(core, counts, core->width ? core->width : 1, &tree);
     for (int n = 0; n < TD_NODE_COUNT; n++)
@@ -39,13 +65,32 @@ static bool is_of_level(int node, int level)
 
 bool td_plan_is_whole(const struct td_pmu_core *core, size_t i)
 {
-    const uint32_t nodes = nodes_of(core, UINT64_C(1) << i);
+    const uint32_t nodes = nodes_of(core, UINT64_C(1) << i, 0);
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (is_of_level(n, 1) && !(nodes & UINT32_C(1) << n))
             return false;
     }
     return true;
+}
+
+void td_plan_drop_deeper(struct td_plan_group *group, const struct td_pmu_core *core,
+                         unsigned level)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t e = 0; e < group->event_count; e++) {
+        struct td_plan_event *event = &group->events[e];
+
+        if (is_deeper(core, td_pmu_core_event(core, event->name), (int)level))
+            continue;
+        if (group->sampler == e)
+            group->sampler = kept;
+        group->columns[kept] =
+            (struct td_column){.kind = TD_COLUMN_DELTA, .event = kept, .node = TD_NODE_NONE};
+        group->events[kept++] = *event;
+    }
+    group->event_count = group->column_count = kept;
 }
 
 static bool has_child(uint32_t nodes, int parent)
@@ -97,7 +142,7 @@ static void tell(struct td_plan *plan, const struct td_plan_level_ctx *c, int le
 static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c, int level,
                          uint32_t now, uint32_t all)
 {
-    const uint32_t possible = nodes_of(c->core, c->possible);
+    const uint32_t possible = nodes_of(c->core, c->possible, 0);
     uint32_t later = 0, refused = 0, never = 0;
     char why_later[96], why_never[96];
 
@@ -126,7 +171,8 @@ static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c
 
 void td_plan_tell_levels(struct td_plan *plan, const struct td_plan_level_ctx *c)
 {
-    const uint32_t now = nodes_of(c->core, c->done), all = nodes_of(c->core, UINT64_MAX);
+    const uint32_t now = nodes_of(c->core, c->done, c->wanted),
+                   all = nodes_of(c->core, UINT64_MAX, 0);
     size_t used = strlen(plan->levels);
     bool any = false;
 

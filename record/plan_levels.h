@@ -21,6 +21,10 @@ struct td_plan_level_ctx {
 
 /* Whether the core's i-th group gives all of level 1 by itself. */
 bool td_plan_is_whole(const struct td_pmu_core *core, size_t i);
+/* Takes the metrics out of a group of slots without which the tree down to `level` can be had, so
+ * that samples are shorter. */
+void td_plan_drop_deeper(struct td_plan_group *group, const struct td_pmu_core *core,
+                         unsigned level);
 /* Says in plan->levels which levels of the tree the core's groups give, and leaves out by name,
  * with the reason, what they do not. Pure. */
 void td_plan_tell_levels(struct td_plan *plan, const struct td_plan_level_ctx *ctx);

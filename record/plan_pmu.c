@@ -127,11 +127,13 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
             (struct td_column){.kind = TD_COLUMN_DELTA, .event = i, .node = TD_NODE_NONE};
         group->column_count++;
     }
+    if (described->level > 0 && m->request->topdown_level)
+        td_plan_drop_deeper(group, m->core, m->request->topdown_level);
     if (m->request->count) {
         td_plan_count_only(group);
         return;
     }
-    struct td_plan_event *sampler = &group->events[described->sampler];
+    struct td_plan_event *sampler = &group->events[group->sampler];
     sampler->frequency_hz = m->plan->frequency_hz;
     sampler->period = m->request->period;
     set_sampling(m, sampler, PERF_SAMPLE_READ);

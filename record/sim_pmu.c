@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "formats/uarch_pmu.h"
 #include "record/env.h"
 #include "record/output.h"
+#include "record/plan_levels.h"
 #include "record/recorder.h"
 #include "record/sim/pmu_signal.h"
 
@@ -236,46 +236,6 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
     return rc;
 }
 
-/* Whether the event is a metric without which the tree down to `level` can be had. */
-static bool is_deeper(const struct td_pmu_core *core, int event, int level)
-{
-    double *counts = td_xcalloc(core->event_count + 1, sizeof(*counts));
-    bool deeper = event >= 0 && core->events[event].metric;
-
-    for (int n = 0; n < TD_NODE_COUNT && deeper; n++) {
-        const enum td_tma_node node = (enum td_tma_node)n;
-
-        if (td_tma_info(node)->level > level)
-            continue;
-        for (size_t e = 0; e < core->event_count; e++)
-            counts[e] = 1;
-        const bool known = !isnan(td_pmu_core_formula(core, node, counts, 0));
-        counts[event] = NAN;
-        deeper = !known || !isnan(td_pmu_core_formula(core, node, counts, 0));
-    }
-    free(counts);
-    return deeper;
-}
-
-/* --topdown-level: metrics of deeper levels are not read, as on cores that have none. */
-static void drop_deeper(struct td_sim_pmu_run *run, struct td_plan_group *group, int level)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t e = 0; e < group->event_count; e++) {
-        struct td_plan_event *event = &group->events[e];
-
-        if (is_deeper(run->core, td_pmu_core_event(run->core, event->name), level))
-            continue;
-        if (group->sampler == e)
-            group->sampler = kept;
-        group->columns[kept] =
-            (struct td_column){.kind = TD_COLUMN_DELTA, .event = kept, .node = TD_NODE_NONE};
-        group->events[kept++] = *event;
-    }
-    group->event_count = group->column_count = kept;
-}
-
 static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *err)
 {
     const struct td_request request = {
@@ -292,7 +252,7 @@ static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *
     drop_uncountable(&run->plan);
     for (size_t g = 0; g < run->plan.group_count && level; g++) {
         if (run->plan.groups[g].role == TD_ROLE_SLOTS)
-            drop_deeper(run, &run->plan.groups[g], (int)level);
+            td_plan_drop_deeper(&run->plan.groups[g], run->core, level);
     }
     for (size_t g = 0; g < run->plan.group_count; g++) {
         for (size_t e = 0; e < run->plan.groups[g].event_count; e++)

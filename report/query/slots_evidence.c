@@ -220,16 +220,20 @@ static void judge_slots(struct td_mix *mix, const struct td_slots_part *part,
 {
     const double all = fmax((double)part->slots, 1);
     const double moved = fabs(shown->slots - mix->slots) / all;
-    double error = 0;
+    double spread = 0, error = 0;
 
     if (moved <= mix->slots_error)
         return;
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (part->leaf[n] && shown->weight[n] > 0)
-            error = hypot(error, td_locator_error(&part->locators[n], shown->weight[n],
-                                                  part->intervals.tree.share[n] * all, all));
+        const double leaf = part->intervals.tree.share[n];
+
+        if (!part->leaf[n] || shown->weight[n] <= 0)
+            continue;
+        spread = hypot(spread, leaf * td_locator_spread(&part->locators[n], shown->weight[n]));
+        error =
+            hypot(error, td_locator_error(&part->locators[n], shown->weight[n], leaf * all, all));
     }
-    mix->slots_error = fmin(hypot(mix->slots_error, fmin(error, moved)), 1);
+    mix->slots_error = fmin(hypot(mix->slots_error, fmin(spread, moved)), 1);
     mix->slots_bound = fmin(hypot(mix->slots_bound, fmin(error, moved)), 1);
 }
 

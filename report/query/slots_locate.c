@@ -224,6 +224,19 @@ void td_slots_locators_release(struct td_slots_part *part)
     }
 }
 
+double td_locator_spread(const struct td_locator *locator, double weight)
+{
+    const double share = locator->total > 0 ? weight / locator->total : 0;
+
+    if (locator->samples == 0)
+        return 1;
+    /* As many samples of one weight would be as sure. */
+    const double even =
+        locator->squares > 0 ? locator->total * locator->total / locator->squares : 0;
+    const double worth = fmin(even, (double)locator->samples);
+    return td_share_error(share, (uint64_t)fmax(worth + 0.5, 1));
+}
+
 double td_locator_error(const struct td_locator *locator, double weight, double leaf_slots,
                         double key_slots)
 {
@@ -234,11 +247,6 @@ double td_locator_error(const struct td_locator *locator, double weight, double 
 
     if (key_slots <= 0 || locator->samples == 0)
         return 1;
-    /* As many samples of one weight would be as sure. */
-    const double even =
-        locator->squares > 0 ? locator->total * locator->total / locator->squares : 0;
-    const double worth = fmin(even, (double)locator->samples);
-    const double sampled = td_share_error(share, (uint64_t)fmax(worth + 0.5, 1));
-    const double scale = leaf_slots / key_slots;
-    return fmin(1, (hypot(sampled, costs) + strange) * scale);
+    const double sampled = td_locator_spread(locator, weight);
+    return fmin(1, (hypot(sampled, costs) + strange) * leaf_slots / key_slots);
 }

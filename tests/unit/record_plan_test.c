@@ -317,6 +317,12 @@ static void test_default_hardware(void **state)
            "\"sample_period\": 9024818", NULL);
     caps.pmus[0].max_khz = 2000000;
     expect(&caps, "tdrec -a", TD_OK, "\"sample_period\": 6016545", NULL);
+    /* Level 1 needs four of the eight metrics. */
+    expect(&caps, "tdrec -a --topdown-level 1", TD_OK, "topdown_be_bound", "!topdown_mem_bound",
+           "!topdown_heavy_ops", "\"levels\": \"level 1 on", "\"first_sampler\": 1",
+           "\"second_sampler\": 9", NULL);
+    expect(&caps, "tdrec --count --topdown-level 1 ./app", TD_OK, "topdown_be_bound",
+           "!topdown_mem_bound", NULL);
     expect(&caps, "tdrec -a --pairs off", TD_OK, "!paired", "!pairs of samples", NULL);
     expect(&caps, "tdrec -G some", TD_OK, "!paired", "a cgroup's counters", NULL);
     expect(&caps, "tdrec -a --pairs on -e {cycles,branches}:S", TD_OK, "\"second_sampler\": 2",
