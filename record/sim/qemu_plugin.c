@@ -30,7 +30,10 @@ TD_QEMU_EXPORT int qemu_plugin_version = TD_QEMU_VERSION;
 TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
                                        char **argv);
 
-enum { LINE_BITS = 6 };
+enum {
+    LINE_BITS = 6,
+    RETURNS = 1U << 30, /* with an instruction's index: it is a return */
+};
 
 /* QEMU's callbacks carry no context of ours. */
 static struct td_process *self;
@@ -41,39 +44,72 @@ static void *block_data(uint32_t block, uint32_t number)
     return (void *)(uintptr_t)(block | (uint64_t)number << 32);
 }
 
+static inline void begin_block(struct td_process_thread *thread, uint64_t data)
+{
+    thread->left -= (int64_t)(data >> 32);
+    td_process_add_if(thread, td_trace_block((uint32_t)data), thread->blocks);
+}
+
+/* What is rare in a callback stands apart, so that what is not saves no registers for it. */
+static __attribute__((noinline)) void flush_before(struct td_process_thread *thread, uint64_t data)
+{
+    td_process_flush(self, thread, (int64_t)(data >> 32));
+    begin_block(thread, data);
+}
+
 static void on_block(unsigned int vcpu, void *userdata)
 {
     struct td_process_thread *thread = self->threads[vcpu];
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
-    const int64_t count = (int64_t)(data >> 32);
 
-    if (__builtin_expect(thread->left < count || thread->batch->used >= TD_FEED_WORDS, 0))
-        td_process_flush(self, thread, count);
-    thread->left -= count;
-    if (thread->mode != TD_SIM_SKIP || self->link)
-        td_process_add_word(thread, td_trace_block((uint32_t)data));
+    if (__builtin_expect(thread->left < (int64_t)(data >> 32) || thread->next >= thread->full, 0))
+        flush_before(thread, data);
+    else
+        begin_block(thread, data);
+}
+
+/* QEMU tells an access's size and direction by a call each; of the numbers that stand for them
+ * there are few. */
+static _Atomic uint64_t *kind_memo(qemu_plugin_meminfo_t info)
+{
+    return &self->kinds[(info ^ info >> 13) % TD_PROCESS_KINDS];
+}
+
+static __attribute__((noinline)) void add_unknown(struct td_process_thread *thread,
+                                                  qemu_plugin_meminfo_t info, uint64_t word)
+{
+    const uint64_t kind =
+        td_trace_access(0, qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info), 0);
+
+    atomic_store_explicit(kind_memo(info), kind | (info + 1), memory_order_relaxed);
+    td_process_add_word(thread, word | kind);
 }
 
 static inline void add_access(struct td_process_thread *thread, qemu_plugin_meminfo_t info,
                               uint64_t vaddr, uint32_t insn)
 {
-    td_process_add_word(thread, td_trace_access(insn, qemu_plugin_mem_is_store(info),
-                                                qemu_plugin_mem_size_shift(info), vaddr));
+    const uint64_t known = atomic_load_explicit(kind_memo(info), memory_order_relaxed);
+    const uint64_t word = td_trace_access(insn, false, 0, vaddr);
+
+    if (__builtin_expect((uint32_t)known != info + 1, 0))
+        add_unknown(thread, info, word);
+    else
+        td_process_add_word(thread, word | known >> 32 << 32);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
     struct td_process_thread *thread = self->threads[vcpu];
+    const uint64_t line = vaddr >> LINE_BITS;
 
-    if (thread->mode == TD_SIM_SKIP) {
-        const uint64_t line = vaddr >> LINE_BITS;
-        uint64_t *place = &thread->recent[line & (TD_PROCESS_RECENT - 1)];
-
-        if (*place == line)
-            return;
-        *place = line;
+    if (!thread->filters) {
+        add_access(thread, info, vaddr, (uint32_t)(uintptr_t)userdata);
+        return;
     }
-    add_access(thread, info, vaddr, (uint32_t)(uintptr_t)userdata);
+    uint64_t *place = &thread->recent[line & (TD_PROCESS_RECENT - 1)];
+    const uint64_t before = *place;
+    *place = line;
+    td_process_add_if(thread, td_trace_access(0, false, 0, vaddr), before != line);
 }
 
 /* A call's or return's access: its return address is never left out, where it goes may be. */
@@ -84,13 +120,11 @@ static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
     const uint32_t insn = (uint32_t)(data >> 32);
 
     if (thread->mode == TD_SIM_SKIP) {
-        const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)data);
-
-        if (qemu_plugin_mem_is_store(info) != (block->branch != TD_BRANCH_RETURN))
+        if (qemu_plugin_mem_is_store(info) != !(insn & RETURNS))
             return;
-        td_process_add_word(thread, td_trace_block(block->id));
+        td_process_add_word(thread, td_trace_block((uint32_t)data));
     }
-    add_access(thread, info, vaddr, insn);
+    add_access(thread, info, vaddr, insn & ~RETURNS);
 }
 
 /* QEMU does not tell what `dc zva` stores. Those who use it fill memory upwards: it is the block
@@ -100,7 +134,7 @@ static void on_zero(unsigned int vcpu, void *userdata)
     struct td_process_thread *thread = self->threads[vcpu];
     const uint64_t bytes = self->exec.guest->zero_bytes;
     const uint64_t *words = thread->batch->words;
-    uint32_t i = thread->batch->used;
+    size_t i = (size_t)(thread->next - words);
 
     while (i > 0 &&
            (words[i - 1] & (TD_TRACE_BLOCK_BIT | TD_TRACE_STORE_BIT)) != TD_TRACE_STORE_BIT)
@@ -144,8 +178,8 @@ static void on_syscall_done(qemu_plugin_id_t id, unsigned int vcpu, int64_t numb
 /* The last instruction that a thread began. */
 static uint64_t last_pc(const struct td_process_thread *thread)
 {
-    for (uint32_t i = thread->batch->used; i > 0; i--) {
-        const uint64_t word = thread->batch->words[i - 1];
+    for (const uint64_t *words = thread->next; words > thread->batch->words; words--) {
+        const uint64_t word = words[-1];
 
         if ((word & TD_TRACE_BLOCK_BIT) && !(word & TD_TRACE_MARK_BIT)) {
             const struct td_block *block = td_blocks_get(self->blocks, (uint32_t)word);
@@ -224,12 +258,12 @@ static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 static void watch_accesses(struct qemu_plugin_insn *insn, const struct td_block *block,
                            uint32_t index)
 {
-    const bool stack =
-        index == block->branch_insn && (td_block_calls(block) || block->branch == TD_BRANCH_RETURN);
+    const bool returns = block->branch == TD_BRANCH_RETURN;
+    const bool stack = index == block->branch_insn && (td_block_calls(block) || returns);
 
-    qemu_plugin_register_vcpu_mem_cb(insn, stack ? on_stack : on_access, QEMU_PLUGIN_CB_NO_REGS,
-                                     QEMU_PLUGIN_MEM_RW,
-                                     stack ? block_data(block->id, index) : block_data(index, 0));
+    qemu_plugin_register_vcpu_mem_cb(
+        insn, stack ? on_stack : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+        stack ? block_data(block->id, index | (returns ? RETURNS : 0)) : block_data(index, 0));
 }
 
 /* Once for a process: what it computes is not to be trusted. */

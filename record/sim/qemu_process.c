@@ -35,11 +35,29 @@ static void learn_stack(struct td_process *process, const struct td_feed_batch *
     }
 }
 
+static void begin_batch(struct td_process_thread *thread)
+{
+    thread->batch = td_feed_batch(thread->feed);
+    thread->next = thread->batch->words;
+    thread->full = thread->batch->words + TD_FEED_WORDS;
+    thread->last = thread->batch->words + TD_FEED_WORDS + TD_FEED_SLACK - 1;
+}
+
+static void set_mode(const struct td_process *process, struct td_process_thread *thread,
+                     enum td_sim_mode mode)
+{
+    thread->mode = mode;
+    thread->blocks = mode != TD_SIM_SKIP || process->link;
+    /* Where calls leave no address in memory, any access may tell where the stack is. */
+    thread->filters = mode == TD_SIM_SKIP || (mode == TD_SIM_WARM && !process->link);
+}
+
 /* Hands on what the thread has done. */
 static void put_batch(struct td_process *process, struct td_process_thread *thread)
 {
     struct td_feed_batch *batch = thread->batch;
 
+    batch->used = (uint32_t)(thread->next - batch->words);
     if (!process->stack_known)
         learn_stack(process, batch);
     td_guest_stack_apply(&process->stack, batch->words, batch->used);
@@ -48,7 +66,7 @@ static void put_batch(struct td_process *process, struct td_process_thread *thre
         batch->skipped = (uint64_t)(thread->planned - thread->left);
     thread->planned = thread->left;
     td_feed_put(thread->feed);
-    thread->batch = td_feed_batch(thread->feed);
+    begin_batch(thread);
 }
 
 /* Threads may be renamed, also by others; one that has ended keeps its last name. */
@@ -123,7 +141,7 @@ void td_process_abandon(struct td_process *process)
     process->mode = TD_SIM_SKIP;
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         if (process->threads[i]) {
-            process->threads[i]->mode = TD_SIM_SKIP;
+            set_mode(process, process->threads[i], TD_SIM_SKIP);
             process->threads[i]->left = process->threads[i]->planned = INT64_MAX;
         }
     }
@@ -187,7 +205,7 @@ static void begin_phase(struct td_process *process, struct td_process_thread *th
 
     if (process->sample)
         phase = td_sampling_next(&thread->sampling);
-    thread->mode = phase.mode;
+    set_mode(process, thread, phase.mode);
     thread->left = thread->planned = (int64_t)phase.instructions;
 }
 
@@ -220,7 +238,7 @@ static struct td_process_thread *new_thread(struct td_process *process)
         thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
     /* Sampled, the program's thread has the more to do. */
     thread->feed = td_feed_new(sim, !process->sample);
-    thread->batch = td_feed_batch(thread->feed);
+    begin_batch(thread);
     begin_phase(process, thread);
     return thread;
 }
@@ -299,8 +317,8 @@ static void reuse_thread(struct td_process *process, struct td_process_thread *t
         td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
     td_piece_end_thread(update_task(process, thread, ended));
     td_sim_free(ended);
-    *thread = (struct td_process_thread){
-        .feed = thread->feed, .batch = thread->batch, .task = new_task(process)};
+    *thread = (struct td_process_thread){.feed = thread->feed, .task = new_task(process)};
+    begin_batch(thread);
     begin_phase(process, thread);
 }
 

@@ -30,18 +30,23 @@ enum {
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
      * leaves L1 goes unseen. */
     TD_PROCESS_RECENT = 512,
+    TD_PROCESS_KINDS = 64,
 };
 
 struct td_missing;
 
 struct td_process_thread {
-    uint32_t task; /* index of td_process.tasks */
+    /* What each callback looks at comes first: one line of the cache. */
+    uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
+    int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
+    enum td_sim_mode mode; /* of the phase that is under way */
+    bool blocks;           /* all blocks are in the stream; else calls and returns */
+    bool filters;          /* accesses to lines in `recent` are not, but for calls' and returns' */
     struct td_feed *feed;
     struct td_feed_batch *batch; /* the one being filled */
-    enum td_sim_mode mode;       /* of the phase that is under way */
+    uint32_t task;               /* index of td_process.tasks */
     uint32_t tid;                /* 0: not known yet */
     char name[16];
-    int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     struct td_sampling sampling;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
@@ -62,6 +67,8 @@ struct td_process {
     struct td_qemu_pmu *pmu;                               /* NULL: none is simulated */
     char *pmu_folder;                                      /* of its records: where its plan is */
     struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
+    /* Kinds of accesses (trace.h) with QEMU's number for them, plus 1, in the lower half. */
+    _Atomic uint64_t kinds[TD_PROCESS_KINDS];
     struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
     char *name;                        /* the program's */
     char *program;                     /* its file; NULL: not known */
@@ -98,7 +105,8 @@ struct td_process_thread *td_process_find_thread(const struct td_process *proces
 void td_process_learn_thread(struct td_process_thread *thread);
 
 /* The batch is full, or a block of `count` instructions goes beyond the phase. */
-void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count);
+void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count)
+    __attribute__((noinline));
 /* Without a reader there is nothing to model for: the program runs on as fast as it can. */
 void td_process_abandon(struct td_process *process);
 /* Who kills this process while it waits finds in the profile what it did before, unless it waits so
@@ -115,12 +123,19 @@ void td_process_before_fork(struct td_process *process);
 void td_process_forked_parent(struct td_process *process);
 void td_process_forked_child(struct td_process *process);
 
+/* `counts` 0: the word is none after all. What comes after a batch's last word but one is lost.
+ * Without branches: which word counts is as good as random. */
+static inline void td_process_add_if(struct td_process_thread *thread, uint64_t word, bool counts)
+{
+    uint64_t *place = thread->next;
+
+    *place = word;
+    thread->next = place + (counts & (place < thread->last));
+}
+
 static inline void td_process_add_word(struct td_process_thread *thread, uint64_t word)
 {
-    struct td_feed_batch *batch = thread->batch;
-
-    if (__builtin_expect(batch->used < TD_FEED_WORDS + TD_FEED_SLACK, 1))
-        batch->words[batch->used++] = word;
+    td_process_add_if(thread, word, true);
 }
 
 #endif

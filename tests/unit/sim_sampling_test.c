@@ -31,7 +31,7 @@ static void begins_exactly_and_repeats(void **state)
         if (p.mode == TD_SIM_SKIP && p.instructions > longest)
             longest = p.instructions;
     }
-    assert_in_range(exact * 1000 / all, 10, 50);
+    assert_in_range(exact * 1000 / all, 5, 50);
     assert_true(longest > 2 * shortest); /* in no step with the program's loops */
 }
 
