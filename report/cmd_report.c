@@ -13,6 +13,7 @@
 #include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
+#include "report/view/rates.h"
 #include "report/view/slots.h"
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
@@ -287,6 +288,24 @@ static void print_programs(const struct td_session *session)
     td_rows_release(&rows);
 }
 
+static void print_rates(const struct td_session *session)
+{
+    struct td_rates rates;
+
+    td_rates_of(&rates, session->model);
+    td_rates_print(&rates, &session->style);
+    td_rates_release(&rates);
+}
+
+static void add_rates(const struct td_session *session, struct td_json *json)
+{
+    struct td_rates rates;
+
+    td_rates_of(&rates, session->model);
+    td_rates_json(&rates, json);
+    td_rates_release(&rates);
+}
+
 static void print_text(const struct td_session *session, const struct report_opts *o)
 {
     const double limit = o->percent_limit >= 0 ? o->percent_limit : LIMIT_DEFAULT;
@@ -295,6 +314,7 @@ static void print_text(const struct td_session *session, const struct report_opt
 
     td_head_print(&head, &session->style);
     print_tree(session, o);
+    print_rates(session);
     print_programs(session);
     td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     print_functions(session, &functions, o, limit);
@@ -325,6 +345,7 @@ static void print_json(const struct td_session *session, const struct report_opt
     td_report_json_begin(&json, session->measure, &session->coverage);
     td_report_json_tree(&json, &tree);
     td_slots_json(&json, session->measure);
+    add_rates(session, &json);
     add_verdict(session, &tree, &json);
     for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++) {
         struct td_rows rows;

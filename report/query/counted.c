@@ -155,15 +155,15 @@ bool td_counted_columns(struct td_counted *c, uint32_t of)
     return any;
 }
 
-static bool explains(struct td_counted *c)
+static bool explains(struct td_counted *c, bool tree)
 {
     c->zero = 0;
     c->missing[0] = '\0';
-    return td_counted_columns(c, c->group) && (gives_tree(c) || explains_without(c));
+    return td_counted_columns(c, c->group) && (!tree || gives_tree(c) || explains_without(c));
 }
 
 /* The core that the profile names; of "a,b" on hybrid machines the one of this group's PMU. */
-static bool by_name(struct td_counted *c, const char *cpu_type)
+static bool by_name(struct td_counted *c, const char *cpu_type, bool tree)
 {
     const char *names = td_model_env(c->model, TD_ENV_CORE);
 
@@ -177,7 +177,7 @@ static bool by_name(struct td_counted *c, const char *cpu_type)
         if (!builtin || !read_core(c, builtin->text, builtin->size))
             continue;
         const bool ours = !c->core->pmu || !*cpu_type || strcmp(c->core->pmu, cpu_type) == 0;
-        if (ours && explains(c))
+        if (ours && explains(c, tree))
             return true;
         release_core(c);
     }
@@ -185,14 +185,15 @@ static bool by_name(struct td_counted *c, const char *cpu_type)
 }
 
 /* The text that the recorder left, for a core that this tdreport does not know. */
-static bool by_text(struct td_counted *c, const char *cpu_type)
+static bool by_text(struct td_counted *c, const char *cpu_type, bool tree)
 {
     const char *text = NULL;
 
     for (size_t i = 0; (text = td_model_env_at(c->model, TD_ENV_CORE_TEXT, i)); i++) {
         if (!read_core(c, text, strlen(text)))
             continue;
-        if ((!c->core->pmu || !*cpu_type || strcmp(c->core->pmu, cpu_type) == 0) && explains(c))
+        if ((!c->core->pmu || !*cpu_type || strcmp(c->core->pmu, cpu_type) == 0) &&
+            explains(c, tree))
             return true;
         release_core(c);
     }
@@ -214,7 +215,7 @@ static bool by_cpu(struct td_counted *c, const char *cpu_type)
             continue;
         cpu.smt = c->core->smt == 1;
         const int fit = td_pmu_core_fits(c->core, &cpu, *cpu_type ? cpu_type : "cpu");
-        if (fit > best_fit && explains(c)) {
+        if (fit > best_fit && explains(c, true)) {
             release_core(&best);
             best = *c;
             best_fit = fit;
@@ -247,7 +248,7 @@ int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32
     *ret = (struct td_counted){.model = model, .group = group, .width = recorded_width(model)};
     const char *cpu_type = td_model_string(model, group_of(ret)->cpu_type);
 
-    if (by_name(ret, cpu_type) || by_text(ret, cpu_type) || by_cpu(ret, cpu_type))
+    if (by_name(ret, cpu_type, true) || by_text(ret, cpu_type, true) || by_cpu(ret, cpu_type))
         return TD_OK;
     const char *core = td_model_env(model, TD_ENV_CORE);
     const char *id = td_model_env(model, TD_ENV_CPU_ID);
@@ -255,6 +256,14 @@ int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32
                    core && *core ? core
                    : id && *id   ? id
                                  : "the CPU is not known");
+}
+
+int td_counted_init_rates(struct td_counted *ret, const struct td_model *model, uint32_t group)
+{
+    *ret = (struct td_counted){.model = model, .group = group, .width = recorded_width(model)};
+    const char *cpu_type = td_model_string(model, group_of(ret)->cpu_type);
+
+    return by_name(ret, cpu_type, false) || by_text(ret, cpu_type, false) ? TD_OK : TD_ENODATA;
 }
 
 void td_counted_release(struct td_counted *counted)

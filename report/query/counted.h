@@ -29,6 +29,8 @@ struct td_counted {
  * recorded on. TD_ENODATA when none explains the group's columns. Release *ret in either case. */
 int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32_t group,
                     struct td_err *err);
+/* The same of a group that gives no tree: its columns are events of the core. */
+int td_counted_init_rates(struct td_counted *ret, const struct td_model *model, uint32_t group);
 void td_counted_release(struct td_counted *counted);
 
 /* Another group of the same core: which of its columns holds which event. False: none does. The

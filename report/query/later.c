@@ -55,7 +55,7 @@ struct division {
     double share[TD_NODE_COUNT];     /* of all slots; NaN */
 };
 
-static uint32_t group_run(const struct td_model *model, uint32_t group)
+unsigned td_later_group_run(const struct td_model *model, uint32_t group)
 {
     const struct td_group *g = td_model_group(model, group);
     const char *text = NULL;
@@ -387,7 +387,7 @@ void td_later_add(struct td_slots_part *part, size_t part_index, struct td_measu
     for (uint32_t g = 0; g < td_model_group_count(model); g++) {
         const struct td_group *group = td_model_group(model, g);
 
-        l.run = group_run(model, g);
+        l.run = td_later_group_run(model, g);
         if (l.run < 2 || group->role != TD_ROLE_SLOTS || g == part->counted.group ||
             strcmp(td_model_string(model, group->cpu_type), part->cpu_type) != 0)
             continue;
