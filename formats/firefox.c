@@ -737,5 +737,6 @@ const struct td_exporter td_export_firefox = {
     .suffix = "firefox.json",
     .about = "profiler.firefox.com, with the categories as its categories; Perfetto",
     .wants_samples = true,
+    .wants_threads = true,
     .write = write_firefox,
 };

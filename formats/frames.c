@@ -36,21 +36,25 @@ static void push(struct td_frames *frames, struct td_frame frame)
     frames->at[frames->len++] = frame;
 }
 
+void td_frames_add(struct td_frames *frames, const struct td_model *model, uint32_t location,
+                   bool no_inline)
+{
+    const struct td_location *l = td_model_location(model, location);
+
+    if (l->line_count == 0 || no_inline) {
+        push(frames, td_frame_leaf(model, location, no_inline));
+        return;
+    }
+    for (uint32_t i = 0; i < l->line_count; i++)
+        push(frames, line_frame(model, location, l->line_first + i));
+}
+
 void td_frames_fill(struct td_frames *frames, const struct td_model *model, uint32_t node,
                     bool no_inline)
 {
     frames->len = 0;
-    for (; node != 0; node = td_model_node(model, node)->parent) {
-        const uint32_t location = td_model_node(model, node)->location;
-        const struct td_location *l = td_model_location(model, location);
-
-        if (l->line_count == 0 || no_inline) {
-            push(frames, td_frame_leaf(model, location, no_inline));
-            continue;
-        }
-        for (uint32_t i = 0; i < l->line_count; i++)
-            push(frames, line_frame(model, location, l->line_first + i));
-    }
+    for (; node != 0; node = td_model_node(model, node)->parent)
+        td_frames_add(frames, model, td_model_node(model, node)->location, no_inline);
 }
 
 void td_frames_release(struct td_frames *frames)

@@ -28,6 +28,9 @@ struct td_frames {
  * function's. */
 void td_frames_fill(struct td_frames *frames, const struct td_model *model, uint32_t node,
                     bool no_inline);
+/* Appends those of one location, innermost first. */
+void td_frames_add(struct td_frames *frames, const struct td_model *model, uint32_t location,
+                   bool no_inline);
 void td_frames_release(struct td_frames *frames);
 
 /* The frame at which `location` spends its own cost. `location` may be TD_NONE: nothing known. */

@@ -47,6 +47,8 @@ struct td_load_opts {
     const struct td_load_unwinder *unwinder; /* NULL: copied stacks of imports are left out */
     bool leaves_only; /* stacks may be cut down to their innermost frame, which is faster and
                          smaller by far where a profile has many; only our own format does it */
+    bool by_program;  /* modelled tallies of all threads of one program (process name) may be added
+                         up; only our own format does it */
     bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they
                          were read; td_load_file sets it */
 };

@@ -312,8 +312,17 @@ uint32_t td_model_put_node(struct td_model *model, uint32_t parent, uint32_t loc
 
 uint32_t td_model_add_thread(struct td_model *model, const struct td_thread *thread)
 {
+    const uint32_t id = (uint32_t)model->threads.len;
+
     *VECTOR_PUSH(model->threads) = *thread;
-    return (uint32_t)model->threads.len - 1;
+    model->threads.at[id].holder = id;
+    return id;
+}
+
+void td_model_set_holder(struct td_model *model, uint32_t thread, uint32_t holder)
+{
+    assert(thread < model->threads.len && holder < model->threads.len);
+    model->threads.at[thread].holder = holder;
 }
 
 void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin)

@@ -90,6 +90,7 @@ struct td_thread {
     uint32_t name;    /* string: comm */
     uint32_t process; /* string: comm of the process's main thread at the time */
     uint32_t origin;  /* string: which input of a merge it is from (formats/merge.h); 0: no merge */
+    uint32_t holder;  /* the thread on which its tallies stand (td_load_opts.by_program) */
     uint64_t start_ns;
 };
 
@@ -205,6 +206,8 @@ uint32_t td_model_add_event(struct td_model *model, const struct td_event *event
 uint32_t td_model_add_group(struct td_model *model, const struct td_group *group);
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
 void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin);
+/* At first each thread is its own holder. */
+void td_model_set_holder(struct td_model *model, uint32_t thread, uint32_t holder);
 /* Adds to what is known of the event. */
 void td_model_add_counts(struct td_model *model, uint32_t event,
                          const struct td_event_counts *counts);

@@ -440,5 +440,6 @@ const struct td_exporter td_export_pprof = {
     .name = "pprof",
     .suffix = "pb.gz",
     .about = "profile.proto: pprof, Parca, Pyroscope, Grafana, Perfetto",
+    .wants_threads = true,
     .write = write_pprof,
 };

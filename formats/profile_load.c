@@ -29,6 +29,7 @@ struct loader {
     struct leaf *leaves; /* leaves_only: by the file's node */
     size_t leaf_cap;
     struct td_map leaf_ids; /* leaves_only: module and offset to node */
+    struct td_map programs; /* by_program: name of a process to the thread that holds its tallies */
     uint32_t epoch;
     uint64_t started_ns;
     uint64_t chunks; /* to tell an empty profile from one of which nothing could be read */
@@ -263,6 +264,18 @@ static void on_samples(void *ctx, const struct td_profile_values *values)
     }
 }
 
+/* The thread on which the tallies of `thread` stand. */
+static uint32_t holder_of(struct loader *loader, uint32_t thread)
+{
+    const uint32_t process = td_model_thread(loader->model, thread)->process;
+
+    if (process == 0)
+        return thread;
+    const uint32_t holder = *td_map_put(&loader->programs, process, 0, thread, NULL);
+    td_model_set_holder(loader->model, thread, holder);
+    return holder;
+}
+
 static void on_tallies(void *ctx, const struct td_profile_values *values)
 {
     struct loader *loader = ctx;
@@ -274,11 +287,16 @@ static void on_tallies(void *ctx, const struct td_profile_values *values)
         struct td_sample place = {
             .group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group),
         };
+        const bool merges = loader->opts->by_program && place.group != TD_NONE &&
+                            td_model_group(loader->model, place.group)->role == TD_ROLE_MODEL;
 
         for (uint32_t i = 0; i < run->count; i++, row++, value += run->columns) {
-            if (place_of(loader, row, values->epoch, &place))
-                td_model_add_values(loader->model, place.thread, place.node, place.group,
-                                    row->amount, value);
+            if (!place_of(loader, row, values->epoch, &place))
+                continue;
+            if (merges)
+                place.thread = holder_of(loader, place.thread);
+            td_model_add_values(loader->model, place.thread, place.node, place.group, row->amount,
+                                value);
         }
     }
 }
@@ -399,5 +417,6 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
     free(loader.nodes.ids);
     free(loader.leaves);
     td_map_release(&loader.leaf_ids);
+    td_map_release(&loader.programs);
     return rc;
 }

@@ -251,6 +251,7 @@ const struct td_exporter td_export_csv = {
     .name = "csv",
     .suffix = "csv",
     .about = "one row a thread and stack: spreadsheets, DuckDB, pandas",
+    .wants_threads = true,
     .write = write_csv,
 };
 
@@ -258,6 +259,7 @@ const struct td_exporter td_export_ndjson = {
     .name = "ndjson",
     .suffix = "ndjson",
     .about = "the rows of csv, each a JSON object on a line of its own",
+    .wants_threads = true,
     .write = write_ndjson,
 };
 
@@ -265,5 +267,6 @@ const struct td_exporter td_export_json = {
     .name = "json",
     .suffix = "json",
     .about = "one JSON document: environment, totals, rows",
+    .wants_threads = true,
     .write = write_json,
 };

@@ -10,13 +10,30 @@
 #include "formats/json.h"
 #include "formats/notes.h"
 
+/* A stack of frames: the innermost, and the stack of the others. Stack 0 is empty. */
+struct stack {
+    uint32_t outer, frame;
+};
+
+/* The stack of a node under a process; base 0: not known yet. */
+struct known {
+    uint32_t base, stack;
+};
+
 struct writer {
     const struct td_measure *measure;
     const struct td_model *model;
     bool no_inline, with_process;
     struct td_json json;
     struct td_map frames; /* (kind, id) -> index of the frame */
-    struct td_frames stack;
+    struct stack *stacks;
+    size_t stack_count, stack_cap;
+    struct td_map stack_ids; /* (outer, frame) -> index of the stack */
+    uint32_t *stack_of;      /* by row of the measure: places that look alike are one stack */
+    struct known *known;     /* by node */
+    uint32_t *path;          /* scratch: nodes, and frames, from the innermost out */
+    size_t path_cap;
+    struct td_frames location;
 };
 
 /* What a frame is identified by: a function, a place without a name, or a process's name. */
@@ -33,8 +50,8 @@ static void put_frame(struct writer *w, const char *name, uint32_t file, uint32_
     td_json_end(&w->json);
 }
 
-/* The frame's index; writes it when it is new and `define` is set. */
-static uint32_t frame_index(struct writer *w, const struct td_frame *frame, bool define)
+/* The frame's index; writes it when it is new. */
+static uint32_t frame_index(struct writer *w, const struct td_frame *frame)
 {
     const bool named = frame->function != TD_NONE;
     const uint32_t id = named ? frame->function : frame->location;
@@ -43,7 +60,7 @@ static uint32_t frame_index(struct writer *w, const struct td_frame *frame, bool
     const uint32_t index = *td_map_put(&w->frames, named ? FRAME_FUNCTION : FRAME_LOCATION, id,
                                        (uint32_t)w->frames.len, &added);
 
-    if (added && define) {
+    if (added) {
         const struct td_function *const f = named ? td_model_function(w->model, id) : NULL;
 
         put_frame(w, td_frame_name(w->model, frame, name, sizeof(name)), f ? f->file : 0,
@@ -52,39 +69,86 @@ static uint32_t frame_index(struct writer *w, const struct td_frame *frame, bool
     return index;
 }
 
-static uint32_t process_index(struct writer *w, uint32_t thread, bool define)
+static uint32_t process_index(struct writer *w, uint32_t thread)
 {
     const uint32_t process = td_model_thread(w->model, thread)->process;
     bool added = false;
     const uint32_t index =
         *td_map_put(&w->frames, FRAME_PROCESS, process, (uint32_t)w->frames.len, &added);
 
-    if (added && define)
+    if (added)
         put_frame(w, process ? td_model_string(w->model, process) : "[unknown]", 0, 0);
     return index;
 }
 
+static uint32_t push(struct writer *w, uint32_t outer, uint32_t frame)
+{
+    bool added = false;
+    const uint32_t index =
+        *td_map_put(&w->stack_ids, outer, frame, (uint32_t)w->stack_count, &added);
+
+    if (added) {
+        w->stacks = td_grow(w->stacks, &w->stack_cap, w->stack_count + 1, sizeof(*w->stacks));
+        w->stacks[w->stack_count++] = (struct stack){.outer = outer, .frame = frame};
+    }
+    return index;
+}
+
+static void remember(struct writer *w, size_t at, uint32_t value)
+{
+    w->path = td_grow(w->path, &w->path_cap, at + 1, sizeof(*w->path));
+    w->path[at] = value;
+}
+
+/* The stack of `node` on the stack `base`, of a process or empty. */
+static uint32_t node_stack(struct writer *w, uint32_t base, uint32_t node)
+{
+    uint32_t stack = base;
+    size_t depth = 0;
+
+    for (; node != 0; node = td_model_node(w->model, node)->parent) {
+        if (w->known[node].base == base + 1) {
+            stack = w->known[node].stack;
+            break;
+        }
+        remember(w, depth++, node);
+    }
+    while (depth > 0) {
+        const uint32_t at = w->path[--depth];
+
+        w->location.len = 0;
+        td_frames_add(&w->location, w->model, td_model_node(w->model, at)->location, w->no_inline);
+        for (size_t i = w->location.len; i > 0; i--)
+            stack = push(w, stack, frame_index(w, &w->location.at[i - 1]));
+        w->known[at] = (struct known){.base = base + 1, .stack = stack};
+    }
+    return stack;
+}
+
 static void define_frames(struct writer *w)
 {
+    push(w, TD_NONE, TD_NONE); /* the empty stack */
+    w->known = td_xcalloc((size_t)td_model_node_count(w->model) + 1, sizeof(*w->known));
+    w->stack_of = td_xcalloc(w->measure->row_count + 1, sizeof(*w->stack_of));
     td_json_array(&w->json, "frames");
     for (size_t row = 0; row < w->measure->row_count; row++) {
-        if (w->with_process)
-            process_index(w, w->measure->rows[row].thread, true);
-        td_frames_fill(&w->stack, w->model, w->measure->rows[row].node, w->no_inline);
-        for (size_t i = 0; i < w->stack.len; i++)
-            frame_index(w, &w->stack.at[i], true);
+        const struct td_measure_row *r = &w->measure->rows[row];
+        const uint32_t base = w->with_process ? push(w, 0, process_index(w, r->thread)) : 0;
+
+        w->stack_of[row] = node_stack(w, base, r->node);
     }
     td_json_end(&w->json);
 }
 
-static void put_stack(struct writer *w, const struct td_measure_row *row)
+static void put_stack(struct writer *w, uint32_t stack)
 {
+    size_t depth = 0;
+
     td_json_array(&w->json, NULL);
-    if (w->with_process)
-        td_json_u64(&w->json, NULL, process_index(w, row->thread, false));
-    td_frames_fill(&w->stack, w->model, row->node, w->no_inline);
-    for (size_t i = w->stack.len; i > 0; i--)
-        td_json_u64(&w->json, NULL, frame_index(w, &w->stack.at[i - 1], false));
+    for (; stack != 0; stack = w->stacks[stack].outer)
+        remember(w, depth++, w->stacks[stack].frame);
+    while (depth > 0)
+        td_json_u64(&w->json, NULL, w->path[--depth]);
     td_json_end(&w->json);
 }
 
@@ -97,8 +161,10 @@ static const char *metric_name(const struct td_measure *measure, enum td_metric 
 
 static void put_profile(struct writer *w, enum td_metric metric)
 {
-    const uint64_t *const values = w->measure->values[metric];
+    uint64_t *values = td_xcalloc(w->stack_count + 1, sizeof(*values));
 
+    for (size_t row = 0; row < w->measure->row_count; row++)
+        values[w->stack_of[row]] += w->measure->values[metric][row];
     td_json_object(&w->json, NULL);
     td_json_string(&w->json, "type", "sampled");
     td_json_string(&w->json, "name", metric_name(w->measure, metric));
@@ -106,18 +172,19 @@ static void put_profile(struct writer *w, enum td_metric metric)
     td_json_u64(&w->json, "startValue", 0);
     td_json_u64(&w->json, "endValue", w->measure->totals[metric]);
     td_json_array(&w->json, "samples");
-    for (size_t row = 0; row < w->measure->row_count; row++) {
-        if (values[row] > 0)
-            put_stack(w, &w->measure->rows[row]);
+    for (uint32_t stack = 0; stack < w->stack_count; stack++) {
+        if (values[stack] > 0)
+            put_stack(w, stack);
     }
     td_json_end(&w->json);
     td_json_array(&w->json, "weights");
-    for (size_t row = 0; row < w->measure->row_count; row++) {
-        if (values[row] > 0)
-            td_json_u64(&w->json, NULL, values[row]);
+    for (uint32_t stack = 0; stack < w->stack_count; stack++) {
+        if (values[stack] > 0)
+            td_json_u64(&w->json, NULL, values[stack]);
     }
     td_json_end(&w->json);
     td_json_end(&w->json);
+    free(values);
 }
 
 /* The primary metric first: it is what opens. */
@@ -176,8 +243,13 @@ static int write_speedscope(const struct td_measure *measure, const struct td_ex
     td_json_end(&w.json);
     put_profiles(&w);
     td_json_end(&w.json);
-    td_frames_release(&w.stack);
+    td_frames_release(&w.location);
     td_map_release(&w.frames);
+    td_map_release(&w.stack_ids);
+    free(w.stacks);
+    free(w.stack_of);
+    free(w.known);
+    free(w.path);
     free(command);
     return TD_OK;
 }

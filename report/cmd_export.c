@@ -185,9 +185,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     const struct td_exporter *exporter = choose_format(o.format);
     if (!exporter)
         return TD_EXIT_USAGE;
-    exit_code = td_session_open(
-        &session, common,
-        (struct td_session_needs){.samples = exporter->wants_samples, .stacks = true});
+    exit_code = td_session_open(&session, common,
+                                (struct td_session_needs){.samples = exporter->wants_samples,
+                                                          .threads = exporter->wants_threads,
+                                                          .stacks = true});
     if (exit_code == TD_EXIT_OK)
         exit_code = export_measure(&session, exporter, &o);
     td_session_release(&session);

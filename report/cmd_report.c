@@ -407,7 +407,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--by %s: it is one of host, rank, process", o.by);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    exit_code =
+        td_session_open(&session, common, (struct td_session_needs){.threads = o.by != NULL});
     if (exit_code == TD_EXIT_OK) {
         o.rows = o.rows ? o.rows : common->json ? UINT64_MAX : ROWS_DEFAULT;
         td_session_begin_output(&session);

@@ -184,6 +184,8 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     struct td_load_opts opts = {.keep_samples = needs.samples,
                                 .keep_slots = true,
                                 .leaves_only = !needs.stacks,
+                                .by_program = !needs.threads && session->opts->threads.len == 0 &&
+                                              session->opts->processes.len == 0,
                                 .unwinder = &unwinder};
     int rc = TD_EUSAGE;
 

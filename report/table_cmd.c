@@ -134,8 +134,10 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
     }
     if (o.children)
         return td_children_run(common, o.percent_limit, o.rows);
-    exit_code = td_session_open(
-        &session, common, (struct td_session_needs){.functions_only = table_cmd->functions_only});
+    exit_code =
+        td_session_open(&session, common,
+                        (struct td_session_needs){.functions_only = table_cmd->functions_only,
+                                                  .threads = table_cmd->kind == TD_ROWS_THREADS});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, table_cmd, &o);
     td_session_release(&session);

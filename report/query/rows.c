@@ -152,11 +152,11 @@ static void count_processes(struct summing *s)
         const struct td_thread *thread = td_model_thread(model, t);
         bool added = false;
 
-        if (s->row_of[t] == TD_NONE)
+        if (s->row_of[thread->holder] == TD_NONE)
             continue;
         td_map_put(&seen, thread->process, thread->pid, 0, &added);
         if (added)
-            s->rows->at[s->row_of[t]].others++;
+            s->rows->at[s->row_of[thread->holder]].others++;
     }
     for (size_t i = 0; i < s->rows->len; i++)
         s->rows->at[i].others--;

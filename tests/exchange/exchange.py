@@ -190,6 +190,7 @@ def check_totals(name, td):
     profile = json.loads(export["speedscope"])["profiles"][0]
     totals = set(document["totals"].values())
     check(f"{name}: speedscope", sum(profile["weights"]) == profile["endValue"] in totals)
+    check(f"{name}: speedscope, each stack once", len(profile["samples"]) == len(set(map(tuple, profile["samples"]))))
     summary = next(l for l in export["callgrind"].splitlines() if l.startswith("summary:"))
     check(f"{name}: callgrind", set(map(int, summary.split()[1:])) <= totals)
     folded = sum(int(line.rsplit(" ", 1)[1]) for line in export["folded"].splitlines())

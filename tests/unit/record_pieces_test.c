@@ -274,12 +274,41 @@ static void test_small_table(void **state)
     end(&whole);
 }
 
+/* What two processes of one program did stands on one of their threads; the other says which. */
+static void programs_are_summed(void **state)
+{
+    (void)state;
+    for (int by_program = 0; by_program < 2; by_program++) {
+        const struct td_load_opts opts = {.by_program = by_program};
+        struct td_model *model = NULL;
+        struct whole whole;
+        uint64_t cycles = 0;
+
+        begin(&whole);
+        add_piece(&whole, 0, piece(100, 30, 7), true);
+        add_piece(&whole, 1, piece(200, 40, 3), true);
+        assert_int_equal(
+            td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", &opts, NULL, NULL),
+            TD_OK);
+        assert_int_equal(td_model_tally_count(model), by_program ? 40 : 30 + 40);
+        for (size_t i = 0; i < td_model_tally_count(model); i++)
+            cycles += td_model_tally_values(model, td_model_tally(model, i))[TD_SIM_COLUMN_CYCLES];
+        assert_int_equal(cycles, 30 * 7 + 40 * 3);
+        assert_int_equal(td_model_thread_count(model), 2);
+        assert_int_equal(td_model_thread(model, 0)->holder, 0);
+        assert_int_equal(td_model_thread(model, 1)->holder, by_program ? 0 : 1);
+        td_model_free(model);
+        end(&whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),     cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_images),      cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_small_table),
+        cmocka_unit_test(test_growing),        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_images),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_small_table),    cmocka_unit_test(programs_are_summed),
+        cmocka_unit_test(programs_are_summed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
