@@ -138,7 +138,7 @@ static int pair_all(const struct perf_double *d, const struct openings *all, con
 /* Opens one after the other; the first refusal, and whose it was. */
 static int open_all(struct perf_double *d, const struct openings *all, size_t *where)
 {
-    int fds[OPENINGS_MAX];
+    int fds[OPENINGS_MAX] = {0};
 
     for (size_t i = 0; i < all->count; i++) {
         const struct opening *one = &all->items[i];
