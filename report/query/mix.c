@@ -50,6 +50,7 @@ struct batches {
 struct key_sums {
     struct sums all, same;
     double known, same_n;       /* intervals whose begin is known (of a pair, the short ones) */
+    double second, second_same; /* those whose last but one is known, and was there too */
     double lagged, lagged_same; /* pairs LAG_NEAR to LAG_FAR apart */
     double near_s, near_x[TD_NODE_COUNT];
     struct batches batches[SCALES];
@@ -139,6 +140,8 @@ static void add_neighbours(struct work *w, size_t i)
     uint32_t at = w->in->at[i].before;
 
     for (int lag = 1; lag <= LAG_FAR && at != TD_NONE; lag++, at = w->in->at[at].before) {
+        k->second += lag == 2;
+        k->second_same += lag == 2 && w->key[at] == w->key[i];
         if (lag < LAG_NEAR)
             continue;
         k->lagged++;
@@ -231,14 +234,35 @@ static double batch_variance(const struct work *w, const struct key_sums *k, int
     return last.squares / 2 * (double)count / (double)(count - 1);
 }
 
-/* Of where a sample was, at the next: of what is known beyond the share that all samples have. */
-static double remembered(const struct work *w, const struct key_sums *k)
+/* Of where a sample was, what is known at a later one, beyond the share that all samples have:
+ * `same_n` of `known` are there too, less so many standard deviations. */
+static double memory_of(double share, double same_n, double known, double less)
 {
-    const double share = k->all.s / w->total_s;
-    const double seen = k->known > 0 ? k->same_n / k->known : share;
-    const double same = seen - sqrt(seen * (1 - seen) / fmax(k->known, 1)); /* rather too little */
+    const double seen = known > 0 ? same_n / known : share;
+    const double same = seen - less * sqrt(seen * (1 - seen) / fmax(known, 1));
 
     return share < 1 ? fmin(fmax((same - share) / (1 - share), 0), KAPPA_MAX) : KAPPA_MAX;
+}
+
+/* At the next sample. */
+static double remembered(const struct work *w, const struct key_sums *k)
+{
+    return memory_of(k->all.s / w->total_s, k->same_n, k->known, 1); /* rather too little */
+}
+
+/* The same variance of a key's share, for places that are left soon for a part of their time and
+ * stayed in for the rest: what is still known two samples later tells them from places that are
+ * left at one pace. */
+static double sampled_variance(const struct work *w, const struct key_sums *k, double kappa)
+{
+    const double share = k->all.s / w->total_s;
+    const double next = memory_of(share, k->same_n, k->known, 0);
+    const double later = memory_of(share, k->second_same, k->second, 1);
+
+    if (next <= 0 || later <= next * next)
+        return systematic(kappa);
+    const double stayed = next * next / later;
+    return 1 - stayed + stayed * systematic(fmin(later / next, KAPPA_MAX));
 }
 
 /* Of a key's share of all slots. Where samples remember where the sample before was because the
@@ -252,7 +276,7 @@ static double slots_error(const struct work *w, const struct key_sums *k, double
     const double each = (double)w->in->len / n;
     const double share = k->all.s / w->total_s;
     const double one = share < 1 ? 1 / (6 * n * n) : 0;
-    double least = share * (1 - share) / n * systematic(w->in->paired ? 0 : kappa),
+    double least = share * (1 - share) / n * (w->in->paired ? 1 : sampled_variance(w, k, kappa)),
            long_run = least;
 
     for (int scale = 0; scale < SCALES; scale++) {

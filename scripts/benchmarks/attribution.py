@@ -7,8 +7,8 @@ import statistics
 from . import common
 
 LEVEL_1 = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
-# Samples a second; and pairs of them a microsecond apart, as many in all.
-RATES = ("1000", "4000", "20000", "500+1000", "2000+1000", "10000+1000")
+# Samples a second; and pairs of them 5 us apart, as on hardware, as many in all; and 1 us apart.
+RATES = ("1000", "4000", "20000", "500+5000", "2000+5000", "10000+5000", "2000+1000")
 # Samplings of the same execution that differ by chance; the spread of so many is itself unsure by a tenth.
 REPEATED, REPEATS = "4000", 56
 # Functions with this share of the slots are judged.

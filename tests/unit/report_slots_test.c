@@ -44,6 +44,7 @@ struct program {
     double phase[FUNCTIONS]; /* mean length, in slots */
     bool regular;            /* one function after the other; else one is left out at times */
     double fixed;            /* of a phase's length, that does not vary: 0 is exponential */
+    double brief;            /* of phases, that are a hundredth as long */
     double period;           /* slots between samples */
     double jitter;           /* of the period, at random */
     double window;           /* paired: of the second sample behind the first; 0: none */
@@ -70,6 +71,8 @@ static void next_phase(struct running *r)
 {
     r->at = (r->at + 1 + (uniform(r) < 0.3 && !r->p->regular)) % FUNCTIONS;
     r->left = r->p->phase[r->at] * (r->p->fixed - (1 - r->p->fixed) * log(uniform(r)));
+    if (r->p->brief > 0 && uniform(r) < r->p->brief)
+        r->left /= 100;
 }
 
 static void run_slots(struct running *r, double slots)
@@ -434,6 +437,19 @@ static void test_error_bars(void **state)
             program.phase[f] = phases_us[i] * us;
         expect_ratios(&program);
     }
+}
+
+/* For half of the time, functions are stayed in for long, for the other half they are called for
+ * short: what a sample remembers of the one before is no measure of either. */
+static void test_error_bars_of_two_paces(void **state)
+{
+    struct program program = usual;
+
+    (void)state;
+    program.brief = 0.99;
+    for (int f = 0; f < FUNCTIONS; f++)
+        program.phase[f] = 20 * program.period;
+    expect_ratios(&program);
 }
 
 /* Samples that come round in step with the program stay in a place for several of them, and are
@@ -927,6 +943,7 @@ int main(void)
         cmocka_unit_test(test_in_step),
         cmocka_unit_test(test_totals),
         cmocka_unit_test(test_error_bars),
+        cmocka_unit_test(test_error_bars_of_two_paces),
         cmocka_unit_test(test_error_bars_in_step),
         cmocka_unit_test(test_located),
         cmocka_unit_test(test_few_located),
