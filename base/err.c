@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,7 @@ int td_fail_errno(struct td_err *err, enum td_code code, int sys_errno, const ch
     fill(err, code, format, args);
     va_end(args);
     err->sys_errno = sys_errno;
-    append(err, ": %s", strerror(sys_errno));
+    append(err, ": %s%s", strerror(sys_errno), sys_errno == EMFILE ? " (raise 'ulimit -n')" : "");
     return code;
 }
 

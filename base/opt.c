@@ -61,12 +61,32 @@ static const char *longest_prefix(const char *word, const char *const *names)
     return best;
 }
 
+/* The one name whose last word it is, for "core" where the name is "sim-core"; NULL when there are
+ * none or several. */
+static const char *last_word(const char *word, const char *const *names)
+{
+    const char *found = NULL;
+
+    for (; *names; names++) {
+        const char *dash = strrchr(*names, '-');
+
+        if (!dash || strcmp(dash + 1, word) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = *names;
+    }
+    return found;
+}
+
 const char *td_nearest(const char *word, const char *const *names)
 {
     const char *const *all = names;
-    const char *best = NULL;
-    unsigned best_distance = (unsigned)strnlen(word, WORD_MAX) / 3 + 1;
+    const char *best = last_word(word, names);
+    unsigned best_distance = (unsigned)strnlen(word, WORD_MAX) / 4 + 1;
 
+    if (best)
+        return best;
     for (; *names; names++) {
         const unsigned d = distance(word, *names);
 

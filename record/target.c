@@ -74,6 +74,20 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int no_permission(const char *name, const char *path, struct td_err *err)
+{
+    if (is_folder(path))
+        return td_fail(err, TD_EPERM, "cannot execute '%s': it is a folder", name);
+    return td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+}
+
 static int explain_exec(const char *name, int sys_errno, struct td_err *err)
 {
     switch (sys_errno) {
@@ -86,8 +100,7 @@ static int explain_exec(const char *name, int sys_errno, struct td_err *err)
         return td_fail(err, TD_ENOENT, "'%s': there is no such program%s", name,
                        strchr(name, '/') ? "" : " on the PATH");
     case ENOTDIR: return td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
-    case EACCES:
-        return td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+    case EACCES: return no_permission(name, name, err);
     case ENOEXEC:
         return td_fail(err, TD_EPERM,
                        "cannot execute '%s': no program for this machine, and no #! line", name);
@@ -193,8 +206,8 @@ int td_target_require_program(const char *name, char **ret, struct td_err *err)
         return td_fail(err, TD_ENOENT, "'%s': there is no such program on the PATH", name);
     if (access(path, F_OK) < 0)
         rc = td_fail(err, TD_ENOENT, "'%s': there is no such program", name);
-    else if (access(path, X_OK) < 0)
-        rc = td_fail(err, TD_EPERM, "cannot execute '%s': no permission (chmod +x?)", name);
+    else if (access(path, X_OK) < 0 || is_folder(path))
+        rc = no_permission(name, path, err);
     if (rc == TD_OK)
         *ret = path;
     else

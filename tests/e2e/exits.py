@@ -30,6 +30,10 @@ def missing():
         file.write("no program")
     done = tdrec([td.scratch("data")], 126)
     td.check(td.scratch("data").encode() in done.stderr, f"the message does not name it: {done.stderr!r}")
+    done = tdrec(["/usr"], 126)
+    td.check(b"'/usr': it is a folder" in done.stderr, f"the message does not say why: {done.stderr!r}")
+    done = td.run(["sh", "-c", 'ulimit -n 5; exec "$0" --source clock true', td.TDREC], 125)
+    td.check(b"ulimit -n" in done.stderr, f"the message does not say what to do: {done.stderr!r}")
 
 
 def own():

@@ -123,6 +123,11 @@ static void the_nearest_name_is_found(void **state)
     assert_string_equal(td_nearest("functons", names), "functions");
     assert_string_equal(td_nearest("frequncy", names), "freq");
     assert_null(td_nearest("xyz", names));
+    assert_null(td_nearest("repeat", (const char *const[]){"event", NULL}));
+    assert_string_equal(td_nearest("core", (const char *const[]){"color", "sim-core", NULL}),
+                        "sim-core");
+    assert_string_equal(td_nearest("qiuet", (const char *const[]){"event", "quiet", NULL}),
+                        "quiet");
     assert_null(td_nearest("fre", (const char *const[]){"function", NULL}));
 }
 
