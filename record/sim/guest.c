@@ -51,14 +51,23 @@ static const struct {
     {98, 202},  /* futex */
     {101, 35},  /* nanosleep */
     {115, 230}, /* clock_nanosleep */
+    {117, 101}, /* ptrace */
     {129, 62},  /* kill */
     {130, 200}, /* tkill */
     {131, 234}, /* tgkill */
     {133, 130}, /* rt_sigsuspend */
+    {164, 160}, /* setrlimit */
+    {167, 157}, /* prctl */
     {221, 59},  /* execve */
     {222, 9},   /* mmap */
+    {241, 298}, /* perf_event_open */
     {260, 61},  /* wait4 */
+    {261, 302}, /* prlimit64 */
+    {277, 317}, /* seccomp */
+    {280, 321}, /* bpf */
     {281, 322}, /* execveat */
+    {282, 323}, /* userfaultfd */
+    {425, 425}, /* io_uring_setup */
 };
 
 const struct td_guest *td_guest_at(unsigned i)

@@ -155,6 +155,10 @@ def images(folder, binaries, _words):
                           capture_output=True, text=True, check=False)
     if done.returncode != 132 or "the SVE instruction 2518e3e0 at images+" not in done.stderr:
         problems.append(f"sve: {done}")
+    done = subprocess.run([record, "--source", "sim", "-o", profile, program, "asks"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0 or any(f"asked for {name}," not in done.stderr for name in ("seccomp", "io_uring")):
+        problems.append(f"asks: {done}")
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `images exec`: a child that executes the program again, for which it waits; `images sve`: an
- * instruction that the emulated processor does not have. */
+ * instruction that the emulated processor does not have; `images asks`: what the emulator itself
+ * does not have. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +26,8 @@ int main(int argc, char **argv)
         return executed();
     if (strcmp(argv[1], "sve") == 0)
         __asm__ volatile(".inst 0x2518e3e0"); /* ptrue p0.b */
+    if (strcmp(argv[1], "asks") == 0)
+        return prctl(PR_SET_SECCOMP, 1) == 0 || syscall(SYS_io_uring_setup, 1, NULL) >= 0;
     if (fork() == 0) {
         execl(argv[0], argv[0], (char *)NULL);
         _exit(9);
