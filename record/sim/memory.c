@@ -265,6 +265,19 @@ void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
     prefetch_l1(memory, address >> TD_LINE_BITS, t);
 }
 
+int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, int64_t until)
+{
+    enum td_level level;
+    int64_t start;
+
+    if (!td_cache_holds(&memory->l1d, address >> TD_LINE_BITS)) {
+        td_pool_find(&memory->l1d_fills, t, &start);
+        if (start >= until)
+            return until;
+    }
+    return td_memory_access(memory, address, t, false, &level);
+}
+
 /* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
  * goes on. Code comes from files and is only mapped. */
 static void touch_first(struct td_memory *memory, uint64_t page)

@@ -67,6 +67,10 @@ int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t
 /* Asks for the line at `address` to be brought into L1. */
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t);
 
+/* A load at cycle `t` that is thrown away in cycle `until`: the cycle of its data. Nothing is asked
+ * for when there is no room for a miss before. */
+int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, int64_t until);
+
 /* The cycle in which the data of an access at cycle `t` are there, and the level that serves. */
 static inline int64_t td_memory_access(struct td_memory *memory, uint64_t address, int64_t t,
                                        bool store, enum td_level *level)

@@ -32,6 +32,7 @@ void td_sim_free(struct td_sim *sim)
         return;
     td_callstack_release(&sim->calls);
     td_memory_release(&sim->memory);
+    td_wrong_path_release(&sim->wrong_path);
     td_predictor_release(&sim->predictor);
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
@@ -250,6 +251,13 @@ static struct td_account *account_of(struct td_sim *sim, const struct td_block *
     return &sim->ledger.accounts[state->account];
 }
 
+/* Whether the mispredicted branch has waited for L3 or longer. */
+static bool resolves_late(const struct td_sim *sim)
+{
+    return sim->branch_done > sim->core.cycle + sim->desc->l3_latency &&
+           sim->last->branch == TD_BRANCH_CONDITIONAL;
+}
+
 /* `words` are what follows the block word. */
 static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64_t *words,
                                  const uint64_t *end)
@@ -260,6 +268,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, word, block->pc);
+    if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
+        td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
     if (sim->mode == TD_SIM_EXACT) {
         account->runs++;

@@ -12,6 +12,7 @@
 #include "record/sim/sim.h"
 #include "record/sim/stores.h"
 #include "record/sim/windows.h"
+#include "record/sim/wrong_path.h"
 
 /* What one thread knows of a block. */
 struct td_block_state {
@@ -62,6 +63,7 @@ struct td_sim {
     struct td_fetch fetch;
     struct td_memory memory;
     struct td_stores stores;
+    struct td_wrong_path wrong_path;
     struct td_callstack calls;
     struct td_sim_pmu *pmu;        /* NULL: none */
     struct td_predictor predictor; /* of td_sim_predict alone: another thread may be at it */

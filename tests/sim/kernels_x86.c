@@ -279,6 +279,105 @@ KERNEL void hash_probes(const uint64_t *table, uint64_t mask, int count)
     sink = x;
 }
 
+/* Probes of a table far larger than the caches; a branch on what each finds, which nobody can
+ * foresee. No probe waits for another. */
+KERNEL void filter(const uint32_t *index, const uint32_t *from, size_t count)
+{
+    uint64_t found = 0, sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t value = from[index[i]];
+        if (value & 1) { /* BLAME filter */
+            found++;
+            __asm__ volatile("" : "+r"(sum));
+            sum += value;
+        }
+    }
+    sink = found + sum;
+}
+
+/* The same with two ways, and places that come from arithmetic. */
+KERNEL void probe_ways(const uint32_t *from, uint32_t mask, int count)
+{
+    uint64_t a = 0, b = 0, x = 1;
+
+    for (int i = 0; i < count; i++) {
+        x = x * 0x9e3779b97f4a7c15ULL + 1;
+        if (from[x >> 32 & mask] & 1) { /* BLAME probe_ways */
+            a += x;
+            __asm__ volatile("" : "+r"(a));
+        } else {
+            b ^= x;
+            __asm__ volatile("" : "+r"(b));
+        }
+    }
+    sink = a + b;
+}
+
+/* Half of the searches go each way at each step: the next place waits for the branch. */
+KERNEL void binary_search(const uint32_t *sorted, uint32_t count, const uint32_t *wanted,
+                          int searches)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < searches; i++) {
+        uint32_t low = 0, high = count;
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (sorted[middle] < wanted[i]) { /* BLAME binary_search */
+                low = middle + 1;
+                __asm__ volatile("" : "+r"(low));
+            } else {
+                high = middle;
+                __asm__ volatile("" : "+r"(high));
+            }
+        }
+        sum += low;
+    }
+    sink = sum;
+}
+
+struct entry {
+    uint32_t key, next; /* 0: the last */
+    uint64_t value;
+};
+
+/* Chains of no, one and more entries; the key is in half of them. */
+KERNEL void hash_join(const uint32_t *heads, uint32_t mask, const struct entry *entries,
+                      const uint32_t *keys, int count)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < count; i++) {
+        const uint32_t key = keys[i];
+        uint32_t e = heads[key * 0x9e3779b1U >> 7 & mask];
+        while (e && entries[e].key != key) /* BLAME hash_join */
+            e = entries[e].next;
+        if (e)
+            sum += entries[e].value;
+    }
+    sink = sum;
+}
+
+/* Breadth first through a random graph of `degree` neighbours each. */
+KERNEL void breadth_first(const uint32_t *neighbours, uint32_t degree, uint32_t *depth,
+                          uint32_t *queue, uint32_t limit)
+{
+    uint32_t head = 0, tail = 1;
+
+    while (head < tail && tail < limit) {
+        const uint32_t node = queue[head++];
+        for (uint32_t k = 0; k < degree; k++) {
+            const uint32_t other = neighbours[node * degree + k];
+            if (depth[other] == 0) { /* BLAME breadth_first */
+                depth[other] = depth[node] + 1;
+                queue[tail++] = other;
+            }
+        }
+    }
+    sink = tail;
+}
+
 KERNEL void matrix_naive(double *c, const double *a, const double *b, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -435,6 +534,60 @@ static void make_index(struct input *in, size_t bytes, size_t count)
         in->index[i] = (uint32_t)(next_random() % (bytes / 4));
 }
 
+/* Words of random numbers. */
+static char *make_words(size_t bytes)
+{
+    char *memory = make_bytes(bytes);
+
+    for (size_t i = 0; i < bytes; i += 8) {
+        const uint64_t x = next_random();
+        memcpy(memory + i, &x, 8);
+    }
+    return memory;
+}
+
+/* Rising numbers, one in every 64 of the range at random; and what is looked for. */
+static void make_sorted(struct input *in, size_t bytes, size_t searches)
+{
+    uint32_t *sorted = (uint32_t *)(void *)(in->a = make_bytes(bytes));
+
+    for (size_t i = 0; i < bytes / 4; i++)
+        sorted[i] = (uint32_t)(i * 256 + (next_random() & 255));
+    in->b = make_words(searches * 4);
+    in->index = (uint32_t *)(void *)in->b;
+    in->count = searches;
+}
+
+/* As many entries as `heads` has lists; keys of which half are there. */
+static void make_join(struct input *in, uint32_t lists, size_t keys)
+{
+    uint32_t *heads = (uint32_t *)(void *)(in->a = make_bytes((size_t)lists * 4));
+    struct entry *entries = (struct entry *)(void *)(in->b = make_bytes((size_t)lists * 16));
+
+    in->index = (uint32_t *)(void *)make_bytes(keys * 4);
+    in->count = keys;
+    for (uint32_t i = 1; i < lists; i++) {
+        const uint32_t key = (uint32_t)next_random();
+        uint32_t *head = &heads[key * 0x9e3779b1U >> 7 & (lists - 1)];
+        entries[i] = (struct entry){.key = key, .next = *head, .value = key};
+        *head = i;
+    }
+    for (size_t i = 0; i < keys; i++)
+        in->index[i] = next_random() & 64 ? entries[(next_random() >> 20) % (lists - 1) + 1].key
+                                          : (uint32_t)next_random();
+}
+
+static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
+{
+    uint32_t *depth = (uint32_t *)(void *)(in->a = make_bytes((size_t)nodes * 4));
+    uint32_t *neighbours = (uint32_t *)(void *)(in->b = make_bytes((size_t)nodes * degree * 4));
+
+    in->index = (uint32_t *)(void *)make_bytes((size_t)nodes * 4 + 64);
+    for (size_t i = 0; i < (size_t)nodes * degree; i++)
+        neighbours[i] = (uint32_t)((next_random() >> 16) % nodes);
+    depth[0] = 1;
+}
+
 #define KB << 10
 #define MB << 20
 /* X(name, what makes `in` ready, the call of the kernel) */
@@ -463,8 +616,28 @@ static void make_index(struct input *in, size_t bytes, size_t count)
     X("one_port", , one_port(300000))                                                              \
     X("gather", make_index(&in, 64 MB, 400000),                                                    \
       gather(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
+    X("gather-l3", make_index(&in, 6 MB, 300000),                                                  \
+      gather(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
     X("hash_probes", in.a = make_bytes(128 KB),                                                    \
       hash_probes((uint64_t *)(void *)in.a, 16383, 400000))                                        \
+    X("filter", (make_index(&in, 64 MB, 200000), in.b = make_words(64 MB)),                        \
+      filter(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
+    X("filter-l2", (make_index(&in, 512 KB, 400000), in.b = make_words(512 KB)),                   \
+      filter(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
+    X("filter-l3", (make_index(&in, 6 MB, 300000), in.b = make_words(6 MB)),                       \
+      filter(in.index, (uint32_t *)(void *)in.b, in.count))                                        \
+    X("probe_ways", in.a = make_words(64 MB),                                                      \
+      probe_ways((uint32_t *)(void *)in.a, (16 MB) - 1, 200000))                                   \
+    X("binary_search", make_sorted(&in, 64 MB, 20000),                                             \
+      binary_search((uint32_t *)(void *)in.a, 16 MB, in.index, (int)in.count))                     \
+    X("hash_join", make_join(&in, 4 MB, 100000),                                                   \
+      hash_join((uint32_t *)(void *)in.a, (4 MB) - 1, (struct entry *)(void *)in.b, in.index,      \
+                (int)in.count))                                                                    \
+    X("hash_join-l3", make_join(&in, 256 KB, 100000),                                              \
+      hash_join((uint32_t *)(void *)in.a, (256 KB) - 1, (struct entry *)(void *)in.b, in.index,    \
+                (int)in.count))                                                                    \
+    X("breadth_first", make_graph(&in, 2 MB, 8),                                                   \
+      breadth_first((uint32_t *)(void *)in.b, 8, (uint32_t *)(void *)in.a, in.index, 200000))      \
     X("matrix_naive", (in.a = make_bytes(1 MB), in.b = make_bytes(1 MB)),                          \
       matrix_naive((double *)(void *)in.a, (double *)(void *)in.b, (double *)(void *)in.b, 192))   \
     X("matrix_rows", (in.a = make_bytes(1 MB), in.b = make_bytes(1 MB)),                           \

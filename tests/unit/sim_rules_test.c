@@ -345,6 +345,92 @@ static void mispredicts_lose_the_refill(void **state)
     rig_close(&rig);
 }
 
+/* add rax,1; mov ecx,[rdi+rax*4]; test cl,cl; jz over an add to `reg`; jmp back: each load misses
+ * all caches, and nobody knows what the branch does. Cycles a round. */
+static uint64_t probe_and_branch(const char *core, uint8_t add)
+{
+    static const uint8_t test[] = {4,    0x48, 0x83, 0xc0, 1, 3,    0x8b, 0x0c,
+                                   0x87, 2,    0x84, 0xc9, 2, 0x74, 0x04, 0};
+    const uint8_t body[] = {4, 0x48, 0x83, add, 1, 2, 0xeb, 0xef, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xef, 0};
+    struct rig rig;
+    rig_open(&rig, core);
+    const uint32_t a = rig_block(&rig, PC, test), b = rig_block(&rig, PC + 11, body),
+                   c = rig_block(&rig, PC + 15, back);
+    uint64_t x = 88172645463325252ULL;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        rig_word(&rig, td_trace_block(a));
+        rig_word(&rig, td_trace_access(1, false, 2, 0x10000000 + (x >> 20) % (1 << 20) * 64));
+        rig_word(&rig, td_trace_block(x & 1 ? b : c));
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS;
+}
+
+/* What is fetched on the wrong path and does not depend on it is under way when the branch
+ * resolves; what depends on it is not. */
+static void wrong_path_begins_loads(void **state)
+{
+    (void)state;
+    const uint8_t rbx = 0xc3, rax = 0xc0; /* of add: rax is in the load's address */
+    const char *const cores[] = {"golden-cove", "skylake", "zen4"};
+    for (size_t i = 0; i < TD_ARRAY_SIZE(cores); i++) {
+        const uint64_t free = probe_and_branch(cores[i], rbx);
+        const uint64_t bound = probe_and_branch(cores[i], rax);
+        print_message("%s %llu %llu\n", cores[i], (unsigned long long)free,
+                      (unsigned long long)bound);
+        assert_true(3 * free < bound);
+    }
+}
+
+/* A load from memory at an address that the branch's way decides, 36 times `lea ecx,[rax or rdx +
+ * 1]`, and a branch on what was loaded. Slots that a mispredict takes. */
+static uint64_t slots_behind_a_miss(bool waiting)
+{
+    enum { LEAS = 36, LEA_BYTES = 3, END = 3 + LEAS * LEA_BYTES + 4 };
+    uint8_t code[4 + LEAS * (LEA_BYTES + 1) + 7] = {3, 0x48, 0x8b, 0x03};
+    static const uint8_t body[] = {4, 0x48, 0x83, 0xc3, 1, 0}, back[] = {2, 0xeb, 0, 0};
+    struct td_sim_totals totals;
+    struct rig rig;
+    uint64_t x = 88172645463325252ULL;
+
+    for (int i = 0; i < LEAS; i++)
+        memcpy(code + 4 + i * 4, ((uint8_t[]){LEA_BYTES, 0x8d, waiting ? 0x48 : 0x4a, 1}), 4);
+    memcpy(code + 4 + LEAS * 4, ((uint8_t[]){2, 0x84, 0xc0, 2, 0x74, 0x04, 0}), 7);
+    rig_open(&rig, "zen4");
+    const uint32_t a = rig_block(&rig, PC, code), b = rig_block(&rig, PC + END, body),
+                   c = rig_block(&rig, PC + END + 4, back);
+    for (int i = 0; i < ROUNDS; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        rig_word(&rig, td_trace_block(a));
+        rig_word(&rig, td_trace_access(0, false, 3, 0x10000000 + (x >> 20) % (1 << 17) * 64));
+        if (x & 1)
+            rig_word(&rig, td_trace_block(b));
+        rig_word(&rig, td_trace_block(c));
+    }
+    const struct sums sums = rig_sums(&rig);
+    td_sim_totals(rig.sim, &totals);
+    rig_close(&rig);
+    return sums.values[TD_SIM_COLUMN_MISPREDICT] / totals.mispredicts;
+}
+
+/* Uops of the wrong path take slots until the reorder buffer is full; or the scheduler, when they
+ * wait as what is before them does. */
+static void wrong_path_fills_the_scheduler(void **state)
+{
+    (void)state;
+    enum { WIDTH = 6, ROB = 320, SCHEDULER = 160, RECOVERY = 10 }; /* zen4.uarch */
+    assert_in_range(slots_behind_a_miss(false), ROB, ROB + (RECOVERY + 1) * WIDTH);
+    assert_in_range(slots_behind_a_miss(true), SCHEDULER, SCHEDULER + (RECOVERY + 4) * WIDTH);
+}
+
 /* A jump to targets in turn: history tells them apart, a single place does not. */
 static void indirect_targets_are_learnt(void **state)
 {
@@ -559,6 +645,8 @@ int main(void)
         cmocka_unit_test(large_code_misses_the_icache),
         cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
         cmocka_unit_test(mispredicts_lose_the_refill),
+        cmocka_unit_test(wrong_path_begins_loads),
+        cmocka_unit_test(wrong_path_fills_the_scheduler),
         cmocka_unit_test(indirect_targets_are_learnt),
         cmocka_unit_test(order_violation_clears_then_waits),
         cmocka_unit_test(independent_divides_share_one_divider),
