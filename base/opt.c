@@ -83,7 +83,9 @@ const char *td_nearest(const char *word, const char *const *names)
 {
     const char *const *all = names;
     const char *best = last_word(word, names);
-    unsigned best_distance = (unsigned)strnlen(word, WORD_MAX) / 4 + 1;
+    const unsigned len = (unsigned)strnlen(word, WORD_MAX);
+    /* Of a short word, half is soon another word. */
+    unsigned best_distance = len / (len < 9 ? 4 : 3) + 1;
 
     if (best)
         return best;

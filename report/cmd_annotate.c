@@ -105,7 +105,6 @@ static void complain_unknown(const struct td_rows *rows, const char *pattern)
     char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
     const char *names[2 * NEAREST_COUNT + 1];
     size_t len = 0;
-    char safe[NAME_BYTES];
 
     for (size_t i = 0; i < rows->len && i < NEAREST_COUNT; i++) {
         char *name = bare + i * NAME_BYTES;
@@ -118,13 +117,7 @@ static void complain_unknown(const struct td_rows *rows, const char *pattern)
     }
     names[len] = NULL;
     const char *near = td_nearest(pattern, names);
-    char shown[NAME_BYTES];
-    td_text_safe(shown, sizeof(shown), pattern, strlen(pattern));
-    td_text_safe(safe, sizeof(safe), near ? near : "", near ? strlen(near) : 0);
-    if (near)
-        td_complain("no function '%s' in this profile: did you mean '%s'?", shown, safe);
-    else
-        td_complain("no function '%s' in this profile (tdreport functions lists them)", shown);
+    td_complain_no_function(pattern, near);
     free(bare);
 }
 

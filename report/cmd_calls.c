@@ -52,11 +52,9 @@ static int show_calls(struct td_session *session, enum td_calls_kind kind, const
                                            .depth = o->depth < DEPTH_MAX ? (unsigned)o->depth
                                                                          : DEPTH_MAX};
     struct td_calls calls;
-    char shown[512];
 
     if (!wanted) {
-        td_text_safe(shown, sizeof(shown), pattern, strlen(pattern));
-        td_complain("no function '%s' in this profile (tdreport functions lists them)", shown);
+        td_complain_no_function(pattern, NULL);
         return TD_EXIT_NOTHING;
     }
     td_calls_init(&calls, session->measure, kind, wanted, session->opts->no_inline);

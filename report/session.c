@@ -46,6 +46,18 @@ void td_complain(const char *format, ...)
     fprintf(stderr, "tdreport: %s\n", safe);
 }
 
+void td_complain_no_function(const char *pattern, const char *near)
+{
+    if (strcmp(pattern, "[unknown]") == 0)
+        td_complain("%s is all code without a name: tdreport modules says where it is, tdreport "
+                    "annotate --asm MODULE shows its instructions",
+                    pattern);
+    else if (near)
+        td_complain("no function '%s' in this profile: did you mean '%s'?", pattern, near);
+    else
+        td_complain("no function '%s' in this profile (tdreport functions lists them)", pattern);
+}
+
 int td_exit_of(enum td_code code)
 {
     switch (code) {

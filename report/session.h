@@ -126,6 +126,8 @@ void td_session_release(struct td_session *session);
 
 /* The one way to complain: "tdreport: …" on stderr, one line, escaped. */
 void td_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* That no function is called so. `near`: one whose name is like it; NULL: there is none. */
+void td_complain_no_function(const char *pattern, const char *near);
 /* What an exit code an error of reading amounts to. */
 int td_exit_of(enum td_code code);
 /* Flushes stdout; TD_EXIT_DAMAGED, said on stderr, when what was written is not all there. A

@@ -123,6 +123,9 @@ static void the_nearest_name_is_found(void **state)
     assert_string_equal(td_nearest("functons", names), "functions");
     assert_string_equal(td_nearest("frequncy", names), "freq");
     assert_null(td_nearest("xyz", names));
+    assert_string_equal(
+        td_nearest("Parser::mtch", (const char *const[]){"ns::Parser::match", NULL}),
+        "ns::Parser::match");
     assert_null(td_nearest("repeat", (const char *const[]){"event", NULL}));
     assert_string_equal(td_nearest("core", (const char *const[]){"color", "sim-core", NULL}),
                         "sim-core");

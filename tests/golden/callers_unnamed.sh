@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+. "$CASES/profiles.inc"
+make_clock >profile.td
+tdreport callers "[unknown]"
