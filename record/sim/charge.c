@@ -16,8 +16,8 @@ void td_ledger_release(struct td_ledger *ledger)
 {
     free(ledger->accounts);
     free(ledger->cells);
-    free(ledger->first_lost);
-    free(ledger->first_runs);
+    free(ledger->settled_lost);
+    free(ledger->settled_runs);
     td_map_release(&ledger->by_place);
     td_map_release(&ledger->carries);
     memset(ledger, 0, sizeof(*ledger));
@@ -77,27 +77,47 @@ uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_ca
     return (uint64_t)(carry ? *carry : 0) << 32 | ledger->cells[cell];
 }
 
-void td_ledger_split(struct td_ledger *ledger)
+static void settle_lost(struct td_ledger *ledger, const struct td_scale *scale)
 {
-    ledger->first_cells = ledger->row_count * TD_CAUSE_COUNT;
-    ledger->first_accounts = ledger->account_count;
-    ledger->first_lost = td_xcalloc(ledger->first_cells + 1, sizeof(*ledger->first_lost));
-    ledger->first_runs = td_xcalloc(ledger->first_accounts + 1, sizeof(*ledger->first_runs));
-    for (size_t i = 0; i < ledger->first_cells; i++)
-        ledger->first_lost[i] = td_ledger_lost(ledger, (uint32_t)(i / TD_CAUSE_COUNT),
-                                               (enum td_cause)(i % TD_CAUSE_COUNT));
-    for (size_t i = 0; i < ledger->first_accounts; i++)
-        ledger->first_runs[i] = ledger->accounts[i].runs;
+    const size_t count = ledger->row_count * TD_CAUSE_COUNT;
+    uint64_t sum = 0;
+
+    ledger->settled_lost = td_grow_zeroed(ledger->settled_lost, &ledger->settled_cell_cap, count,
+                                          sizeof(*ledger->settled_lost));
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t lost = td_ledger_lost(ledger, (uint32_t)(i / TD_CAUSE_COUNT),
+                                             (enum td_cause)(i % TD_CAUSE_COUNT));
+        ledger->settled_lost[i] += td_scale_add(scale, &sum, lost);
+    }
+    ledger->settled_cells = count;
+    if (count > 0)
+        memset(ledger->cells, 0, count * sizeof(*ledger->cells));
+    td_map_release(&ledger->carries);
 }
 
-uint64_t td_ledger_first_runs(const struct td_ledger *ledger, uint32_t account)
+void td_ledger_settle(struct td_ledger *ledger, const struct td_scale *scale)
 {
-    return account < ledger->first_accounts ? ledger->first_runs[account] : 0;
+    const size_t count = ledger->account_count;
+    uint64_t sum = 0;
+
+    settle_lost(ledger, scale);
+    ledger->settled_runs = td_grow_zeroed(ledger->settled_runs, &ledger->settled_account_cap, count,
+                                          sizeof(*ledger->settled_runs));
+    for (size_t i = 0; i < count; i++) {
+        ledger->settled_runs[i] += td_scale_add(scale, &sum, ledger->accounts[i].runs);
+        ledger->accounts[i].runs = 0;
+    }
+    ledger->settled_accounts = count;
 }
 
-uint64_t td_ledger_first_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause)
+uint64_t td_ledger_settled_runs(const struct td_ledger *ledger, uint32_t account)
+{
+    return account < ledger->settled_accounts ? ledger->settled_runs[account] : 0;
+}
+
+uint64_t td_ledger_settled_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause)
 {
     const uint32_t cell = td_ledger_cell(row, cause);
 
-    return cell < ledger->first_cells ? ledger->first_lost[cell] : 0;
+    return cell < ledger->settled_cells ? ledger->settled_lost[cell] : 0;
 }

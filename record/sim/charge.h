@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "record/sim/causes.h"
+#include "record/sim/windows.h"
 
 /* One block on one call path. */
 struct td_account {
@@ -34,9 +35,9 @@ struct td_ledger {
     uint32_t *cells;        /* [row * TD_CAUSE_COUNT + cause], modulo 2^32 */
     size_t row_count, row_cap;
     struct td_map carries; /* cell to the multiples of 2^32 */
-    /* What stood in the first rows and accounts when td_ledger_split was called. */
-    uint64_t *first_lost, *first_runs;
-    size_t first_cells, first_accounts;
+    /* What td_ledger_settle has taken out of the cells and accounts: of the first so many. */
+    uint64_t *settled_lost, *settled_runs;
+    size_t settled_cells, settled_cell_cap, settled_accounts, settled_account_cap;
     uint64_t *lost; /* by cause, for the PMU; NULL: nobody asks */
     struct td_account_memo memos[TD_ACCOUNT_MEMOS];
 };
@@ -47,14 +48,15 @@ void td_ledger_release(struct td_ledger *ledger);
 uint32_t td_ledger_account(struct td_ledger *ledger, uint32_t node, uint32_t block,
                            uint32_t insn_count);
 void td_ledger_carry(struct td_ledger *ledger, uint32_t cell);
-/* Slots lost so far. */
+/* Slots lost since the last settlement. */
 uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
 
-/* Remembers what is in the ledger now as its first part. Once. */
-void td_ledger_split(struct td_ledger *ledger);
-/* The first part's share of an account's runs, of a cell's slots; 0 without a first part. */
-uint64_t td_ledger_first_runs(const struct td_ledger *ledger, uint32_t account);
-uint64_t td_ledger_first_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
+/* What was charged since the last settlement is settled: scaled, it stands for a part that is over,
+ * and all accounts begin again. */
+void td_ledger_settle(struct td_ledger *ledger, const struct td_scale *scale);
+/* What is settled of an account's runs, of a cell's slots. */
+uint64_t td_ledger_settled_runs(const struct td_ledger *ledger, uint32_t account);
+uint64_t td_ledger_settled_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
 
 static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
 {

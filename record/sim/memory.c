@@ -319,14 +319,24 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
     return done - t;
 }
 
+/* What a walk leaves behind. */
+static void warm_page(struct td_memory *memory, uint64_t page)
+{
+    if (memory->desc->first_touch)
+        touch_first(memory, page);
+    td_memory_warm_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+    if (memory->desc->nested)
+        td_memory_warm_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+}
+
 void td_memory_warm(struct td_memory *memory, uint64_t address)
 {
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
 
     if (page != memory->last_page) {
         memory->last_page = page;
-        if (!td_cache_touch(&memory->dtlb, page))
-            td_cache_touch(&memory->stlb, page);
+        if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
+            warm_page(memory, page);
     }
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (slot != TD_CACHE_MISS)

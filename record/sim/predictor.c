@@ -105,7 +105,7 @@ static void run_skip(struct td_predictor *predictor, const uint64_t *words, cons
     for (; words < end; words++) {
         if (td_trace_is_mark(*words)) {
             predictor->last = NULL;
-        } else if (*words & TD_TRACE_BLOCK_BIT) {
+        } else if ((*words & TD_TRACE_BLOCK_BIT) && !(*words & TD_TRACE_CODE)) {
             settle(predictor);
             predictor->last = block_of(predictor, (uint32_t)*words);
             if (!predictor->link && words + 1 < end)

@@ -46,8 +46,17 @@ static void *block_data(uint32_t block, uint32_t number)
 
 static inline void begin_block(struct td_process_thread *thread, uint64_t data)
 {
+    const uint32_t id = (uint32_t)data;
+
     thread->left -= (int64_t)(data >> 32);
-    td_process_add_if(thread, td_trace_block((uint32_t)data), thread->blocks);
+    if (thread->blocks) {
+        td_process_add_word(thread, td_trace_block(id));
+        return;
+    }
+    uint32_t *place = &thread->recent_blocks[id & (TD_PROCESS_RECENT_BLOCKS - 1)];
+    const uint32_t before = *place;
+    *place = id + 1;
+    td_process_add_if(thread, td_trace_block(id) | TD_TRACE_CODE, before != id + 1);
 }
 
 /* What is rare in a callback stands apart, so that what is not saves no registers for it. */

@@ -199,10 +199,24 @@ void td_process_learn_thread(struct td_process_thread *thread)
     prctl(PR_GET_NAME, thread->name);
 }
 
+/* What the windows of a part say is known when the model has caught up. */
+static void end_part(struct td_process_thread *thread)
+{
+    struct td_sim_totals totals;
+
+    td_feed_drain(thread->feed);
+    td_sim_totals(td_feed_lock(thread->feed), &totals);
+    td_feed_unlock(thread->feed);
+    td_sampling_plan(&thread->sampling, totals.spread);
+    td_process_add_word(thread, td_trace_mark(TD_TRACE_SETTLE));
+}
+
 static void begin_phase(struct td_process *process, struct td_process_thread *thread)
 {
     struct td_sampling_phase phase = {.mode = process->mode, .instructions = INT64_MAX};
 
+    if (process->sample && td_sampling_part_ends(&thread->sampling))
+        end_part(thread);
     if (process->sample)
         phase = td_sampling_next(&thread->sampling);
     set_mode(process, thread, phase.mode);

@@ -30,6 +30,7 @@ enum {
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
      * leaves L1 goes unseen. */
     TD_PROCESS_RECENT = 512,
+    TD_PROCESS_RECENT_BLOCKS = 1024, /* the same of code */
     TD_PROCESS_KINDS = 64,
 };
 
@@ -40,7 +41,7 @@ struct td_process_thread {
     uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
     int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     enum td_sim_mode mode; /* of the phase that is under way */
-    bool blocks;           /* all blocks are in the stream; else calls and returns */
+    bool blocks;           /* all blocks are in the stream; else calls, returns and new code */
     bool filters;          /* accesses to lines in `recent` are not, but for calls' and returns' */
     struct td_feed *feed;
     struct td_feed_batch *batch; /* the one being filled */
@@ -53,7 +54,8 @@ struct td_process_thread {
     struct td_mend_action action;
     const struct td_missing *asked; /* by the system call under way; NULL: nothing that may lack */
     uint64_t recent[TD_PROCESS_RECENT];
-    struct td_qemu_pmu_thread *sampled; /* NULL unless the PMU is simulated */
+    uint32_t recent_blocks[TD_PROCESS_RECENT_BLOCKS]; /* their ids, plus 1 */
+    struct td_qemu_pmu_thread *sampled;               /* NULL unless the PMU is simulated */
 };
 
 struct td_process {

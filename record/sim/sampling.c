@@ -13,37 +13,65 @@
  */
 enum {
     FIRST = 10 * 1000 * 1000,
-    SKIP_LEAST = 160 * 1000,
-    SKIP_RANGE = 400 * 1000,
-    WARM = 100 * 1000,
-    PRIME = 8 * 1000,
+    PARTS_FROM = 64 * 1000 * 1000, /* the second part begins */
+    WARM = 160 * 1000,
+    PRIME = 12 * 1000,
     WINDOW = 4000,
+    DISTANCE = 600 * 1000, /* of the first part's windows, and the least of all */
+    WINDOWS_LEAST = 200,   /* of a part: it may be less even than those before */
 };
 
+/* Two standard errors of the total that a part's number of windows aims at. */
+static const double ERROR = 0.025;
+
+/* Between 0.4 and 1.6 times what the distance leaves. */
 static uint64_t skip_length(struct td_sampling *sampling)
 {
-    return SKIP_LEAST + td_hash_u64(++sampling->random) % SKIP_RANGE;
+    const uint64_t mean = sampling->distance - WARM - PRIME - WINDOW;
+
+    return mean * 2 / 5 + td_hash_u64(++sampling->random) % (mean * 6 / 5);
+}
+
+static struct td_sampling_phase next(struct td_sampling *sampling)
+{
+    if (!sampling->begun) {
+        *sampling = (struct td_sampling){
+            .begun = true, .mode = TD_SIM_EXACT, .part_end = PARTS_FROM, .distance = DISTANCE};
+        return (struct td_sampling_phase){TD_SIM_EXACT, FIRST};
+    }
+    switch (sampling->mode) {
+    case TD_SIM_EXACT: return (struct td_sampling_phase){TD_SIM_SKIP, skip_length(sampling)};
+    case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, WARM};
+    case TD_SIM_WARM: return (struct td_sampling_phase){TD_SIM_PRIME, PRIME};
+    case TD_SIM_PRIME: break;
+    }
+    return (struct td_sampling_phase){TD_SIM_EXACT, WINDOW};
 }
 
 struct td_sampling_phase td_sampling_next(struct td_sampling *sampling)
 {
-    if (!sampling->begun) {
-        sampling->begun = true;
-        sampling->mode = TD_SIM_EXACT;
-        return (struct td_sampling_phase){TD_SIM_EXACT, FIRST};
-    }
-    switch (sampling->mode) {
-    case TD_SIM_EXACT:
-        sampling->mode = TD_SIM_SKIP;
-        return (struct td_sampling_phase){TD_SIM_SKIP, skip_length(sampling)};
-    case TD_SIM_SKIP:
-        sampling->mode = TD_SIM_WARM;
-        return (struct td_sampling_phase){TD_SIM_WARM, WARM};
-    case TD_SIM_WARM:
-        sampling->mode = TD_SIM_PRIME;
-        return (struct td_sampling_phase){TD_SIM_PRIME, PRIME};
-    case TD_SIM_PRIME: break;
-    }
-    sampling->mode = TD_SIM_EXACT;
-    return (struct td_sampling_phase){TD_SIM_EXACT, WINDOW};
+    const struct td_sampling_phase phase = next(sampling);
+
+    sampling->mode = phase.mode;
+    sampling->ran += phase.instructions;
+    return phase;
+}
+
+bool td_sampling_part_ends(const struct td_sampling *sampling)
+{
+    return sampling->begun && sampling->mode == TD_SIM_EXACT && sampling->ran >= sampling->part_end;
+}
+
+void td_sampling_plan(struct td_sampling *sampling, double spread)
+{
+    const double part = (double)sampling->part_end;
+
+    sampling->spread = spread > sampling->spread ? spread : sampling->spread;
+    /* Each part has half the weight of the next: together they have a third of one's variance. */
+    const double root = 2 * sampling->spread / ERROR, wanted = root * root / 3;
+    const double windows = wanted > WINDOWS_LEAST ? wanted : WINDOWS_LEAST;
+    const double distance = part / windows;
+
+    sampling->distance = distance > DISTANCE ? (uint64_t)distance : DISTANCE;
+    sampling->part_end *= 2;
 }

@@ -288,6 +288,18 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     return after;
 }
 
+/* The block's code, in the caches and as uops. */
+static inline void warm_code(struct td_sim *sim, struct td_block_state *state)
+{
+    const struct td_block *block = state->block;
+
+    if (state->epoch == sim->fetch.epoch)
+        return;
+    for (uint32_t i = 0; i < block->part_count; i++)
+        td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
+    state->epoch = sim->fetch.epoch;
+}
+
 static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_t *words,
                                 const uint64_t *end)
 {
@@ -297,11 +309,7 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     resolve_warm(sim, word, block->pc);
     sim->warmed += block->insn_counted;
     sim->last = block;
-    if (state->epoch != sim->fetch.epoch) {
-        for (uint32_t i = 0; i < block->part_count; i++)
-            td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
-        state->epoch = sim->fetch.epoch;
-    }
+    warm_code(sim, state);
     const uint64_t *first = words;
     for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
         td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
@@ -322,8 +330,33 @@ static void settle(struct td_sim *sim, uint64_t next)
     sim->last = NULL;
 }
 
+/* What is in the ledger stands for all up to here. */
+static void settle_ledger(struct td_sim *sim, const struct td_scale *scale)
+{
+    const struct td_ledger *ledger = &sim->ledger;
+    uint64_t slots = 0, instructions = 0;
+
+    td_ledger_settle(&sim->ledger, scale);
+    for (uint32_t i = 0; i < ledger->settled_accounts; i++) {
+        const struct td_block *block = td_blocks_get(sim->blocks, ledger->accounts[i].block);
+
+        slots += ledger->settled_runs[i] * block->slots;
+        instructions += ledger->settled_runs[i] * block->insn_count;
+    }
+    for (size_t i = 0; i < ledger->settled_cells; i++)
+        slots += ledger->settled_lost[i];
+    td_windows_settle(&sim->windows, scale->whole, slots, instructions);
+}
+
 static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
 {
+    if (mark == TD_TRACE_SETTLE) {
+        const struct td_scale scale = td_sim_scale(sim);
+
+        if (!scale.all)
+            settle_ledger(sim, &scale);
+        return;
+    }
     if (mark == TD_TRACE_THREAD)
         td_callstack_leave(&sim->calls);
     sim->last = NULL;
@@ -341,7 +374,11 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
             take_mark(sim, (enum td_trace_mark)(*words & 0xff));
             continue;
         }
-        const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
+        struct td_block_state *state = state_of(sim, (uint32_t)*words);
+        const struct td_block *block = state->block;
+        warm_code(sim, state);
+        if (*words & TD_TRACE_CODE)
+            continue;
         settle(sim, block->pc);
         sim->last = block;
         lose_stack_pointer(sim);
@@ -376,7 +413,7 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     if (mode == TD_SIM_EXACT)
         td_windows_open(&sim->windows, slots, sim->instructions);
     else if (!sim->windows.sampled)
-        td_ledger_split(&sim->ledger);
+        settle_ledger(sim, &(struct td_scale){.seen = 1, .whole = 1});
     sim->windows.sampled = true;
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->mode = mode;
@@ -391,9 +428,10 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
 {
     const uint64_t *end = words + count;
 
-    const bool block = count > 0 && words[0] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
+    const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
+    const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
-    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[0])->block->pc : 0);
+    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[first])->block->pc : 0);
     if (mode == TD_SIM_SKIP) {
         run_skip(sim, words, end);
         return;
@@ -428,11 +466,12 @@ static struct td_windows windows_now(const struct td_sim *sim)
 struct td_scale td_sim_scale(const struct td_sim *sim)
 {
     const struct td_windows windows = windows_now(sim);
-    const uint64_t unseen = sim->warmed + sim->primed + sim->skipped;
-    const bool all = windows.instructions == 0;
-    const uint64_t seen = all ? windows.first_instructions : windows.instructions;
+    const uint64_t all = sim->instructions + sim->warmed + sim->primed + sim->skipped;
+    const uint64_t first = windows.first_instructions;
 
-    return (struct td_scale){.seen = seen, .whole = seen ? seen + unseen : 0, .all = all};
+    if (windows.instructions == 0)
+        return (struct td_scale){.seen = first, .whole = first ? all : 0, .all = true};
+    return (struct td_scale){.seen = windows.instructions, .whole = all - first};
 }
 
 /* The totals of slots and instructions, and their error. */
@@ -447,8 +486,9 @@ static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
     totals->cycles = totals->slots / sim->core.width;
     totals->instructions = scale.whole + (scale.all ? 0 : windows.first_instructions);
     totals->detailed = sim->instructions;
-    totals->windows = windows.count;
+    totals->windows = windows.settled_count + windows.count;
     totals->cycles_error = td_windows_error(&windows, scale.whole) / sim->core.width;
+    totals->spread = td_windows_spread(&windows);
 }
 
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)

@@ -32,7 +32,8 @@ enum td_sim_mode {
     TD_SIM_WARM,
     /* Most is not in the stream: of accesses at least those that leave a cache smaller than L1, of
      * blocks only those that end with a call or return, each before the access that it makes to the
-     * stack; all blocks when td_blocks_link. td_sim_skipped says how much ran. */
+     * stack; all blocks when td_blocks_link. Else those whose code may have left L1 come with
+     * TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
     TD_SIM_SKIP,
 };
 
@@ -90,7 +91,8 @@ void td_sim_skipped(struct td_sim *sim, uint64_t instructions);
 
 /*
  * Totals and tallies are of all instructions. When some were not modelled exactly, what was charged
- * after the first of these is scaled up: the exact windows stand for the rest.
+ * after the first of these is scaled up: the exact windows stand for the rest, each for what ran
+ * between the marks TD_TRACE_SETTLE before and after it.
  */
 struct td_sim_totals {
     uint64_t slots;           /* = cycles * width: retired + lost */
@@ -99,6 +101,7 @@ struct td_sim_totals {
     uint64_t detailed;        /* instructions that were modelled exactly */
     uint64_t windows;         /* exact parts but the first */
     double cycles_error;      /* two standard errors from sampling */
+    double spread;            /* td_windows_spread */
     uint64_t warmed, skipped; /* instructions */
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;

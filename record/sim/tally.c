@@ -45,17 +45,14 @@ static void add_place(const struct td_sim *sim, const struct place *place, struc
 {
     const struct td_ledger *ledger = &sim->ledger;
     const struct td_account *account = &ledger->accounts[place->account];
-    const uint64_t first_runs = td_ledger_first_runs(ledger, place->account);
     const uint32_t row = account->row + place->insn;
 
-    add_runs(sum, td_blocks_get(sim->blocks, account->block), place->insn, first_runs,
-             account->runs - first_runs);
+    add_runs(sum, td_blocks_get(sim->blocks, account->block), place->insn,
+             td_ledger_settled_runs(ledger, place->account), account->runs);
     for (int i = 0; i < TD_CAUSE_COUNT; i++) {
         const enum td_cause cause = (enum td_cause)i;
-        const uint64_t first = td_ledger_first_lost(ledger, row, cause);
-
-        sum->first[FIRST_CAUSE_COLUMN + i] += first;
-        sum->sampled[FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause) - first;
+        sum->first[FIRST_CAUSE_COLUMN + i] += td_ledger_settled_lost(ledger, row, cause);
+        sum->sampled[FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause);
     }
 }
 
@@ -217,7 +214,8 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
     uint32_t *starts = NULL;
     uint32_t *order = sort_accounts(sim, &starts);
 
-    gather.plain = gather.scale.seen == gather.scale.whole && sim->ledger.carries.len == 0;
+    gather.plain = sim->ledger.settled_accounts == 0 && gather.scale.seen == gather.scale.whole &&
+                   sim->ledger.carries.len == 0;
     for (uint32_t node = 0; node < sim->calls.node_count; node++) {
         for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
             add_account(&gather, order[i]);

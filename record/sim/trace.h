@@ -14,7 +14,8 @@
 /*
  * bit 63        1: a block or mark word, 0: an access
  * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
- *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in
+ *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in;
+ *               TD_TRACE_CODE
  * mark          bit 62 set; bits 0-7 enum td_trace_mark
  * access        bits 0-47 the address, 48-58 the instruction's index in the block, 59 set for a
  *               store, 60-62 log2 of its bytes (an access of 16 or 32 bytes may also come as
@@ -30,6 +31,7 @@
 /* A taken branch's target was in the second buffer only, or in none. */
 #define TD_TRACE_TARGET_LATE    (UINT64_C(1) << 36)
 #define TD_TRACE_TARGET_UNKNOWN (UINT64_C(1) << 37)
+#define TD_TRACE_CODE           (UINT64_C(1) << 38) /* of TD_SIM_SKIP: its code was fetched */
 #define TD_TRACE_INSNS_MAX      2048
 #define TD_TRACE_ADDRESS(w)     ((w) & ((UINT64_C(1) << 48) - 1))
 /* Instruction and direction of an access, to compare with td_trace_key. */
@@ -40,6 +42,7 @@ enum td_trace_mark {
     TD_TRACE_GAP = 1,    /* what ran between is not in the stream: forget what was in flight */
     TD_TRACE_SIGNAL = 2, /* the next block is a signal handler's, entered from anywhere */
     TD_TRACE_THREAD = 3, /* another thread goes on in this one's place, from its own first call */
+    TD_TRACE_SETTLE = 4, /* what the windows so far stand for ends here (windows.h) */
 };
 
 static inline uint64_t td_trace_block(uint32_t id)

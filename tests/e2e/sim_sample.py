@@ -124,7 +124,7 @@ def profile(path):
 
 
 def close():
-    """The bounds are wider than those of long programs: there are some 200 windows here."""
+    """The bounds are wider than those of long programs: there are less than 100 windows here."""
     program = build("phases", PHASES)
     exact = profile(record("exact", [program])[0])
     sampled = profile(record("sampled", [program], "--sim-sample")[0])
@@ -133,11 +133,11 @@ def close():
     td.check(10e6 < part["detailed_instructions"] < 0.25 * whole["instructions"],
              f"{part['detailed_instructions']} of {part['instructions']} instructions modelled exactly")
     error = abs(part["cycles"] - whole["cycles"])
-    td.check(error < 0.06 * whole["cycles"], f"cycles: {error / whole['cycles']:.3f} off")
+    td.check(error < 0.15 * whole["cycles"], f"cycles: {error / whole['cycles']:.3f} off")
     td.check(error < 1.5 * part["cycles_error"], f"stated error {part['cycles_error']}, error {error}")
     shares = {node["id"]: node["share"] for node in sampled["tree"]}
     for node in exact["tree"]:
-        td.check(abs(shares.get(node["id"], 0) - node["share"]) < 0.05,
+        td.check(abs(shares.get(node["id"], 0) - node["share"]) < 0.08,
                  f"{node['id']}: {shares.get(node['id'])} of {node['share']}")
 
 

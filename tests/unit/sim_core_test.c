@@ -320,9 +320,8 @@ static void run_calls(struct rig *rig, const uint32_t blocks[3], int times, enum
 
 /* Windows stand for what was skipped: every instruction is in the totals, sums stay exact, and
  * paths go on through what is skipped. */
-static void windows_stand_for_the_rest(void **state)
+static void check_windows(bool settles)
 {
-    (void)state;
     static const uint8_t call[] = {5, 0xe8, 0xfb, 0x0f, 0, 0, 0};
     static const uint8_t callee[] = {4, 0x48, 0x83, 0xc3, 1, 1, 0xc3, 0};
     static const uint8_t back[] = {2, 0xeb, 0xf9, 0};
@@ -336,7 +335,9 @@ static void windows_stand_for_the_rest(void **state)
                                     rig_block(&rigs[r], 0x1005, back)};
         run_calls(&rigs[r], blocks, 1000, TD_SIM_EXACT);
         for (int i = 0; i < 20; i++) {
-            run_calls(&rigs[r], blocks, 813, r ? TD_SIM_SKIP : TD_SIM_EXACT);
+            if (r && settles && i % 7 == 3)
+                rig_word(&rigs[r], td_trace_mark(TD_TRACE_SETTLE));
+            run_calls(&rigs[r], blocks, i < 10 ? 813 : 1700, r ? TD_SIM_SKIP : TD_SIM_EXACT);
             run_calls(&rigs[r], blocks, 20, r ? TD_SIM_WARM : TD_SIM_EXACT);
             run_calls(&rigs[r], blocks, 100, r ? TD_SIM_PRIME : TD_SIM_EXACT);
             run_calls(&rigs[r], blocks, 100, TD_SIM_EXACT);
@@ -353,6 +354,35 @@ static void windows_stand_for_the_rest(void **state)
     assert_int_equal(sampled.unmatched_returns, 0);
     rig_close(&rigs[0]);
     rig_close(&rigs[1]);
+}
+
+static void windows_stand_for_the_rest(void **state)
+{
+    (void)state;
+    check_windows(false);
+    check_windows(true);
+}
+
+/* Code that ran while instructions were skipped is in the caches. */
+static void skipped_code_is_warm(void **state)
+{
+    (void)state;
+    uint64_t lost[2];
+
+    for (int told = 0; told <= 1; told++) {
+        struct rig rig;
+        rig_open(&rig, "golden-cove");
+        const uint32_t block = rig_block(&rig, 0x1000, adds);
+        uint64_t word = td_trace_block(block) | TD_TRACE_CODE;
+        rig_feed(&rig, &word, (size_t)told, TD_SIM_SKIP);
+        td_sim_skipped(rig.sim, 10);
+        repeat(&rig, block, 3);
+        const struct sums sums = rig_sums(&rig);
+        lost[told] = sums.values[TD_SIM_COLUMN_ICACHE] + sums.values[TD_SIM_COLUMN_ITLB];
+        rig_close(&rig);
+    }
+    assert_int_equal(lost[1], 0);
+    assert_true(lost[0] > 0);
 }
 
 /* A program that ends while instructions are skipped: what was modelled stands for all. */
@@ -428,6 +458,7 @@ int main(void)
         cmocka_unit_test(shallow_recursion_is_exact),
         cmocka_unit_test(deep_recursion_is_folded),
         cmocka_unit_test(windows_stand_for_the_rest),
+        cmocka_unit_test(skipped_code_is_warm),
         cmocka_unit_test(first_part_stands_for_all),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(ledger_carries),

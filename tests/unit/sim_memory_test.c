@@ -104,6 +104,33 @@ static void victims_of_l2_are_in_the_last_level(void **state)
     }
 }
 
+/* What is warmed leaves behind what a walk and the kernel's first touch of a page would. */
+static void warming_walks(void **state)
+{
+    (void)state;
+    struct td_core_desc desc = zen4();
+    desc.first_touch = 1;
+    int64_t took[2];
+
+    for (int warmed = 0; warmed <= 1; warmed++) {
+        struct world w;
+        const uint64_t page = 0x123450;
+        open_world(&w, &desc);
+        if (warmed)
+            td_memory_warm(&w.memory, page << TD_PAGE_BITS);
+        /* Its neighbour's entry is in the same line. */
+        took[warmed] =
+            td_memory_translate(&w.memory, &w.memory.dtlb, &w.memory.stlb, page + 1, 1000);
+        if (warmed) {
+            enum td_level level;
+            td_memory_from_l2(&w.memory, page * TD_PAGE_LINES + 10, 2000, &level);
+            assert_int_equal(level, TD_LEVEL_L2);
+        }
+        close_world(&w);
+    }
+    assert_true(took[1] < took[0] - desc.l2_latency);
+}
+
 static const struct td_stream_reach reach = {
     .step = 2, .distance = 16, .degree = 2, .far = 100, .far_after = 150};
 
@@ -232,6 +259,7 @@ int main(void)
         cmocka_unit_test(replaced_keys_come_back_whole),
         cmocka_unit_test(neighbours_push_lines_out),
         cmocka_unit_test(victims_of_l2_are_in_the_last_level),
+        cmocka_unit_test(warming_walks),
         cmocka_unit_test(streams_reach_further_when_long),
         cmocka_unit_test(steps_of_three_lines_are_no_stream),
         cmocka_unit_test(first_line_brings_the_next),

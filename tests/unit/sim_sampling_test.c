@@ -72,12 +72,57 @@ static void error_is_that_of_the_ratio(void **state)
     assert_true(error > 0.99 * expected && error < 1.01 * expected);
 }
 
+/* Alike windows: a few a part are enough. Others: as many as the error asks for. */
+static void distances_follow_the_spread(void **state)
+{
+    (void)state;
+    static const double spreads[] = {0.01, 0.6};
+    uint64_t windows[2] = {0};
+
+    for (int i = 0; i < 2; i++) {
+        struct td_sampling sampling = {.begun = false};
+        uint64_t ran = 0;
+
+        while (ran < 4000 * UINT64_C(1000000)) {
+            if (td_sampling_part_ends(&sampling))
+                td_sampling_plan(&sampling, spreads[i]);
+            const struct td_sampling_phase phase = td_sampling_next(&sampling);
+            ran += phase.instructions;
+            windows[i] += phase.mode == TD_SIM_EXACT;
+        }
+    }
+    assert_in_range(windows[0], 1000, 1800);
+    /* (2 * 0.6 / 0.025)^2 / 3 = 768 a part, of six. */
+    assert_in_range(windows[1], 2500, 5000);
+}
+
+/* What is settled stays, with its error; what comes counts for itself. */
+static void settled_windows_stay(void **state)
+{
+    (void)state;
+    struct td_windows windows = {.sampled = true};
+
+    for (int i = 0; i < 10; i++) {
+        td_windows_open(&windows, 0, 0);
+        td_windows_close(&windows, i % 2 ? 1000 : 3000, 1000);
+    }
+    const double error = td_windows_error(&windows, 50000);
+    const double spread = td_windows_spread(&windows);
+    assert_true(spread > 0.5 && spread < 0.55);
+    td_windows_settle(&windows, 50000, 100000, 50000);
+    assert_int_equal(windows.first_slots, 100000);
+    assert_int_equal(windows.settled_count, 10);
+    assert_int_equal(windows.instructions, 0);
+    assert_true(td_windows_error(&windows, 0) == error);
+    assert_true(td_windows_spread(&windows) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(begins_exactly_and_repeats),
-        cmocka_unit_test(scaled_parts_add_up),
-        cmocka_unit_test(error_is_that_of_the_ratio),
+        cmocka_unit_test(begins_exactly_and_repeats), cmocka_unit_test(scaled_parts_add_up),
+        cmocka_unit_test(error_is_that_of_the_ratio), cmocka_unit_test(distances_follow_the_spread),
+        cmocka_unit_test(settled_windows_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
