@@ -226,16 +226,17 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_slots(const struct td_intervals *in)
+/* The median; of pairs, that of the longer half, which are those between them. */
+static double usual_slots(const struct td_intervals *in)
 {
     double *slots = td_xcalloc(in->len + 1, sizeof(*slots));
 
     for (size_t i = 0; i < in->len; i++)
         slots[i] = in->at[i].slots;
     qsort(slots, in->len, sizeof(*slots), by_size);
-    const double median = slots[in->len / 2];
+    const double usual = slots[in->paired ? in->len / 4 * 3 : in->len / 2];
     free(slots);
-    return median;
+    return usual;
 }
 
 /* An interval far longer than others, in a recording that lost samples or was throttled, has no
@@ -252,7 +253,7 @@ static void set_lost_apart(struct making *m, size_t p)
             0 ||
         !has_samples(model, part->counted.group))
         return;
-    const double limit = LOST_LENGTH * median_slots(in);
+    const double limit = LOST_LENGTH * usual_slots(in);
     for (size_t i = 0; i < in->len; i++) {
         struct td_interval *at = &in->at[i];
 

@@ -778,6 +778,31 @@ static void test_not_described(void **state)
     td_model_free(model);
 }
 
+/* Of pairs, every other interval is short: the others are as long as they should be, also where the
+ * short ones are the more, since the first sample of a recording stood alone. */
+static void test_lost_of_pairs(void **state)
+{
+    const struct program program = {.phase = {5 * us, 5 * us, 5 * us},
+                                    .period = 4.51e6,
+                                    .window = us,
+                                    .length = 1e9,
+                                    .seed = 3};
+    struct profile p = sampled(&program);
+    struct running r = {.p = &program, .random = 1};
+    uint64_t before[COLUMNS] = {0};
+
+    (void)state;
+    for (int i = 0; i < 20; i++) { /* of another CPU: windows whose first samples were not wanted */
+        run_slots(&r, program.window);
+        add_sample(&p, &r, before);
+    }
+    td_model_set_counter(p.model, TD_COUNTER_LOST, 1);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
+    assert_true(m->slots->parts[0].lost_share < 0.05);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
 /* Samples were lost: an interval of many times the usual length has no place. */
 static void test_lost(void **state)
 {
@@ -956,6 +981,7 @@ int main(void)
         cmocka_unit_test(test_clamped),
         cmocka_unit_test(test_not_described),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_lost_of_pairs),
         cmocka_unit_test(test_only_tallies),
         cmocka_unit_test(test_rest),
         cmocka_unit_test(test_merged),
