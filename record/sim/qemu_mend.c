@@ -155,16 +155,19 @@ void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, i
  * file twice, to write here and execute there, would go on in what was there before. They can do
  * with memory that is both, where a system forbids the other: so does this one.
  */
-void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5])
+bool td_mend_cannot_map(const uint64_t arguments[5])
 {
-    const int fd = (int)arguments[4];
-
     if (!(arguments[2] & PROT_EXEC) || (arguments[3] & MAP_TYPE) == MAP_PRIVATE ||
         arguments[3] & MAP_ANONYMOUS)
-        return;
-    const int mode = fcntl(fd, F_GETFL);
-    if (mode >= 0 && (mode & O_ACCMODE) == O_RDWR)
-        mend->unmapped = fd + 1;
+        return false;
+    const int mode = fcntl((int)arguments[4], F_GETFL);
+    return mode >= 0 && (mode & O_ACCMODE) == O_RDWR;
+}
+
+void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5])
+{
+    if (td_mend_cannot_map(arguments))
+        mend->unmapped = (int)arguments[4] + 1;
 }
 
 void td_mend_after_map(struct td_mend *mend)

@@ -32,8 +32,9 @@ void td_mend_before_action(struct td_mend *mend, struct td_mend_action *action,
                            const uint64_t arguments[3]);
 void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, int64_t result);
 
-/* Before the program's mmap, with its first five arguments, and after it; and whether QEMU's own
- * mmap for it is to fail. */
+/* Whether the program's mmap, by its first five arguments, would not work under QEMU: it is refused
+ * instead. Before and after it; and whether QEMU's own mmap for it is to fail. */
+bool td_mend_cannot_map(const uint64_t arguments[5]);
 void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5]);
 void td_mend_after_map(struct td_mend *mend);
 bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd);

@@ -70,6 +70,7 @@ static const struct td_missing {
     int64_t refusal;                         /* the emulator's answer */
     bool (*applies)(const uint64_t args[5]); /* NULL: to each call of the number */
 } missing[] = {
+    {"code that is written through another mapping", GUEST_MMAP, -EPERM, td_mend_cannot_map},
     {"ptrace", GUEST_PTRACE, -ENOSYS, NULL},
     {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
     {"seccomp", GUEST_PRCTL, -EINVAL, begins_seccomp},

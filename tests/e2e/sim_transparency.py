@@ -400,6 +400,8 @@ int main(void) {
 }
 """)
     same(program)
+    td.check("'twice' asked for code that is written through another mapping" in " ".join(td.report(OUT).split()),
+             "the report does not say so")
 
 
 def own_executable():
