@@ -288,6 +288,7 @@ static void add_tally(struct adding *a, const struct td_piece_tally *tally, cons
         any |= more[c] = tally->values[c] - before[c];
     more[TD_SIM_COLUMN_CYCLES] =
         tally->values[TD_SIM_COLUMN_CYCLES] - before[TD_SIM_COLUMN_CYCLES] + place->owed;
+    any |= a->last ? more[TD_SIM_COLUMN_CYCLES] : 0; /* nothing is put off any more */
     place->owed = any ? 0 : more[TD_SIM_COLUMN_CYCLES];
     a->owed += place->owed;
     a->owing += place->owed != 0;
@@ -390,7 +391,7 @@ static void add_items(struct adding *a, struct td_piece_walk now)
     }
     for (; more; more = next_tally(&last))
         take_back(a, &last.tally, place++);
-    if (a->owing > 0 && (a->last || !settle(a)))
+    if (a->owing > 0 && !settle(a))
         pay(a, first);
 }
 
