@@ -109,15 +109,17 @@ static void read_path(struct td_sim *sim, const uint64_t *words, const uint64_t 
 /* Where two paths meet: their blocks there. */
 struct meeting {
     uint32_t wrong, right;
+    const struct td_block *there, *here;
 };
 
 static bool try_meeting(const struct path *wrong, uint32_t w, const struct path *right, uint32_t r,
                         struct meeting *meeting)
 {
-    if (w >= wrong->count || r >= right->count || wrong->blocks[w]->end != right->blocks[r]->end)
+    if (w >= wrong->count || r >= right->count)
         return false;
-    *meeting = (struct meeting){.wrong = w, .right = r};
-    return true;
+    *meeting = (struct meeting){
+        .wrong = w, .right = r, .there = wrong->blocks[w], .here = right->blocks[r]};
+    return meeting->there->end == meeting->here->end;
 }
 
 /* Equal ways first: in a loop, each path comes to the other's blocks one round later. */
@@ -287,7 +289,7 @@ static bool run_block(struct walk *walk, const struct td_block *block, uint32_t 
 static void learn_path(struct td_wrong_path *wrong, const struct td_block *block,
                        const struct path *right, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && i < right->count; i++) {
         learn_way(wrong, block, *right->words[i]);
         block = right->blocks[i];
     }
@@ -298,8 +300,8 @@ static void learn_path(struct td_wrong_path *wrong, const struct td_block *block
 static const uint64_t *rejoin(struct walk *walk, const struct td_block *branch,
                               const uint64_t *words, const uint64_t *end, uint32_t *insn)
 {
-    struct path wrong, right;
-    struct meeting meeting;
+    struct path wrong = {.count = 0}, right = {.count = 0};
+    struct meeting meeting = {0};
 
     guess_path(walk->sim, branch, !is_taken(*words), &wrong);
     read_path(walk->sim, words, end, &right);
@@ -307,13 +309,13 @@ static const uint64_t *rejoin(struct walk *walk, const struct td_block *branch,
     learn_path(&walk->sim->wrong_path, branch, &right, meet ? meeting.right + 1 : right.count);
     if (!meet)
         return NULL;
-    const struct td_block *there = wrong.blocks[meeting.wrong], *here = right.blocks[meeting.right];
-    const uint64_t pc = there->pc > here->pc ? there->pc : here->pc;
+    const struct td_block *here = meeting.here;
+    const uint64_t pc = meeting.there->pc > here->pc ? meeting.there->pc : here->pc;
     *insn = insn_at(here, pc);
-    for (uint32_t i = 0; i < meeting.right; i++)
+    for (uint32_t i = 0; i < meeting.right && i < right.count; i++)
         forget_block(walk, right.blocks[i], TD_TRACE_INSNS_MAX);
     forget_block(walk, here, *insn);
-    for (uint32_t i = 0; i <= meeting.wrong; i++) {
+    for (uint32_t i = 0; i <= meeting.wrong && i < wrong.count; i++) {
         const struct td_block *block = wrong.blocks[i];
         const uint32_t before = i < meeting.wrong ? TD_TRACE_INSNS_MAX : insn_at(block, pc);
         forget_block(walk, block, before);

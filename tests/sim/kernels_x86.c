@@ -76,6 +76,25 @@ KERNEL void branches(const uint8_t *bytes, size_t count)
     sink = a + b;
 }
 
+/* The same ways again and again, in a random order of `period`. */
+KERNEL void pattern(const uint8_t *bytes, size_t period, size_t count)
+{
+    uint64_t a = 0, b = 1;
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (bytes[at] & 1) { /* BLAME pattern */
+            a += b;
+            __asm__ volatile("");
+        } else {
+            b ^= a;
+            __asm__ volatile("");
+        }
+        at = at + 1 == period ? 0 : at + 1;
+    }
+    sink = a + b;
+}
+
 KERNEL void divides(uint64_t count)
 {
     uint64_t x = 0xffffffffffffULL;
@@ -597,6 +616,9 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
     X("chase-l3", in.a = (char *)make_chain(4 MB), chase((void **)(void *)in.a, 600000))           \
     X("chase-dram", in.a = (char *)make_chain(128 MB), chase((void **)(void *)in.a, 200000))       \
     X("branches", make_random(&in, 1 MB), branches((uint8_t *)in.a, in.count))                     \
+    X("pattern-1k", make_random(&in, 64 KB), pattern((uint8_t *)in.a, 1024, 1 MB))                 \
+    X("pattern-16k", make_random(&in, 64 KB), pattern((uint8_t *)in.a, 16384, 1 MB))               \
+    X("pattern-64k", make_random(&in, 64 KB), pattern((uint8_t *)in.a, 65536, 1 MB))               \
     X("divides", , divides(300000))                                                                \
     X("float_chain", , float_chain(1000000))                                                       \
     X("adds", , adds(600000))                                                                      \
@@ -611,6 +633,9 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
     X("locked_adds", in.a = make_bytes(4 KB), locked_adds((uint64_t *)(void *)in.a, 200000))       \
     X("square_roots", , square_roots(200000))                                                      \
     X("interpreter", make_random(&in, 512 KB), interpreter((uint8_t *)in.a, in.count))             \
+    X("interpreter-16", make_random(&in, 4 KB), interpreter_rounds((uint8_t *)in.a, 16, 32 KB))    \
+    X("interpreter-1k", make_random(&in, 4 KB), interpreter_rounds((uint8_t *)in.a, 1024, 512))    \
+    X("interpreter-4k", make_random(&in, 4 KB), interpreter_rounds((uint8_t *)in.a, 4096, 128))    \
     X("code_pages", , code_pages(20))                                                              \
     X("multiply_chain", , multiply_chain(400000))                                                  \
     X("one_port", , one_port(300000))                                                              \
@@ -710,6 +735,12 @@ static void sum_floats_rounds(const char *bytes)
 {
     for (int i = 0; i < 100; i++)
         sum_floats((const float *)(const void *)bytes, 4096);
+}
+
+static void interpreter_rounds(const uint8_t *ops, size_t period, size_t rounds)
+{
+    for (size_t i = 0; i < rounds; i++)
+        interpreter(ops, period);
 }
 
 int main(int argc, char **argv)
