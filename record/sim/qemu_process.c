@@ -207,7 +207,7 @@ static void end_part(struct td_process_thread *thread)
     td_feed_drain(thread->feed);
     td_sim_totals(td_feed_lock(thread->feed), &totals);
     td_feed_unlock(thread->feed);
-    td_sampling_plan(&thread->sampling, totals.spread);
+    td_sampling_plan(&thread->sampling, totals.spread, totals.learning);
     td_process_add_word(thread, td_trace_mark(TD_TRACE_SETTLE));
 }
 

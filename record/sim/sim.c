@@ -308,6 +308,7 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
 
     resolve_warm(sim, word, block->pc);
     sim->warmed += block->insn_counted;
+    td_learning_add(&sim->learning, block->insn_counted, (word & TD_TRACE_WRONG) != 0);
     sim->last = block;
     warm_code(sim, state);
     const uint64_t *first = words;
@@ -415,6 +416,8 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     else if (!sim->windows.sampled)
         settle_ledger(sim, &(struct td_scale){.seen = 1, .whole = 1});
     sim->windows.sampled = true;
+    if (mode == TD_SIM_WARM)
+        sim->learning.ran = 0;
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->mode = mode;
 }
@@ -489,6 +492,9 @@ static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
     totals->windows = windows.settled_count + windows.count;
     totals->cycles_error = td_windows_error(&windows, scale.whole) / sim->core.width;
     totals->spread = td_windows_spread(&windows);
+    if (totals->cycles > 0)
+        totals->learning = td_learning_fall(&sim->learning) * sim->desc->refill *
+                           (double)totals->instructions / (double)totals->cycles;
 }
 
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)

@@ -102,6 +102,7 @@ struct td_sim_totals {
     uint64_t windows;         /* exact parts but the first */
     double cycles_error;      /* two standard errors from sampling */
     double spread;            /* td_windows_spread */
+    double learning;          /* share of the cycles that td_learning_fall stands for */
     uint64_t warmed, skipped; /* instructions */
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;

@@ -7,6 +7,7 @@
 #include "record/sim/charge.h"
 #include "record/sim/core.h"
 #include "record/sim/fetch.h"
+#include "record/sim/learning.h"
 #include "record/sim/memory.h"
 #include "record/sim/predictor.h"
 #include "record/sim/sim.h"
@@ -58,6 +59,7 @@ struct td_sim {
     uint64_t warmed, primed, skipped, clears;
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     struct td_windows windows;
+    struct td_learning learning;
     struct td_ledger ledger;
     struct td_core core;
     struct td_fetch fetch;

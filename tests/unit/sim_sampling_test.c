@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "record/sim/learning.h"
 #include "record/sim/sampling.h"
 #include "record/sim/windows.h"
 
@@ -85,7 +86,7 @@ static void distances_follow_the_spread(void **state)
 
         while (ran < 4000 * UINT64_C(1000000)) {
             if (td_sampling_part_ends(&sampling))
-                td_sampling_plan(&sampling, spreads[i]);
+                td_sampling_plan(&sampling, spreads[i], 0);
             const struct td_sampling_phase phase = td_sampling_next(&sampling);
             ran += phase.instructions;
             windows[i] += phase.mode == TD_SIM_EXACT;
@@ -94,6 +95,46 @@ static void distances_follow_the_spread(void **state)
     assert_in_range(windows[0], 1000, 1800);
     /* (2 * 0.6 / 0.025)^2 / 3 = 768 a part, of six. */
     assert_in_range(windows[1], 2500, 5000);
+}
+
+/* Predictors that still learn are warmed all the time, from the next part on. */
+static void learning_leaves_nothing_out(void **state)
+{
+    (void)state;
+    static const double falls[] = {0.001, 0.1};
+    uint64_t skipped[2] = {0}, windows[2] = {0};
+
+    for (int i = 0; i < 2; i++) {
+        struct td_sampling sampling = {.begun = false};
+
+        while (!td_sampling_part_ends(&sampling))
+            td_sampling_next(&sampling);
+        td_sampling_plan(&sampling, 0.01, falls[i]);
+        while (!td_sampling_part_ends(&sampling)) {
+            const struct td_sampling_phase phase = td_sampling_next(&sampling);
+            skipped[i] += phase.mode == TD_SIM_SKIP ? phase.instructions : 0;
+            windows[i] += phase.mode == TD_SIM_EXACT;
+        }
+    }
+    assert_true(skipped[0] > 0);
+    assert_int_equal(skipped[1], 0);
+    assert_in_range(windows[1], windows[0] * 9 / 10, windows[0] * 11 / 10);
+}
+
+/* Of each warming, the first part against the second. */
+static void learning_is_what_falls(void **state)
+{
+    (void)state;
+    struct td_learning learning = {.ran = 0};
+
+    assert_true(td_learning_fall(&learning) == 0);
+    for (int warming = 0; warming < 3; warming++) {
+        learning.ran = 0;
+        for (int i = 0; i < 3 * TD_LEARNING_PART / 100; i++)
+            td_learning_add(&learning, 100, i < TD_LEARNING_PART / 100 ? i % 2 == 0 : i % 4 == 0);
+    }
+    const double fall = td_learning_fall(&learning);
+    assert_true(fall > 0.00249 && fall < 0.00251);
 }
 
 /* What is settled stays, with its error; what comes counts for itself. */
@@ -122,7 +163,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_exactly_and_repeats), cmocka_unit_test(scaled_parts_add_up),
         cmocka_unit_test(error_is_that_of_the_ratio), cmocka_unit_test(distances_follow_the_spread),
-        cmocka_unit_test(settled_windows_stay),
+        cmocka_unit_test(settled_windows_stay),       cmocka_unit_test(learning_leaves_nothing_out),
+        cmocka_unit_test(learning_is_what_falls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
