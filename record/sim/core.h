@@ -70,6 +70,11 @@ int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t 
 /* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
 
+static inline int64_t td_cycle_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Slots of all cycles so far, used and lost. */
 static inline uint64_t td_core_slots(const struct td_core *core)
 {

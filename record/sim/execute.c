@@ -1,35 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The inner loop: the uops of a block through fetch, dispatch, issue and retirement. */
+#include "record/sim/accesses.h"
 #include "record/sim/sim_priv.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-/* The words of accesses that are still to come in this block. */
-struct accesses {
-    const uint64_t *at, *end;
-};
-
-static inline bool access_is(const struct accesses *a, uint32_t key)
-{
-    return a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) && TD_TRACE_KEY(*a->at) == key;
-}
-
-/* Skips accesses of earlier instructions and finds the first of `key`. */
-static inline bool access_find(struct accesses *a, uint32_t insn, uint32_t key)
-{
-    if (LIKELY(access_is(a, key)))
-        return true;
-    while (a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) &&
-           (TD_TRACE_KEY(*a->at) & 0x7ff) < insn)
-        a->at++;
-    return access_is(a, key);
-}
-
-static inline int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
     [TD_LEVEL_L1] = TD_CAUSE_L1,
@@ -88,7 +63,7 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
     }
     const bool covered = (word->bytes & wanted) == wanted;
     if (covered && renames(sim, uop, word, address, hash))
-        return later(sim->core.cycle + 1, word->data);
+        return td_cycle_later(sim->core.cycle + 1, word->data);
     if (word->address > *t) {
         machine_clear(sim, row, word->address);
         sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)] = TD_ORDER_WAITS;
@@ -97,19 +72,19 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
     uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
     *waits = *waits ? TD_ORDER_WAITS : 0;
     if (covered)
-        return later(*t, word->data) + desc->forward;
+        return td_cycle_later(*t, word->data) + desc->forward;
     /* Bytes from the store and from L1: it waits until the store is in L1. */
     *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
     return -1;
 }
 
 /* The pieces of a wide access that follow the first; a second line is one more access. */
-static inline int64_t rest_of_access(struct td_sim *sim, struct accesses *a, uint32_t key,
+static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, uint32_t key,
                                      uint64_t first, int64_t t, enum td_level *level)
 {
     int64_t ready = 0;
 
-    for (; access_is(a, key); a->at++) {
+    for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         enum td_level other;
         if (address >> TD_LINE_BITS == first >> TD_LINE_BITS)
@@ -126,7 +101,7 @@ static inline int64_t rest_of_access(struct td_sim *sim, struct accesses *a, uin
 
 /* A load issued at `t`. Returns the cycle of its data and sets what it waits for. */
 static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
-                                   struct accesses *a, int64_t t, uint32_t row,
+                                   struct td_accesses *a, int64_t t, uint32_t row,
                                    enum td_cause *cause)
 {
     const uint32_t key = td_trace_key(uop->insn, false);
@@ -134,7 +109,7 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
 
     *cause = TD_CAUSE_L1;
     t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
-    if (UNLIKELY(!access_find(a, uop->insn, key)))
+    if (UNLIKELY(!td_access_find(a, uop->insn, key)))
         return t + sim->desc->l1d_latency;
 
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
@@ -159,11 +134,11 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         enum td_level other;
         td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
-        ready = later(ready, r) + sim->desc->split;
+        ready = td_cycle_later(ready, r) + sim->desc->split;
         level = other > level ? other : level;
     }
-    if (UNLIKELY(access_is(a, key)))
-        ready = later(ready, rest_of_access(sim, a, key, address, t, &level));
+    if (UNLIKELY(td_access_is(a, key)))
+        ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
     td_memory_train(&sim->memory, hash, address, t);
     *cause = level_causes[level];
     return ready + uop->load_latency;
@@ -190,7 +165,8 @@ static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, 
 /* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
  * for retirement. */
 static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop,
-                                    struct accesses *a, int64_t known, int64_t data, uint32_t row)
+                                    struct td_accesses *a, int64_t known, int64_t data,
+                                    uint32_t row)
 {
     struct td_stores *stores = &sim->stores;
     const uint32_t key = td_trace_key(uop->insn, true);
@@ -199,10 +175,10 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->serial++;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
-    stores->last_known = later(stores->last_known, known);
-    const int64_t done = later(data, known + 1);
-    const int64_t retired = later(done, sim->core.last_retire) + 1;
-    if (UNLIKELY(!access_find(a, uop->insn, key))) {
+    stores->last_known = td_cycle_later(stores->last_known, known);
+    const int64_t done = td_cycle_later(data, known + 1);
+    const int64_t retired = td_cycle_later(done, sim->core.last_retire) + 1;
+    if (UNLIKELY(!td_access_find(a, uop->insn, key))) {
         stores->commit[k] = stores->retired[k] = stores->last_commit;
         stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
         return done;
@@ -216,13 +192,13 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     /* Stores go to L1 in order, one a cycle, two when to one line. */
     const bool apart =
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
-    int64_t commit = later(stores->last_commit + apart, retired);
-    commit = later(commit, owned - sim->desc->l1d_latency + 1);
+    int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
+    commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
     stores->last_line = line;
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;
     stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
-    for (; access_is(a, key); a->at++) {
+    for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         const uint32_t size = TD_TRACE_BYTES(*a->at);
         const uint64_t last = address + size - 1;
@@ -271,12 +247,12 @@ static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uo
 }
 
 /* A prefetch instruction, or a load that only warms. */
-static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struct accesses *a,
+static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struct td_accesses *a,
                              int64_t t)
 {
     const uint32_t key = td_trace_key(uop->insn, false);
 
-    if (access_find(a, uop->insn, key))
+    if (td_access_find(a, uop->insn, key))
         td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
 }
 
@@ -287,9 +263,9 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
 
     td_core_make_room(core);
     td_core_dispatch(core, uop->slots);
-    int64_t t = later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
-    t = later(t, core->ready[uop->src[2]] - uop->load_latency);
-    t = later(t, core->cycle + 1);
+    int64_t t = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
+    t = td_cycle_later(t, core->cycle + 1);
     if (uop->issue.add)
         t = td_core_issue(core, uop->issue, t);
     const int64_t done = t + uop->latency;
@@ -326,7 +302,7 @@ static inline void wait_load_buffer(struct td_sim *sim)
 }
 
 static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
-                               uint32_t first_row, struct accesses *a)
+                               uint32_t first_row, struct td_accesses *a)
 {
     struct td_core *core = &sim->core;
     const uint32_t row = first_row + uop->insn;
@@ -343,15 +319,15 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
 
     const int64_t first = core->cycle + 1;
     int64_t t = first, load_done = 0;
-    int64_t known = later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
-    known = later(known, first);
+    int64_t known = td_cycle_later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
+    known = td_cycle_later(known, first);
     if (uop->flags & TD_UOP_LOAD) {
         t = load_done = execute_load(sim, uop, pc_hash, a, known, row, &cause);
     } else if (UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }
-    int64_t operands = later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
-    operands = later(operands, core->ready[uop->src[2]]);
+    int64_t operands = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    operands = td_cycle_later(operands, core->ready[uop->src[2]]);
     if (operands > t) {
         t = operands;
         if (operands > load_done + uop->latency)
@@ -414,7 +390,7 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
                                  struct td_block_state *state, uint32_t row, const uint64_t *words,
                                  const uint64_t *end)
 {
-    struct accesses accesses = {.at = words, .end = end};
+    struct td_accesses accesses = {.at = words, .end = end};
     const bool known = state->epoch == sim->fetch.epoch;
     const uint64_t pc_hash = block->pc ^ block->pc >> 10;
     const struct td_uop *uop = block->uops;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/sim/accesses.h"
 #include "record/sim/sim_priv.h"
 
 enum {
@@ -33,11 +34,6 @@ struct path {
     const struct td_block *blocks[NEAR_BLOCKS];
     const uint64_t *words[NEAR_BLOCKS];
 };
-
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 void td_wrong_path_release(struct td_wrong_path *wrong)
 {
@@ -225,13 +221,11 @@ static bool dispatch_block(struct walk *walk, const struct td_block *block, uint
 /* The word of the instruction's load among the block's accesses from *words on, or NULL. */
 static const uint64_t *find_load(const uint64_t **words, const uint64_t *end, uint32_t insn)
 {
-    const uint32_t key = td_trace_key(insn, false);
-    const uint64_t *at = *words;
+    struct td_accesses accesses = {.at = *words, .end = end};
+    const bool found = td_access_find(&accesses, insn, td_trace_key(insn, false));
 
-    while (at < end && !(*at & TD_TRACE_BLOCK_BIT) && (TD_TRACE_KEY(*at) & 0x7ff) < insn)
-        at++;
-    *words = at;
-    return at < end && !(*at & TD_TRACE_BLOCK_BIT) && TD_TRACE_KEY(*at) == key ? at : NULL;
+    *words = accesses.at;
+    return found ? accesses.at : NULL;
 }
 
 /* The cycle in which the loaded data are there. */
@@ -255,13 +249,14 @@ static void execute(struct walk *walk, const struct td_uop *uop, const uint64_t 
     if (uop->flags & TD_UOP_LOAD) {
         const bool elsewhere = walk->foreign[uop->address[0]] | walk->foreign[uop->address[1]];
         const uint64_t *word = find_load(words, end, uop->insn);
-        t = later(t, later(walk->ready[uop->address[0]], walk->ready[uop->address[1]]));
+        t = td_cycle_later(
+            t, td_cycle_later(walk->ready[uop->address[0]], walk->ready[uop->address[1]]));
         t = loaded = load(walk, uop, elsewhere ? NULL : word, t);
         *words += word != NULL;
         foreign |= elsewhere;
     }
-    t = later(t, later(walk->ready[uop->src[0]], walk->ready[uop->src[1]]));
-    t = later(t, walk->ready[uop->src[2]] - (loaded ? 0 : uop->load_latency));
+    t = td_cycle_later(t, td_cycle_later(walk->ready[uop->src[0]], walk->ready[uop->src[1]]));
+    t = td_cycle_later(t, walk->ready[uop->src[2]] - (loaded ? 0 : uop->load_latency));
     foreign |= walk->foreign[uop->src[2]];
     walk->waiting += t >= walk->resolved;
     walk->ready[uop->dst[0]] = walk->ready[uop->dst[1]] = t + uop->latency;
