@@ -212,32 +212,47 @@ static int parse_passes(struct td_request *request, const struct words *words, s
     return TD_OK;
 }
 
+/* A word and what it stands for; the first of three is meant when there is none. */
+struct choice {
+    const char *word;
+    int value;
+};
+
+static int choose(int *value, const char *option, const char *text, const struct choice choices[3],
+                  struct td_err *err)
+{
+    *value = choices[0].value;
+    for (int i = 0; i < 3; i++) {
+        if (text && strcmp(text, choices[i].word) == 0) {
+            *value = choices[i].value;
+            return TD_OK;
+        }
+    }
+    return text ? td_fail(err, TD_EUSAGE, "%s %s: there is %s, %s and %s", option, text,
+                          choices[0].word, choices[1].word, choices[2].word)
+                : TD_OK;
+}
+
 static int parse_method(struct td_request *request, const char *text, struct td_err *err)
 {
-    request->method = TD_METHOD_AUTO;
-    if (!text || strcmp(text, "auto") == 0)
-        return TD_OK;
-    if (strcmp(text, "task") == 0)
-        request->method = TD_METHOD_TASK;
-    else if (strcmp(text, "cpu") == 0)
-        request->method = TD_METHOD_CPU;
-    else
-        return td_fail(err, TD_EUSAGE, "--method %s: there is auto, cpu and task", text);
-    return TD_OK;
+    static const struct choice methods[3] = {
+        {"auto", TD_METHOD_AUTO}, {"cpu", TD_METHOD_CPU}, {"task", TD_METHOD_TASK}};
+    int method = 0;
+    const int rc = choose(&method, "--method", text, methods, err);
+
+    request->method = (enum td_method)method;
+    return rc;
 }
 
 static int parse_pairs(struct td_request *request, const char *text, struct td_err *err)
 {
-    request->pairs = TD_PAIRS_AUTO;
-    if (!text || strcmp(text, "auto") == 0)
-        return TD_OK;
-    if (strcmp(text, "on") == 0)
-        request->pairs = TD_PAIRS_ON;
-    else if (strcmp(text, "off") == 0)
-        request->pairs = TD_PAIRS_OFF;
-    else
-        return td_fail(err, TD_EUSAGE, "--pairs %s: there is auto, on and off", text);
-    return TD_OK;
+    static const struct choice pairs[3] = {
+        {"auto", TD_PAIRS_AUTO}, {"on", TD_PAIRS_ON}, {"off", TD_PAIRS_OFF}};
+    int chosen = 0;
+    const int rc = choose(&chosen, "--pairs", text, pairs, err);
+
+    request->pairs = (enum td_pairs)chosen;
+    return rc;
 }
 
 /* Counting takes no samples: what only they have is refused, not ignored. */

@@ -502,13 +502,11 @@ static void a_call_from_a_handler_is_placed_by_its_callee(void **state)
 /* No word may upset the decoder. */
 static void any_word_decodes(void **state)
 {
-    uint64_t random = 88172645463325252ULL;
+    uint64_t random = RIG_RANDOM;
 
     (void)state;
     for (int i = 0; i < 500000; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        rig_random(&random);
         const struct td_insn insn = decode((uint32_t)random);
         assert_true(insn.uop.slots >= 1);
         assert_true(insn.more_count <= TD_INSN_MORE_MAX);

@@ -149,11 +149,9 @@ static void random_branches_are_bad_speculation(void **state)
     rig_open(&rig, "golden-cove");
     const uint32_t a = rig_block(&rig, 0x1000, test), b = rig_block(&rig, 0x1004, body),
                    c = rig_block(&rig, 0x1008, back);
-    uint64_t random = 88172645463325252ULL;
+    uint64_t random = RIG_RANDOM;
     for (int i = 0; i < MANY; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        rig_random(&random);
         rig_word(&rig, td_trace_block(a));
         if (random & 1)
             rig_word(&rig, td_trace_block(b));

@@ -9,6 +9,17 @@
 #include "base/mem.h"
 #include "record/sim/sim.h"
 
+#define RIG_RANDOM UINT64_C(88172645463325252) /* to begin with */
+
+/* The next random number (Marsaglia, Xorshift RNGs, 2003); the same ones every time. */
+static inline uint64_t rig_random(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
 /* A producer in the hand: blocks are laid out by the test, words are collected. */
 struct rig {
     struct td_core_desc desc;

@@ -310,12 +310,10 @@ static struct sums branch(struct rig *rig, bool random)
     rig_open(rig, "zen4");
     const uint32_t a = rig_block(rig, PC, test), b = rig_block(rig, PC + 4, body),
                    c = rig_block(rig, PC + 8, back);
-    uint64_t x = 88172645463325252ULL;
+    uint64_t x = RIG_RANDOM;
 
     for (int i = 0; i < ROUNDS; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+        rig_random(&x);
         rig_word(rig, td_trace_block(a));
         if (random ? x & 1 : i & 1)
             rig_word(rig, td_trace_block(b));
@@ -357,12 +355,10 @@ static uint64_t probe_and_branch(const char *core, uint8_t add)
     rig_open(&rig, core);
     const uint32_t a = rig_block(&rig, PC, test), b = rig_block(&rig, PC + 11, body),
                    c = rig_block(&rig, PC + 15, back);
-    uint64_t x = 88172645463325252ULL;
+    uint64_t x = RIG_RANDOM;
 
     for (int i = 0; i < ROUNDS; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+        rig_random(&x);
         rig_word(&rig, td_trace_block(a));
         rig_word(&rig, td_trace_access(1, false, 2, 0x10000000 + (x >> 20) % (1 << 20) * 64));
         rig_word(&rig, td_trace_block(x & 1 ? b : c));
@@ -397,7 +393,7 @@ static uint64_t slots_behind_a_miss(bool waiting)
     static const uint8_t body[] = {4, 0x48, 0x83, 0xc3, 1, 0}, back[] = {2, 0xeb, 0, 0};
     struct td_sim_totals totals;
     struct rig rig;
-    uint64_t x = 88172645463325252ULL;
+    uint64_t x = RIG_RANDOM;
 
     for (int i = 0; i < LEAS; i++)
         memcpy(code + 4 + i * 4, ((uint8_t[]){LEA_BYTES, 0x8d, waiting ? 0x48 : 0x4a, 1}), 4);
@@ -406,9 +402,7 @@ static uint64_t slots_behind_a_miss(bool waiting)
     const uint32_t a = rig_block(&rig, PC, code), b = rig_block(&rig, PC + END, body),
                    c = rig_block(&rig, PC + END + 4, back);
     for (int i = 0; i < ROUNDS; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+        rig_random(&x);
         rig_word(&rig, td_trace_block(a));
         rig_word(&rig, td_trace_access(0, false, 3, 0x10000000 + (x >> 20) % (1 << 17) * 64));
         if (x & 1)
