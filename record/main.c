@@ -14,6 +14,7 @@
 #include "record/host_core.h"
 #include "record/hybrid.h"
 #include "record/modelled.h"
+#include "record/origin.h"
 #include "record/plan.h"
 #include "record/plan_print.h"
 #include "record/probe.h"
@@ -148,8 +149,10 @@ int main(int argc, char **argv)
 {
     struct td_err err = TD_ERR_INIT;
     struct td_request request;
+    struct td_origin origin;
     int status = 0;
 
+    td_origin_save(&origin);
     if (td_request_parse(&request, argc, argv, &err) < 0) {
         status = fail(&err);
     } else if (request.help) {
@@ -159,6 +162,7 @@ int main(int argc, char **argv)
         printf("tdrec %s\nfeatures: %s\n", TD_VERSION_LINE, TD_FEATURES);
         status = checked_stdout();
     } else {
+        request.origin = &origin;
         status = run(&request);
     }
     td_request_release(&request);

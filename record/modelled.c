@@ -165,14 +165,12 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
 {
     int rc = prepare_command(m, err);
 
-    if (rc == TD_OK) {
-        /* The child takes the environment as it is when it executes the emulator. */
-        char **own = environ;
-
-        environ = m->env;
-        rc = td_target_fork(&m->target, m->argv, err);
-        environ = own;
-    }
+    const struct td_target_program program = {
+        .argv = m->argv, .env = m->env, .origin = m->request->origin};
+    if (m->native)
+        td_origin_rewind(program.origin);
+    if (rc == TD_OK)
+        rc = td_target_fork(&m->target, &program, err);
     if (rc == TD_OK)
         rc = td_signals_open(true, &m->signal_fd, err);
     if (rc == TD_OK)

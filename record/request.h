@@ -11,6 +11,7 @@
 #include "base/cpulist.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "record/origin.h"
 
 /* X(symbol, name as in the profile) */
 #define TD_SCOPES(X)      \
@@ -67,6 +68,7 @@ static inline bool td_call_graph_copies(enum td_call_graph call_graph)
 #define TD_STACK_BYTES_MAX 65528u
 
 struct td_request {
+    const struct td_origin *origin; /* set by who runs it: how a command finds itself; borrowed */
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
     const char *output;
     const char *source;   /* a name of record/source.h's table, or "auto" */

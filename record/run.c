@@ -40,7 +40,11 @@ static int open_command(struct td_run *run, struct td_err *err)
     if (rc == TD_OK && td_run_launches(run) && td_target_check_program(path, err) < 0)
         rc = TD_EUNSUPPORTED;
     free(path);
-    return rc == TD_OK ? td_target_fork(&run->target, run->request->command, err) : rc;
+    const struct td_target_program program = {.argv = run->request->command,
+                                              .origin = run->request->origin};
+    if (run->pass > 1)
+        td_origin_rewind(program.origin);
+    return rc == TD_OK ? td_target_fork(&run->target, &program, err) : rc;
 }
 
 /* What events are opened for: threads that run, or the command. */

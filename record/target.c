@@ -18,16 +18,20 @@
 #include "base/text.h"
 
 /* The child: nothing but what is safe after fork, then the command. */
-static void __attribute__((noreturn)) run_child(int go_fd, int error_fd, char **argv)
+static void __attribute__((noreturn))
+run_child(int go_fd, int error_fd, const struct td_target_program *program)
 {
     char go = 0;
     ssize_t n = 0;
 
+    td_origin_restore(program->origin);
+    if (program->env)
+        environ = program->env;
     do {
         n = read(go_fd, &go, 1);
     } while (n < 0 && errno == EINTR);
     if (n == 1) {
-        execvp(argv[0], argv);
+        execvp(program->argv[0], program->argv);
         const int sys_errno = errno;
         while (write(error_fd, &sys_errno, sizeof(sys_errno)) < 0 && errno == EINTR)
             continue;
@@ -35,7 +39,8 @@ static void __attribute__((noreturn)) run_child(int go_fd, int error_fd, char **
     _exit(127);
 }
 
-int td_target_fork(struct td_target *target, char **argv, struct td_err *err)
+int td_target_fork(struct td_target *target, const struct td_target_program *program,
+                   struct td_err *err)
 {
     int go[2], error[2];
 
@@ -51,7 +56,7 @@ int td_target_fork(struct td_target *target, char **argv, struct td_err *err)
     if (pid == 0) {
         close(go[1]);
         close(error[0]);
-        run_child(go[0], error[1], argv);
+        run_child(go[0], error[1], program);
     }
     const int sys_errno = errno;
     close(go[0]);

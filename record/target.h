@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "record/origin.h"
 
 /* Exit statuses of tdrec beside the command's own. */
 enum {
@@ -29,8 +30,16 @@ struct td_target {
     uint64_t user_ns, system_ns; /* CPU time of it and the children it waited for */
 };
 
-/* Forks a child that waits; argv is borrowed until it is released. TD_EIO. */
-int td_target_fork(struct td_target *target, char **argv, struct td_err *err);
+/* What is executed, and how it finds itself. */
+struct td_target_program {
+    char **argv;
+    char **env;                     /* NULL: ours */
+    const struct td_origin *origin; /* NULL: as we are now */
+};
+
+/* Forks a child that waits; what `program` points to is only used until this returns. TD_EIO. */
+int td_target_fork(struct td_target *target, const struct td_target_program *program,
+                   struct td_err *err);
 /* Lets it exec and waits until it did. TD_ENOENT when there is no such program, TD_EPERM when it
  * cannot be executed, TD_EUNSUPPORTED when it is no program for this machine. */
 int td_target_start(struct td_target *target, const char *name, struct td_err *err);
