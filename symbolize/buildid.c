@@ -2,13 +2,22 @@
 #include "symbolize/buildid.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/mem.h"
 
+/* What of an image's notes is read at most: they are some hundred bytes. */
 #define NOTES_LIMIT ((size_t)1 << 20)
+/* The kernel runs no file with more than 64 kB of program headers (fs/binfmt_elf.c). */
+#define HEADERS_MAX ((64 << 10) / sizeof(Elf64_Phdr))
 
 int td_build_id_from_notes(const void *data, size_t size, struct td_build_id *ret,
                            struct td_err *err)
@@ -40,6 +49,37 @@ int td_build_id_from_notes(const void *data, size_t size, struct td_build_id *re
     return td_fail(err, TD_ENODATA, "no build-id");
 }
 
+/* The bytes of an ELF image, wherever they are. A file of others is read and never mapped: they may
+ * cut it while we look, and a page of a mapping that is gone ends the process that reads it. */
+struct image {
+    const uint8_t *bytes; /* NULL: of fd */
+    int fd;
+    uint64_t size;
+};
+
+/* Fills `to`; false where the image does not have all of it, or not any more. */
+static bool read_at(const struct image *image, uint64_t at, void *to, size_t size)
+{
+    size_t done = 0;
+
+    if (at > image->size || size > image->size - at)
+        return false;
+    if (image->bytes) {
+        memcpy(to, image->bytes + at, size);
+        return true;
+    }
+    while (done < size) {
+        const ssize_t n = pread(image->fd, (char *)to + done, size - done, (off_t)(at + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
 /* What of an ELF header is needed to walk its program headers. */
 struct program_headers {
     bool wide; /* ELFCLASS64 */
@@ -47,12 +87,15 @@ struct program_headers {
     uint16_t entry_size, count;
 };
 
-static int read_header(const uint8_t *data, size_t size, struct program_headers *ret,
-                       struct td_err *err)
+static int read_header(const struct image *image, struct program_headers *ret, struct td_err *err)
 {
+    uint8_t data[sizeof(Elf64_Ehdr)] = {0};
+    const size_t size = image->size < sizeof(data) ? (size_t)image->size : sizeof(data);
     struct td_rd rd = td_rd_init(data, size, 0);
-    const uint8_t *ident = td_rd_bytes(&rd, EI_NIDENT);
 
+    if (!read_at(image, 0, data, size))
+        return td_fail(err, TD_EFORMAT, "an ELF header that is cut off");
+    const uint8_t *ident = td_rd_bytes(&rd, EI_NIDENT);
     if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0)
         return td_fail(err, TD_EFORMAT, "not an ELF file");
     if (ident[EI_DATA] != ELFDATA2LSB)
@@ -71,7 +114,7 @@ static int read_header(const uint8_t *data, size_t size, struct program_headers 
     td_rd_bytes(&rd, 6); /* flags, size of this header */
     ret->entry_size = td_rd_u16(&rd);
     ret->count = td_rd_u16(&rd);
-    if (!td_rd_ok(&rd) || ret->offset > size)
+    if (!td_rd_ok(&rd) || ret->offset > image->size)
         return td_fail(err, TD_EFORMAT, "an ELF header that is cut off");
     return TD_OK;
 }
@@ -100,43 +143,71 @@ static struct segment read_segment(struct td_rd *rd, bool wide)
     return segment;
 }
 
-int td_build_id_from_elf(const void *data, size_t size, struct td_build_id *ret, struct td_err *err)
+/* The build-id in a segment of notes. `room` is what may still be read of the image's notes. */
+static int find_in_segment(const struct image *image, const struct segment *segment, size_t *room,
+                           struct td_build_id *ret)
 {
-    const uint8_t *bytes = data;
+    int rc = TD_ENODATA;
+
+    if (segment->size > *room)
+        return rc;
+    void *notes = td_xalloc((size_t)segment->size + 1);
+    *room -= (size_t)segment->size;
+    if (read_at(image, segment->offset, notes, (size_t)segment->size))
+        rc = td_build_id_from_notes(notes, (size_t)segment->size, ret, NULL);
+    free(notes);
+    return rc;
+}
+
+static int find_build_id(const struct image *image, struct td_build_id *ret, struct td_err *err)
+{
     struct program_headers headers = {0};
-    int rc = read_header(bytes, size, &headers, err);
+    size_t room = NOTES_LIMIT;
+    const int rc = read_header(image, &headers, err);
 
-    for (unsigned i = 0; i < headers.count && rc == TD_OK; i++) {
+    for (unsigned i = 0; i < headers.count && i < HEADERS_MAX && rc == TD_OK; i++) {
+        uint8_t bytes[sizeof(Elf64_Phdr)] = {0};
+        const size_t size = headers.wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
         const uint64_t at = headers.offset + (uint64_t)i * headers.entry_size;
+        struct td_rd rd = td_rd_init(bytes, size, at);
 
-        if (at > size)
-            return td_fail_at(err, TD_EFORMAT, at, "a program header behind the end");
-        struct td_rd rd = td_rd_init(bytes + at, size - (size_t)at, at);
-        const struct segment segment = read_segment(&rd, headers.wide);
-
-        if (!td_rd_ok(&rd))
+        if (!read_at(image, at, bytes, size))
             return td_fail_at(err, TD_EFORMAT, at, "a program header is cut off");
-        if (segment.type != PT_NOTE || segment.offset > size ||
-            segment.size > size - segment.offset)
-            continue;
-        if (td_build_id_from_notes(bytes + segment.offset, (size_t)segment.size, ret, NULL) ==
-            TD_OK)
+        const struct segment segment = read_segment(&rd, headers.wide);
+        if (segment.type == PT_NOTE && find_in_segment(image, &segment, &room, ret) == TD_OK)
             return TD_OK;
     }
     return rc < 0 ? rc : td_fail(err, TD_ENODATA, "no build-id");
 }
 
+int td_build_id_from_elf(const void *data, size_t size, struct td_build_id *ret, struct td_err *err)
+{
+    const struct image image = {.bytes = data, .fd = -1, .size = size};
+
+    return data ? find_build_id(&image, ret, err) : td_fail(err, TD_EFORMAT, "not an ELF file");
+}
+
 int td_build_id_from_file(const char *path, struct td_build_id *ret, struct td_err *err)
 {
-    struct td_file_map map = {0};
-    int rc = td_file_map(&map, path, err);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    int rc = TD_OK;
 
-    if (rc < 0)
-        return rc;
-    rc = td_build_id_from_elf(map.data, map.size, ret, err);
-    if (rc < 0)
-        td_err_prefix(err, "%s", path);
-    td_file_unmap(&map);
+    if (fd < 0)
+        return td_fail_errno(err, errno == ENOENT ? TD_ENOENT : TD_EIO, errno, "cannot open '%s'",
+                             path);
+    if (fstat(fd, &st) < 0) {
+        rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
+    } else {
+        const struct image image = {.fd = fd, .size = (uint64_t)st.st_size};
+
+        rc = find_build_id(&image, ret, err);
+        if (rc < 0)
+            td_err_prefix(err, "%s", path);
+    }
+    close(fd);
     return rc;
 }
 

@@ -104,8 +104,11 @@ int td_spool_create(struct td_spool **ret, struct td_err *err)
         return td_fail(
             err, TD_EIO,
             "the limits leave no room for what is modelled (raise ulimit -v, ulimit -f)");
-    const int fd = memfd_create("tdrec", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || !(spool = map_spool(fd, size))) {
+    const int fd = memfd_create("tdrec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* The program has the descriptor too: were it to cut the memory, our reads would end us. */
+    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+        !(spool = map_spool(fd, size))) {
         const int sys_errno = errno;
 
         if (fd >= 0)

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolize/kallsyms, perfmap, buildid, vdso: the names that are needed while recording. */
 #include <elf.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,6 +23,9 @@
 #include "symbolize/kallsyms.h"
 #include "symbolize/perfmap.h"
 #include "symbolize/vdso.h"
+
+/* The size of a file that is cut to a page and grown again. */
+#define CUT_BYTES (1 << 20)
 
 static const char kallsyms_text[] = "0000000000000000 A fixed_percpu_data\n"
                                     "ffffffff81000000 T startup_64\n"
@@ -203,13 +211,54 @@ static void test_vdso(void **state)
     assert_true(found);
 }
 
+/* Who profiles others reads files that others write: one that is cut while it is read is told as
+ * damaged, and does not end us with SIGBUS. */
+static void test_build_id_of_a_file_that_is_cut(void **state)
+{
+    char path[] = "/tmp/td-cut-XXXXXX";
+    const int fd = mkstemp(path);
+    const Elf64_Ehdr header = {
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+        .e_phoff = CUT_BYTES - 4 * sizeof(Elf64_Phdr),
+        .e_phentsize = sizeof(Elf64_Phdr),
+        .e_phnum = 4,
+    };
+    struct timespec start, now;
+    unsigned cut = 0, whole = 0;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+    assert_int_equal(ftruncate(fd, CUT_BYTES), 0);
+    const pid_t pid = fork();
+    for (bool small = true; pid == 0; small = !small)
+        if (ftruncate(fd, small ? 4096 : CUT_BYTES) < 0 || getppid() == 1)
+            _exit(1);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        struct td_build_id id = {.size = 0};
+        const int rc = td_build_id_from_file(path, &id, NULL);
+
+        assert_true(rc == TD_EFORMAT || rc == TD_ENODATA);
+        cut += rc == TD_EFORMAT;
+        whole += rc == TD_ENODATA;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec < 10 && (cut < 500 || whole < 500));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(fd);
+    unlink(path);
+    assert_true(cut > 0);
+    assert_true(whole > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kallsyms), cmocka_unit_test(test_hidden_kallsyms),
         cmocka_unit_test(test_perfmap),  cmocka_unit_test(test_perfmap_owner),
         cmocka_unit_test(test_notes),    cmocka_unit_test(test_own_file),
-        cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_vdso),     cmocka_unit_test(test_build_id_of_a_file_that_is_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that tdrec and process images share: pieces, places, notes, and who may still open it.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,13 +149,29 @@ static void test_images(void **state)
     free(name);
 }
 
+/* The program runs in the process that holds the memory: it cannot take it from under tdrec. */
+static void test_size_is_kept(void **state)
+{
+    char *name = NULL;
+    struct td_spool *spool = make(&name);
+    const int fd = open(name, O_RDWR | O_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    assert_int_equal(truncate(name, 0), -1);
+    close(fd);
+    assert_int_equal(td_spool_images(spool), 0);
+    td_spool_close(spool);
+    free(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_pieces),       cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_notes),        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_size_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
