@@ -2,6 +2,7 @@
 #include "record/sim/core.h"
 
 #include <assert.h>
+#include <string.h>
 
 void td_core_init(struct td_core *core, const struct td_core_desc *desc,
                   const struct td_ports *ports, struct td_ledger *ledger)
@@ -72,34 +73,56 @@ void td_core_wait_scheduler(struct td_core *core)
     td_core_stall(core, cycle);
 }
 
-/* The end of a run that lies in the way of `busy` cycles from `t`; `t` itself when none does. */
-static int64_t after_conflict(const struct td_unit *unit, int64_t t, int busy)
+/* Puts one span in the place of `gone` others from `i` on, which may be none. */
+static void replace_spans(struct td_unit *unit, uint32_t i, uint32_t gone, struct td_unit_span span)
 {
-    for (int i = 0; i < TD_UNIT_RUNS; i++) {
-        if (t < unit->to[i] && t + busy > unit->from[i])
-            return unit->to[i];
-    }
-    return t;
+    const uint32_t left = unit->count - i - gone;
+
+    memmove(&unit->spans[i + 1], &unit->spans[i + gone], left * sizeof(span));
+    unit->spans[i] = span;
+    unit->count = i + 1 + left;
+}
+
+/* Makes room for one more span. Spans that are over are forgotten: nobody asks for what was before.
+ * When there are too many all the same, the first two become one. */
+static void tidy_spans(struct td_unit *unit, int64_t cycle)
+{
+    uint32_t over = 0;
+
+    while (over < unit->count && unit->spans[over].to <= cycle)
+        over++;
+    unit->count -= over;
+    memmove(unit->spans, &unit->spans[over], unit->count * sizeof(unit->spans[0]));
+    if (unit->count == TD_UNIT_SPANS)
+        replace_spans(unit, 0, 2, (struct td_unit_span){unit->spans[0].from, unit->spans[1].to});
 }
 
 int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy)
 {
     struct td_unit *unit = &core->units[kind];
-    const uint32_t k = unit->next++ % TD_UNIT_RUNS;
 
-    if (t < unit->floor)
-        t = unit->floor;
-    for (int64_t later = after_conflict(unit, t, busy); later != t;
-         later = after_conflict(unit, t, busy))
-        t = later;
-    /* What is forgotten stays taken, and all before it. */
-    if (unit->floor < unit->to[k])
-        unit->floor = unit->to[k];
-    unit->from[k] = t;
-    unit->to[k] = t + busy;
+    t = td_cycle_later(t, unit->floor);
+    tidy_spans(unit, core->cycle);
+    uint32_t first = 0;
+    while (first < unit->count && unit->spans[first].to < t)
+        first++;
+    /* All that is free up to the last cycle taken becomes one span with what lies between. */
+    uint32_t next = first;
+    int64_t end = t, done = t, left = busy;
+    for (; next < unit->count && unit->spans[next].from - end <= left; next++) {
+        if (unit->spans[next].from > end) {
+            done = unit->spans[next].from;
+            left -= done - end;
+        }
+        end = unit->spans[next].to;
+    }
+    if (left > 0)
+        done = end += left;
+    const int64_t begin = next > first && unit->spans[first].from < t ? unit->spans[first].from : t;
+    replace_spans(unit, first, next - first, (struct td_unit_span){begin, end});
     if (kind == TD_UNIT_LOCK)
-        unit->floor = t + busy;
-    return t;
+        unit->floor = done;
+    return done - busy;
 }
 
 int64_t td_core_depth(struct td_core *core)

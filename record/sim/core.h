@@ -22,13 +22,15 @@ struct td_port_hint {
     int64_t from, to;
 };
 
-/* When a unit that is not pipelined is taken: its last uops, in any order, and the cycle before
- * which nothing more is remembered. */
-enum { TD_UNIT_RUNS = 8 };
+/* When a unit that is not pipelined is taken: spans of cycles in the order of time, none of which
+ * touches another. */
+enum { TD_UNIT_SPANS = 32 };
 struct td_unit {
-    int64_t from[TD_UNIT_RUNS], to[TD_UNIT_RUNS];
-    int64_t floor;
-    uint32_t next;
+    struct td_unit_span {
+        int64_t from, to; /* `to` is the cycle after it */
+    } spans[TD_UNIT_SPANS];
+    uint32_t count;
+    int64_t floor; /* nothing begins before this cycle */
 };
 
 struct td_core {
@@ -64,8 +66,13 @@ void td_core_wait_scheduler(struct td_core *core);
 /* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
  * much as what is there. */
 int64_t td_core_depth(struct td_core *core);
-/* The first cycle from `t` on in which the unit is free for `busy` cycles; takes it. A uop that is
- * ready goes before an older one that is not, but for locks. */
+/*
+ * Takes `busy` cycles of the unit from cycle `t` on, the first that are free, and returns the cycle
+ * in which a uop would begin that ends with the last of them. The unit is never idle while a uop is
+ * ready, and the oldest that is ready has it: what an older one takes later is not in the way of a
+ * younger one that is ready before. A core does not interrupt a uop, so that there the older would
+ * wait for the rest of the younger; both take as many cycles together. Locks go in order.
+ */
 int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy);
 /* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);

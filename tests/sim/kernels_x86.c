@@ -211,6 +211,19 @@ KERNEL void square_roots(int count)
     sink = (uint64_t)x;
 }
 
+/* Each round is a chain through the divider twice, and no round waits for another. */
+KERNEL void roots_and_divides(int count)
+{
+    double root, product, quotient = 0;
+
+    for (int i = 0; i < count; i++)
+        __asm__ volatile("xorps %0,%0\nsqrtsd %3,%0\nmovapd %0,%1\nmulsd %3,%1\n"
+                         "movapd %3,%2\ndivsd %1,%2"
+                         : "=&x"(root), "=&x"(product), "=&x"(quotient)
+                         : "x"(3.0));
+    sink = (uint64_t)quotient;
+}
+
 /* A small interpreter whose next operation cannot be foreseen. */
 KERNEL void interpreter(const uint8_t *ops, size_t count)
 {
@@ -632,6 +645,7 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
       page_walks((void **)(void *)in.a, 200000))                                                   \
     X("locked_adds", in.a = make_bytes(4 KB), locked_adds((uint64_t *)(void *)in.a, 200000))       \
     X("square_roots", , square_roots(200000))                                                      \
+    X("roots_and_divides", , roots_and_divides(200000))                                            \
     X("interpreter", make_random(&in, 512 KB), interpreter((uint8_t *)in.a, in.count))             \
     X("interpreter-16", make_random(&in, 4 KB), interpreter_rounds((uint8_t *)in.a, 16, 32 KB))    \
     X("interpreter-1k", make_random(&in, 4 KB), interpreter_rounds((uint8_t *)in.a, 1024, 512))    \

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """known_answer_x86.py PLUGIN KERNELS [CORE...] [KERNEL...]: the dominant node of each kernel at the tree's levels 1 to 3 on
-every core, and whether the source line marked BLAME in kernels_x86.c has most of what is lost."""
+every core, whether the source line marked BLAME in kernels_x86.c has most of what is lost, and the cycles that a round of
+some kernels takes."""
 import os
 import re
 import shutil
@@ -41,6 +42,7 @@ EXPECTED = {
     "page_walks": ("page_walks", MEMORY, ["l1_bound"]),
     "locked_adds": ("locked_adds", MEMORY, ["l1_bound"]),
     "square_roots": ("square_roots", CORE, ["divider"]),
+    "roots_and_divides": ("roots_and_divides", CORE, ["divider"]),
     "interpreter": ("interpreter", ("bad_speculation", "branch_mispredicts"), None),
     "code_pages": ("code_pages", LATENCY, ["itlb_misses"]),
     "multiply_chain": ("multiply_chain", CORE, ["ports_utilization"]),
@@ -70,6 +72,9 @@ DIFFERENT = {
     ("skylake", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
 }
 BLAME_SHARE = 0.5
+# kernel: (rounds, {core: cycles of a round}). Of roots_and_divides: `busy` of fsqrt64 and fdiv64 together.
+CYCLES = {"roots_and_divides": (200000, {"golden-cove": 10, "skylake": 10, "zen4": 14})}
+CYCLES_SLACK = 0.02
 
 
 def functions(program):
@@ -144,6 +149,11 @@ def check(plugin, program, kernel, core, out):
         problems.append(f"level 3 is {max(thirds, key=thirds.get)}, not {' or '.join(leaves)}")
     if level1 != "retiring" and not blamed(program, function, inside):
         problems.append("the marked line has not most of the loss")
+    if kernel in CYCLES:
+        rounds, wanted = CYCLES[kernel]
+        cycles = sums["cycles"] / rounds
+        if abs(cycles / wanted[core] - 1) > CYCLES_SLACK:
+            problems.append(f"{cycles:.2f} cycles a round, not {wanted[core]}")
     total = sum(tops.values())
     shares = " ".join(f"{n} {100 * v / total:.0f}" for n, v in {**tops, **{c: sums[c] for c in COLUMNS[4:]}}.items()
                       if v * 25 > total)

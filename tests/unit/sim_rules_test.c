@@ -228,6 +228,16 @@ static void popcnt_waits_where_it_does(void **state)
     assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
+static const char *const x86_cores[] = {"golden-cove", "skylake", "zen4"};
+
+static uint64_t busy_of(const char *core, enum td_op_class op)
+{
+    struct td_core_desc desc;
+
+    assert_int_equal(td_core_desc_builtin(&desc, core, NULL), TD_OK);
+    return (uint64_t)desc.ops[op].busy;
+}
+
 static void a_ready_divide_goes_first(void **state)
 {
     (void)state;
@@ -235,9 +245,51 @@ static void a_ready_divide_goes_first(void **state)
     static const uint8_t code[] = {5,    0xc4, 0xc1, 0x0b, 0x51, 0xc6, 4, 0xc5,
                                    0x8b, 0x5e, 0xc8, 2,    0xeb, 0xf5, 0};
     struct rig rig;
-    /* busy of fsqrt64 and fdiv64 together, and a little for gaps that are too short */
-    assert_in_range(cycles_a_round(&rig, "golden-cove", code, NULL, 0), 10, 12);
-    assert_in_range(cycles_a_round(&rig, "zen4", code, NULL, 0), 14, 18);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(x86_cores); i++)
+        assert_int_equal(cycles_a_round(&rig, x86_cores[i], code, NULL, 0),
+                         busy_of(x86_cores[i], TD_OP_FSQRT64) +
+                             busy_of(x86_cores[i], TD_OP_FDIV64));
+}
+
+/* A multiplication between the two, of which the divider knows nothing: each round is a chain, and
+ * no round waits for another. Vectors of four take the unit twice where it is as wide as two. */
+static void chains_with_divides_overlap(void **state)
+{
+    (void)state;
+    /* vsqrtpd xmm0,xmm14; vmulpd xmm2,xmm0,xmm14; vdivpd xmm1,xmm14,xmm2; jmp back */
+    static const uint8_t narrow[] = {5,    0xc4, 0xc1, 0x79, 0x51, 0xc6, 5, 0xc4, 0xc1, 0x79, 0x59,
+                                     0xd6, 4,    0xc5, 0x89, 0x5e, 0xca, 2, 0xeb, 0xf0, 0};
+    /* the same of ymm */
+    static const uint8_t wide[] = {5,    0xc4, 0xc1, 0x7d, 0x51, 0xc6, 5, 0xc4, 0xc1, 0x7d, 0x59,
+                                   0xd6, 4,    0xc5, 0x8d, 0x5e, 0xca, 2, 0xeb, 0xf0, 0};
+    struct rig rig;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(x86_cores); i++) {
+        const char *core = x86_cores[i];
+        const uint64_t once = busy_of(core, TD_OP_FSQRT64) + busy_of(core, TD_OP_FDIV64);
+
+        assert_int_equal(cycles_a_round(&rig, core, narrow, NULL, 0), once);
+        assert_int_equal(cycles_a_round(&rig, core, wide, NULL, 0),
+                         strcmp(core, "zen4") == 0 ? once : 2 * once);
+    }
+    /* fsqrt d0,d14; fmul d2,d0,d14; fdiv d1,d14,d2; b back */
+    static const uint8_t a64[] = {4,    0xc0, 0xc1, 0x61, 0x1e, 4,    0x02, 0x08, 0x6e, 0x1e, 4,
+                                  0xc1, 0x19, 0x62, 0x1e, 4,    0xfd, 0xff, 0xff, 0x17, 0};
+    assert_int_equal(cycles_a_round(&rig, "neoverse-n2", a64, NULL, 0),
+                     busy_of("neoverse-n2", TD_OP_FSQRT64) + busy_of("neoverse-n2", TD_OP_FDIV64));
+}
+
+static void a_long_chain_waits_for_each_divide(void **state)
+{
+    (void)state;
+    /* vdivsd xmm0,xmm0,xmm14; jmp back: a chain takes the latency, whoever has the unit */
+    static const uint8_t code[] = {5, 0xc4, 0xc1, 0x7b, 0x5e, 0xc6, 2, 0xeb, 0xf9, 0};
+    struct rig rig;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(x86_cores); i++) {
+        struct td_core_desc desc;
+        assert_int_equal(td_core_desc_builtin(&desc, x86_cores[i], NULL), TD_OK);
+        assert_int_equal(cycles_a_round(&rig, x86_cores[i], code, NULL, 0),
+                         desc.ops[TD_OP_FDIV64].latency);
+    }
 }
 
 /* Six times `opcode` xmm14 into xmm0 to xmm5, and back. */
@@ -635,6 +687,8 @@ int main(void)
         cmocka_unit_test(locks_are_bound_by_l1),
         cmocka_unit_test(popcnt_waits_where_it_does),
         cmocka_unit_test(a_ready_divide_goes_first),
+        cmocka_unit_test(chains_with_divides_overlap),
+        cmocka_unit_test(a_long_chain_waits_for_each_divide),
         cmocka_unit_test(vector_adds_have_a_port_more),
         cmocka_unit_test(large_code_misses_the_icache),
         cmocka_unit_test(decoders_are_slower_than_the_uop_cache),
