@@ -37,6 +37,15 @@ enum td_metric td_measure_primary(const struct td_measure *measure)
     return TD_METRIC_SAMPLES;
 }
 
+void td_measure_sum_time(const struct td_measure *measure, uint64_t *values)
+{
+    const unsigned __int128 ns = (unsigned __int128)values[measure->time_of] * 1000000000;
+    const uint64_t rate = measure->time_rate;
+
+    if (rate > 0)
+        values[TD_METRIC_TIME_NS] = (uint64_t)((ns + rate / 2) / rate);
+}
+
 void td_measure_free(struct td_measure *measure)
 {
     if (!measure)

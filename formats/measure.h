@@ -48,6 +48,9 @@ struct td_measure {
                        are none */
     enum td_attribution attribution;
     bool weighted; /* a join of measured time with modelled categories (report/query/weights.h) */
+    /* Modelled time: so many of this metric are a second. 0: time was measured. */
+    uint64_t time_rate;
+    enum td_metric time_of;
     uint64_t modelled_only_ns; /* of a join: modelled time of code that took no native sample */
     bool by_sample;            /* rows are samples in the order of time, not sums */
     uint32_t event;            /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
@@ -60,6 +63,10 @@ struct td_measure {
 /* What rows are sorted by and shares are of: of a join time; else slots, else time, else the event,
  * else samples. */
 enum td_metric td_measure_primary(const struct td_measure *measure);
+/* Sets the modelled time of a sum of rows from what the sum is of, so that it is rounded once and
+ * does not depend on the order of the rows. `values` are by enum td_metric; does nothing when time
+ * was measured. */
+void td_measure_sum_time(const struct td_measure *measure, uint64_t *values);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 
 #endif

@@ -143,6 +143,14 @@ static int compare_parts(const void *a, const void *b, void *ctx)
     return (x->container > y->container) - (x->container < y->container);
 }
 
+static void finish_part(const struct td_measure *measure, struct td_code_part *part)
+{
+    qsort(part->at, part->len, sizeof(*part->at), by_offset);
+    td_measure_sum_time(measure, part->values);
+    for (size_t i = 0; i < part->len; i++)
+        td_measure_sum_time(measure, part->at[i].values);
+}
+
 static void collect(struct collecting *c)
 {
     struct td_code_parts *parts = c->parts;
@@ -151,7 +159,7 @@ static void collect(struct collecting *c)
     for (size_t i = 0; i < c->measure->row_count; i++)
         charge_row(c, i);
     for (size_t i = 0; i < parts->len; i++)
-        qsort(parts->at[i].at, parts->at[i].len, sizeof(*parts->at[i].at), by_offset);
+        finish_part(c->measure, &parts->at[i]);
     if (parts->len > 1)
         qsort_r(parts->at, parts->len, sizeof(*parts->at), compare_parts, c);
     td_map_release(&c->part_ids);

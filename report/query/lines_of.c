@@ -193,6 +193,9 @@ static void collect(struct collecting *c, bool no_inline)
 
         if (section->len > 1)
             qsort(section->lines, section->len, sizeof(*section->lines), compare_lines);
+        td_measure_sum_time(c->measure, section->values);
+        for (size_t l = 0; l < section->len; l++)
+            td_measure_sum_time(c->measure, section->lines[l].values);
     }
     if (c->sections->len > 1)
         qsort_r(c->sections->at, c->sections->len, sizeof(*c->sections->at), compare_sections,

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
+#include "report/query/row_order.h"
 #include "report/query/slots.h"
 #include "report/query/weights.h"
 
@@ -430,28 +431,31 @@ static uint64_t parameter(const struct td_model *model, const char *name)
 }
 
 /* Modelled time is slots, or cycles, at a constant rate. Each row gets the difference of two
- * rounded running sums, so that the rows add up to the total exactly. */
+ * rounded running sums, so that the rows add up to the total exactly. What is shown of sums of rows
+ * is rounded once (td_measure_sum_time): it can differ from this by a nanosecond. */
 static void model_time(struct builder *b)
 {
     struct td_measure *m = b->measure;
     const bool by_cycles = m->values[TD_METRIC_CYCLES] != NULL;
     const uint64_t clock_hz = parameter(b->model, "clock_hz");
     const uint64_t width = by_cycles ? 1 : parameter(b->model, "width");
-    const uint64_t *from = m->values[by_cycles ? TD_METRIC_CYCLES : TD_METRIC_SLOTS];
-    uint64_t running = 0, before = 0;
+    uint64_t sums[TD_METRIC_COUNT] = {0};
+    uint64_t before = 0;
 
-    if (clock_hz == 0 || width == 0 || !from)
+    m->time_of = by_cycles ? TD_METRIC_CYCLES : TD_METRIC_SLOTS;
+    const uint64_t *from = m->values[m->time_of];
+    if (clock_hz == 0 || width == 0 || clock_hz > UINT64_MAX / width || !from)
         return;
+    m->time_rate = clock_hz * width;
     need_metric(b, TD_METRIC_TIME_NS);
+    size_t *order = td_row_order(m);
     for (size_t i = 0; i < m->row_count; i++) {
-        running += from[i];
-        const long double ns =
-            (long double)running * 1e9L / ((long double)clock_hz * (long double)width);
-        const uint64_t now = (uint64_t)(ns + 0.5L);
-
-        add_value(m, i, TD_METRIC_TIME_NS, now - before);
-        before = now;
+        sums[m->time_of] += from[order[i]];
+        td_measure_sum_time(m, sums);
+        add_value(m, order[i], TD_METRIC_TIME_NS, sums[TD_METRIC_TIME_NS] - before);
+        before = sums[TD_METRIC_TIME_NS];
     }
+    free(order);
 }
 
 /* Measured slots. TD_ENODATA, with the reason kept, when the counts cannot be explained: then the

@@ -233,6 +233,8 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
         s.row_index = td_xcalloc(measure->row_count + 1, sizeof(*s.row_index));
     for (size_t i = 0; i < measure->row_count; i++)
         sum_row(&s, i, no_inline);
+    for (size_t i = 0; i < rows->len; i++)
+        td_measure_sum_time(measure, rows->at[i].values);
     if (kind == TD_ROWS_LINES)
         choose_line_functions(&s);
     if (kind == TD_ROWS_PROGRAMS)
@@ -304,6 +306,21 @@ static int by_file(const struct sorting *s, const struct td_row *a, const struct
     return order ? order : by_number(a->line, b->line);
 }
 
+/* Of files of one name in two folders. */
+static int by_path(const struct sorting *s, const struct td_row *a, const struct td_row *b)
+{
+    const struct td_model *model = s->rows->measure->model;
+    const char *paths[2];
+
+    for (int i = 0; i < 2; i++) {
+        const uint32_t module = i == 0 ? a->module : b->module;
+
+        paths[i] =
+            module == TD_NONE ? "" : td_model_string(model, td_model_module(model, module)->path);
+    }
+    return strcmp(paths[0], paths[1]);
+}
+
 static int compare_rows(const void *x, const void *y, void *ctx)
 {
     const struct sorting *s = ctx;
@@ -319,6 +336,7 @@ static int compare_rows(const void *x, const void *y, void *ctx)
     order = order ? order : by_value(a, b, s->rows->primary);
     order = order ? order : by_name(s, a, b);
     order = order ? order : by_file(s, a, b);
+    order = order ? order : by_path(s, a, b);
     order = order ? order : by_number(a->function, b->function);
     order = order ? order : by_number(a->module, b->module);
     return order ? order : by_number(a->thread, b->thread);
