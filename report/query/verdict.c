@@ -88,6 +88,8 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
 
 /* A place that lost less is nowhere to look. */
 #define PLACE_SHARE 0.005
+/* Of what a function lost: lines that are known for less do not stand for it. */
+#define LINES_PART 0.5
 
 /* What a place lost to the nodes that are high; useful work counts only when nothing else does. */
 struct losses {
@@ -110,24 +112,37 @@ static struct losses losses_of(const struct td_verdict *verdict)
     return losses;
 }
 
-static uint64_t lost_in(const struct td_rows *rows, const struct td_row *row,
-                        const struct losses *losses, enum td_tma_node *most)
+/* In order: the greatest first. */
+static void put_loss(struct td_verdict_place *place, struct td_verdict_loss loss)
 {
-    uint64_t sum = 0, greatest = 0;
+    size_t at = place->loss_count++;
 
-    *most = TD_NODE_NONE;
+    for (; at > 0 && place->losses[at - 1].share < loss.share; at--)
+        place->losses[at] = place->losses[at - 1];
+    place->losses[at] = loss;
+    place->share += loss.share;
+}
+
+static struct td_verdict_place place_of(const struct td_rows *rows, const struct td_row *row,
+                                        const struct losses *losses)
+{
+    const uint64_t *totals = rows->measure->totals;
+    const bool line = rows->kind == TD_ROWS_LINES;
+    struct td_verdict_place place = {.function = row->function,
+                                     .module = row->module,
+                                     .file = line ? row->file : 0,
+                                     .line = line ? row->line : 0};
+
     if (losses->len == 0)
-        return row->values[rows->primary];
+        place.share = td_ratio(row->values[rows->primary], totals[rows->primary]);
     for (size_t i = 0; i < losses->len; i++) {
-        const uint64_t value = row->values[losses->metrics[i]];
+        const enum td_tma_node node = (enum td_tma_node)(losses->metrics[i] - TD_METRIC_FIRST_NODE);
+        const double share = td_ratio(row->values[losses->metrics[i]], totals[TD_METRIC_SLOTS]);
 
-        sum += value;
-        if (value > greatest) {
-            greatest = value;
-            *most = (enum td_tma_node)(losses->metrics[i] - TD_METRIC_FIRST_NODE);
-        }
+        if (share > 0 && !td_row_cell(rows, row, node).thin)
+            put_loss(&place, (struct td_verdict_loss){.node = node, .share = share});
     }
-    return sum;
+    return place;
 }
 
 /* Keeps the greatest so many, in order; rows come in an order that is the same on every run, so
@@ -136,6 +151,8 @@ static void put_place(struct td_verdict *verdict, const struct td_verdict_place 
 {
     size_t at = verdict->place_count;
 
+    if (place->share < PLACE_SHARE)
+        return;
     while (at > 0 && verdict->places[at - 1].share < place->share)
         at--;
     if (at == TD_VERDICT_PLACES)
@@ -147,33 +164,63 @@ static void put_place(struct td_verdict *verdict, const struct td_verdict_place 
     verdict->places[at] = *place;
 }
 
-static void add_places(struct td_verdict *verdict, const struct td_measure *measure,
-                       enum td_row_kind kind, bool no_inline)
+/* Of a function that has lines: what is known to be lost in them, of all slots. */
+struct in_lines {
+    bool any;
+    double share;
+};
+
+/* Functions, then modules for code without a name. */
+static size_t place_index(const struct td_model *model, uint32_t function, uint32_t module)
 {
+    const size_t functions = td_model_function_count(model);
+
+    if (function != TD_NONE)
+        return function;
+    return functions + (module == TD_NONE ? td_model_module_count(model) : module);
+}
+
+/* A place is a line; but a function whose lines are known for less than half of what itself is
+ * known to lose is one as a whole. */
+static void add_places(struct td_verdict *verdict, const struct td_measure *measure, bool no_inline)
+{
+    const struct td_model *model = measure->model;
     const struct losses losses = losses_of(verdict);
-    struct td_rows rows;
-    enum td_metric whole = TD_METRIC_SLOTS;
+    struct in_lines *in_lines =
+        td_xcalloc(place_index(model, TD_NONE, TD_NONE) + 1, sizeof(*in_lines));
+    bool *whole = td_xcalloc(place_index(model, TD_NONE, TD_NONE) + 1, sizeof(*whole));
+    struct td_rows lines, functions;
 
-    td_rows_init(&rows, measure, kind, no_inline);
-    if (losses.len == 0)
-        whole = rows.primary;
-    for (size_t i = 0; i < rows.len; i++) {
-        const struct td_row *row = &rows.at[i];
-        struct td_verdict_place place = {.function = row->function,
-                                         .module = row->module,
-                                         .file = kind == TD_ROWS_LINES ? row->file : 0,
-                                         .line = kind == TD_ROWS_LINES ? row->line : 0};
-        const uint64_t lost = lost_in(&rows, row, &losses, &place.node);
+    td_rows_init(&lines, measure, TD_ROWS_LINES, no_inline);
+    td_rows_init(&functions, measure, TD_ROWS_FUNCTIONS, no_inline);
+    for (size_t i = 0; i < lines.len; i++) {
+        const struct td_verdict_place place = place_of(&lines, &lines.at[i], &losses);
+        struct in_lines *in = &in_lines[place_index(model, place.function, place.module)];
 
-        place.share = td_ratio(lost, measure->totals[whole]);
-        /* What a line lost is rarely known by itself, what its function lost is. */
-        const bool thin = kind == TD_ROWS_FUNCTIONS && place.node != TD_NODE_NONE &&
-                          td_row_cell(&rows, row, place.node).thin;
-        if (lost > 0 && !thin && place.share >= PLACE_SHARE &&
-            (kind != TD_ROWS_LINES || row->line != 0))
+        in->any = in->any || place.line != 0;
+        in->share += place.line != 0 ? place.share : 0;
+    }
+    for (size_t i = 0; i < functions.len; i++) {
+        const struct td_verdict_place place = place_of(&functions, &functions.at[i], &losses);
+        const size_t index = place_index(model, place.function, place.module);
+
+        whole[index] = in_lines[index].share < LINES_PART * place.share;
+        if (whole[index])
             put_place(verdict, &place);
     }
-    td_rows_release(&rows);
+    for (size_t i = 0; i < lines.len; i++) {
+        const struct td_verdict_place place = place_of(&lines, &lines.at[i], &losses);
+
+        if (place.line != 0 && !whole[place_index(model, place.function, place.module)])
+            put_place(verdict, &place);
+    }
+    if (verdict->place_count > 0 &&
+        in_lines[place_index(model, verdict->places[0].function, verdict->places[0].module)].any)
+        verdict->function = verdict->places[0].function;
+    td_rows_release(&functions);
+    td_rows_release(&lines);
+    free(whole);
+    free(in_lines);
 }
 
 void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
@@ -183,9 +230,5 @@ void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
     if (tree->len == 0)
         return;
     add_nodes(verdict, measure, tree);
-    add_places(verdict, measure, TD_ROWS_LINES, no_inline);
-    if (verdict->place_count > 0)
-        verdict->function = verdict->places[0].function;
-    else
-        add_places(verdict, measure, TD_ROWS_FUNCTIONS, no_inline);
+    add_places(verdict, measure, no_inline);
 }

@@ -33,15 +33,22 @@ struct td_verdict_node {
                        work, of which only less can be done */
 };
 
+/* What a place lost to one node that is high. */
+struct td_verdict_loss {
+    enum td_tma_node node;
+    double share; /* of all slots; at most the node's own */
+};
+
 /* Where most of what is high was lost; of useful work, or when nothing is high, where most was
- * spent. */
+ * spent. What a table leaves blank is no loss here either. */
 struct td_verdict_place {
     uint32_t function; /* TD_NONE: not known */
     uint32_t module;
-    uint32_t file;         /* string */
-    uint32_t line;         /* 0: no source lines in this profile, the place is a function */
-    enum td_tma_node node; /* the high node that took most of it; TD_NODE_NONE: none is high */
-    double share;          /* of all slots: lost here to the nodes that are high */
+    uint32_t file; /* string */
+    uint32_t line; /* 0: the place is a function, of whose lines less is known than of itself */
+    struct td_verdict_loss losses[TD_NODE_COUNT]; /* the greatest first */
+    size_t loss_count;                            /* 0: no node is high */
+    double share; /* of all slots (or what else is sorted by): all losses, to order places by */
 };
 
 struct td_verdict {

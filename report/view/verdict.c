@@ -11,11 +11,13 @@
 #include "report/query/measure.h"
 #include "report/query/names.h"
 
-#define LABEL_WIDTH 10
-#define PLACE_WIDTH 24 /* of a place's names at least */
-#define DIGITS      6
-#define NAME_MAX    60   /* a longer name is not worth typing */
-#define MORE_GAIN   1.05 /* a smaller bound is not worth a sentence */
+#define LABEL_WIDTH    10
+#define PLACE_WIDTH    24 /* of a place's names at least */
+#define DIGITS         6
+#define NAME_MAX       60    /* a longer name is not worth typing */
+#define LOSSES_MAX     3     /* categories of a place: smaller ones are in the tables */
+#define LOSS_SHARE_MIN 0.005 /* of all slots: less is not worth a word */
+#define MORE_GAIN      1.05  /* a smaller bound is not worth a sentence */
 
 /* A word for a shell, when it can be one without escapes of escapes. */
 static bool quotable(const char *name)
@@ -151,19 +153,55 @@ static const char *place_name(const struct td_model *model, const struct td_verd
     return buf;
 }
 
-/* "88.0 % l3_bound at matmul.c:22 multiply": the name gets half of the line at least, the path what
- * the name leaves. */
+/* "23.5 % l3_bound, 18.6 % branch_mispredicts": each with its own figure, the first `count`. */
+static char *loss_words(const struct td_verdict_place *place, size_t count)
+{
+    char *text = NULL;
+
+    if (place->loss_count == 0)
+        return td_xasprintf("%.1f %%", 100 * place->share);
+    for (size_t i = 0; i < count; i++) {
+        const struct td_verdict_loss *loss = &place->losses[i];
+        char *more = td_xasprintf("%s%s%.1f %% %s", text ? text : "", text ? ", " : "",
+                                  100 * loss->share, td_tma_info(loss->node)->id);
+
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
+/* As many losses as are worth a word and leave room for the place: one at least. */
+static char *fitting_losses(const struct td_verdict_place *place, const struct td_style *style)
+{
+    size_t count = 1;
+    char *text = loss_words(place, count);
+
+    while (count < place->loss_count && count < LOSSES_MAX &&
+           place->losses[count].share >= LOSS_SHARE_MIN) {
+        char *more = loss_words(place, ++count);
+
+        if (!style->full && LABEL_WIDTH + PLACE_WIDTH + 2 + strlen(more) > style->width) {
+            free(more);
+            break;
+        }
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
+/* "matmul.c:22 multiply  60.1 % l3_bound, 24.9 % ports_utilization": the name gets half of the room
+ * at least, the path what the name leaves. */
 static void print_place(const struct td_verdict_place *place, const struct td_model *model,
                         bool first, const struct td_style *style)
 {
-    const bool known = place->node != TD_NODE_NONE;
-    char buf[512], name[1024], file[1024], head[128], line[16] = "";
+    char buf[512], name[1024], file[1024], line[16] = "";
+    char *losses = fitting_losses(place, style);
 
-    snprintf(head, sizeof(head), "%.1f %%%s%s %s ", 100 * place->share, known ? " " : "",
-             known ? td_tma_info(place->node)->id : "", place->line ? "at" : "in");
     if (place->line)
         snprintf(line, sizeof(line), ":%u ", (unsigned)place->line);
-    const size_t used = LABEL_WIDTH + strlen(head) + strlen(line);
+    const size_t used = LABEL_WIDTH + strlen(line) + 2 + strlen(losses);
     const unsigned room =
         style->width > used + PLACE_WIDTH ? style->width - (unsigned)used : PLACE_WIDTH;
     td_fit_name(style, name, sizeof(name), place_name(model, place, buf, sizeof(buf)),
@@ -174,7 +212,8 @@ static void print_place(const struct td_verdict_place *place, const struct td_mo
                 : room > taken + 8 ? room - taken
                                    : 8);
     print_label(style, first ? "look at" : "", TD_TONE_HOT);
-    fprintf(style->out, "%s%s%s%s\n", head, file, line, name);
+    fprintf(style->out, "%s%s%s  %s\n", file, line, name, losses);
+    free(losses);
 }
 
 void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
@@ -220,6 +259,23 @@ static void add_nodes(struct td_json *json, const char *key, const struct td_ver
     td_json_end(json);
 }
 
+/* The greatest loss, then all of them, each with its own share. */
+static void add_losses(struct td_json *json, const struct td_verdict_place *place)
+{
+    const bool known = place->loss_count > 0;
+
+    td_json_string(json, "category", known ? td_tma_info(place->losses[0].node)->id : NULL);
+    td_json_double(json, "slots_share", known ? place->losses[0].share : place->share, DIGITS);
+    td_json_array(json, "categories");
+    for (size_t i = 0; i < place->loss_count; i++) {
+        td_json_object(json, NULL);
+        td_json_string(json, "id", td_tma_info(place->losses[i].node)->id);
+        td_json_double(json, "slots_share", place->losses[i].share, DIGITS);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
 static void add_places(struct td_json *json, const struct td_verdict *verdict,
                        const struct td_model *model)
 {
@@ -235,9 +291,7 @@ static void add_places(struct td_json *json, const struct td_verdict *verdict,
             td_json_u64(json, "line", place->line);
         else
             td_json_null(json, "line");
-        td_json_string(json, "category",
-                       place->node == TD_NODE_NONE ? NULL : td_tma_info(place->node)->id);
-        td_json_double(json, "slots_share", place->share, DIGITS);
+        add_losses(json, place);
         td_json_end(json);
     }
     td_json_end(json);

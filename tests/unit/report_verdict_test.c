@@ -112,11 +112,17 @@ static void test_places(void **state)
     (void)state;
     assert_int_equal(v.place_count, 3);
     assert_int_equal(v.places[0].line, 11);
-    assert_int_equal(v.places[0].node, TD_NODE_DRAM_BOUND);
-    assert_true(fabs(v.places[0].share - 0.4) < 1e-9);
+    assert_int_equal(v.places[0].losses[0].node, TD_NODE_DRAM_BOUND);
+    assert_true(fabs(v.places[0].losses[0].share - 0.4) < 1e-9);
     assert_int_equal(v.places[1].line, 13); /* 200 of mispredicts; what ports took is not high */
-    assert_true(fabs(v.places[1].share - 0.2) < 1e-9);
+    assert_int_equal(v.places[1].losses[0].node, TD_NODE_BRANCH_MISPREDICTS);
+    assert_int_equal(v.places[1].loss_count, 1);
+    assert_true(fabs(v.places[1].losses[0].share - 0.2) < 1e-9);
     assert_int_equal(v.places[2].line, 12);
+    assert_int_equal(v.places[2].loss_count,
+                     2); /* each by itself, never their sum under one name */
+    assert_true(fabs(v.places[2].losses[0].share - 0.05) < 1e-9);
+    assert_true(fabs(v.places[2].losses[1].share - 0.05) < 1e-9);
     assert_int_equal(v.function, v.places[0].function);
     td_model_free(model);
 }
