@@ -124,9 +124,14 @@ double td_pmu_core_formula(const struct td_pmu_core *core, enum td_tma_node node
 struct td_pmu_tree {
     double share[TD_NODE_COUNT]; /* NaN: this core or these counts do not say */
     double clamped;              /* the sum of what had to be cut to [0, parent], as a share */
+    double sum;                  /* of level 1 before it was scaled; NaN: one is not known */
     double slots;                /* the denominator */
 };
 
+/* What the formulas say, cut to [0, parent] and no more: what they leave out or count twice shows
+ * in `sum`. */
+void td_pmu_core_shares(const struct td_pmu_core *core, const double *counts, uint32_t width,
+                        struct td_pmu_tree *tree);
 /* Shares of level 1 add up to 1 whenever all four are known, and children to their parent whenever
  * all of them are: negatives become 0, the rest is scaled, `clamped` says by how much. */
 void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,

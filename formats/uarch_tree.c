@@ -200,10 +200,10 @@ static bool has_formula(const struct td_pmu_formulas *f, int node)
     return false;
 }
 
-/* Makes the children of `parent` add up to `whole`: negatives become 0, the rest is scaled. Nothing
- * is scaled when one of them is not known: then each is only cut to [0, whole]. */
-static void reconcile(const struct td_pmu_formulas *f, struct td_pmu_tree *tree,
-                      enum td_tma_node parent, double whole)
+/* Cuts the children of `parent` to [0, whole]; their sum, NaN when one of them is not known, or
+ * there are none. */
+static double cut_children(const struct td_pmu_formulas *f, struct td_pmu_tree *tree,
+                           enum td_tma_node parent, double whole)
 {
     double sum = 0;
     bool all = true, any = false;
@@ -222,14 +222,30 @@ static void reconcile(const struct td_pmu_formulas *f, struct td_pmu_tree *tree,
         *share = cut;
         sum += cut;
     }
-    for (int n = 0; n < TD_NODE_COUNT && any && all && sum > 0; n++) {
+    return any && all ? sum : NAN;
+}
+
+static void scale_children(struct td_pmu_tree *tree, enum td_tma_node parent, double by)
+{
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (td_tma_info((enum td_tma_node)n)->parent == parent)
-            tree->share[n] *= whole / sum;
+            tree->share[n] *= by;
     }
 }
 
-void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,
-                      struct td_pmu_tree *tree)
+/* Children cut to their parent, and scaled to add up to it when that is asked for. */
+static double fit_children(const struct td_pmu_core *core, struct td_pmu_tree *tree,
+                           enum td_tma_node parent, double whole, bool scaled)
+{
+    const double sum = cut_children(core->formulas, tree, parent, whole);
+
+    if (scaled && sum > 0)
+        scale_children(tree, parent, whole / sum);
+    return sum;
+}
+
+static void fill_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,
+                      bool scaled, struct td_pmu_tree *tree)
 {
     double *values = evaluate(core, counts, width);
 
@@ -237,10 +253,22 @@ void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint
     for (int n = 0; n < TD_NODE_COUNT; n++)
         tree->share[n] =
             formula_value(core->formulas, values, td_tma_info((enum td_tma_node)n)->id);
-    reconcile(core->formulas, tree, TD_NODE_NONE, 1);
+    free(values);
+    tree->sum = fit_children(core, tree, TD_NODE_NONE, 1, scaled);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (!isnan(tree->share[n]) && td_tma_info((enum td_tma_node)n)->level < 3)
-            reconcile(core->formulas, tree, (enum td_tma_node)n, tree->share[n]);
+            fit_children(core, tree, (enum td_tma_node)n, tree->share[n], scaled);
     }
-    free(values);
+}
+
+void td_pmu_core_shares(const struct td_pmu_core *core, const double *counts, uint32_t width,
+                        struct td_pmu_tree *tree)
+{
+    fill_tree(core, counts, width, false, tree);
+}
+
+void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,
+                      struct td_pmu_tree *tree)
+{
+    fill_tree(core, counts, width, true, tree);
 }

@@ -55,12 +55,12 @@ static int start(struct counting *c, struct td_err *err)
         td_run_begin(&c->run);
         if (c->threads && !c->run.enable_ns)
             td_count_threads_enable(c->threads);
+        /* Executing the command is counted, so it takes part of the time. */
+        c->from_ns = c->last_ns = td_clock_ns();
         rc = td_run_execute(&c->run, err);
     }
     if (rc < 0)
         return rc;
-    /* The command did not run before. */
-    c->from_ns = c->last_ns = td_clock_ns();
     if (c->request->interval_ms && !c->run.enable_ns)
         c->next_ns = c->from_ns + c->request->interval_ms * NS_PER_MS;
     c->running = true;

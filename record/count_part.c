@@ -139,7 +139,7 @@ bool td_count_part_tree(const struct td_count_part *part, const struct td_counts
     double *values = all_values(part, counts);
     bool known = false;
 
-    td_pmu_core_tree(part->choice.core, values, part->width, tree);
+    td_pmu_core_shares(part->choice.core, values, part->width, tree);
     free(values);
     for (int n = 0; n < TD_NODE_COUNT; n++)
         known = known || !isnan(tree->share[n]);

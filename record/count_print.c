@@ -12,6 +12,8 @@
 
 /* Less of the slots than this is not worth a line. */
 #define CLAMPED_MIN 0.0005
+/* What the shares of level 1 may miss of 100 % unsaid: they are printed to a tenth. */
+#define SUM_SLACK 0.0005
 /* A little less than all the time is the start and the end of counting. */
 #define WHOLE_SHARE 0.995
 
@@ -160,8 +162,12 @@ static void tree_text(const struct td_count_view *view, const struct td_count_pa
     fprintf(out, "\n  %-26s %6s\n", "slots", "%");
     node_text(view, part, &tree, TD_NODE_NONE, out);
     if (tree.clamped >= CLAMPED_MIN)
-        fprintf(out, "  (%.1f %% of the slots were cut so that the shares add up)\n",
+        fprintf(out,
+                "  (%.1f %% of the slots were cut: a formula gave less than none, or too many)\n",
                 100 * tree.clamped);
+    if (fabs(tree.sum - 1) >= SUM_SLACK)
+        fprintf(out, "  (the formulas of this core add up to %.1f %% here, nothing is scaled)\n",
+                100 * tree.sum);
     if (!view->level)
         fputs("  (nodes below one that is not high are left out: --topdown-level 3)\n", out);
 }
@@ -327,6 +333,7 @@ static void tree_json(const struct td_count_view *view, const struct td_count_pa
 
     td_json_double(json, "slots", tree.slots, 17);
     td_json_double(json, "clamped", tree.clamped, 6);
+    td_json_double(json, "sum", tree.sum, 9);
     td_json_array(json, "tree");
     for (int n = 0; n < TD_NODE_COUNT && known; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every run of a command, the first and the others, natively and modelled, finds itself as without tdrec."""
+import json
 import os
 import resource
 import signal
@@ -147,4 +148,12 @@ def modelled_children():
         waits(source)
 
 
-td.cases({"native": native, "modelled": modelled, "children": children, "modelled_children": modelled_children})
+def elapsed():
+    """One thread, however short, uses at most one CPU of the time that is called elapsed."""
+    for _ in range(5):
+        counts = json.loads(td.run([td.TDREC, "--count", "--json", "--source", "clock", "--", "true"]).stdout)
+        rates = [event["rate"] for event in counts["events"] if event["rate_unit"] == "CPUs used"]
+        td.check(rates and max(rates) <= 1.01, f"{counts}")
+
+
+td.cases({"elapsed": elapsed, "native": native, "modelled": modelled, "children": children, "modelled_children": modelled_children})

@@ -408,15 +408,74 @@ static void what_was_cut_is_shown(void **state)
         assert_true(tree.share[n] >= 0 && tree.share[n] <= 1);
         sum += td_tma_info((enum td_tma_node)n)->level == 1 ? tree.share[n] : 0;
     }
-    assert_float_equal(sum, 1, 1e-9);
+    assert_float_equal(sum, tree.sum, 1e-9);
     /* frontend 100/5000 - 50/1000 = -3 %; backend 6000/5000 - 150/1000 = 105 %: 8 % cut. */
     assert_float_equal(tree.clamped, 0.08, 1e-9);
     char *text = printed(&f, 0);
-    assert_non_null(strstr(text, "  (8.0 % of the slots were cut so that the shares add up)\n"));
+    assert_non_null(strstr(
+        text, "  (8.0 % of the slots were cut: a formula gave less than none, or too many)\n"));
+    assert_non_null(
+        strstr(text, "  (the formulas of this core add up to 180.0 % here, nothing is scaled)\n"));
     for (const char *minus = text; (minus = strstr(minus, " -")); minus++)
         assert_false(minus[2] >= '0' && minus[2] <= '9');
     free(text);
     close_machine(&f);
+}
+
+/* The counts of Arm's guide to the Neoverse N2: what is printed is what its formulas give, and by
+ * how much they do not add up. */
+static void formulas_are_printed_as_they_are(void **state)
+{
+    struct fixture f = {.words = NULL};
+
+    (void)state;
+    open_machine(&f, "n2-r0p0", "tdrec --count --source pmu -- app");
+    count(&f, NULL, "topdown", "cycles", 3922334305, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot", 22679591134, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot_frontend", 8492337939, 9, 9);
+    count(&f, NULL, "topdown", "stall_slot_backend", 14317243430, 9, 9);
+    count(&f, NULL, "topdown", "op_spec", 854404256, 9, 9);
+    count(&f, NULL, "topdown", "op_retired", 853521883, 9, 9);
+    count(&f, NULL, "topdown", "br_mis_pred", 0, 9, 9);
+    char *text = printed(&f, 0);
+    assert_non_null(strstr(text, "frontend_bound               23.3"));
+    assert_non_null(strstr(text, "backend_bound                73.0"));
+    assert_non_null(strstr(text, "retiring                      4.4"));
+    assert_non_null(strstr(text, "bad_speculation               0.0"));
+    assert_non_null(strstr(text, "add up to 100.7 % here, nothing is scaled"));
+    free(text);
+    close_machine(&f);
+}
+
+/* What the plan of a count opens gives every metric of the core. */
+static void every_metric_is_counted(void **state)
+{
+    static const char *const machines[] = {"n1", "n2-r0p0", "n2-r0p3", "n3",  "v1",   "v2",
+                                           "v3", "spr",     "icx",     "clx", "zen4", "zen5"};
+
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(machines); i++) {
+        struct fixture f = {.words = NULL};
+
+        open_machine(&f, machines[i], "tdrec --count --source pmu -a");
+        for (size_t g = 0; g < f.plan.group_count; g++) {
+            for (size_t e = 0; e < f.plan.groups[g].event_count; e++) {
+                const struct td_counter_value read = {.group = (uint16_t)g,
+                                                      .event = (uint16_t)e,
+                                                      .value = 1000003 + 7919 * (e + 16 * g),
+                                                      .enabled_ns = 9,
+                                                      .running_ns = 9};
+
+                td_counts_take(&f.counts, &read);
+            }
+        }
+        const struct td_pmu_core *core = f.parts[0].choice.core;
+        for (size_t m = 0; m < core->metric_count; m++) {
+            if (isnan(td_count_part_metric(&f.parts[0], &f.counts, &core->metrics[m])))
+                fail_msg("%s: %s is not counted", machines[i], core->metrics[m].name);
+        }
+        close_machine(&f);
+    }
 }
 
 static void names_and_codes_of_the_user(void **state)
@@ -478,6 +537,8 @@ int main(void)
         cmocka_unit_test(threads_are_told_one_by_one),
         cmocka_unit_test(hybrid_machines_have_a_tree_each),
         cmocka_unit_test(what_was_cut_is_shown),
+        cmocka_unit_test(formulas_are_printed_as_they_are),
+        cmocka_unit_test(every_metric_is_counted),
         cmocka_unit_test(names_and_codes_of_the_user),
     };
 

@@ -307,6 +307,66 @@ static void a_thread_of_skylake_has_a_part_of_its_core(void **state)
     unload(&smt);
 }
 
+/* A metric whose events no group has can never be shown. */
+static void every_metric_is_fed_by_groups(void **state)
+{
+    const struct td_uarch_builtin *builtin = NULL;
+
+    (void)state;
+    for (size_t b = 0; (builtin = td_uarch_builtin_at(b)); b++) {
+        char *text = td_xstrndup(builtin->text, builtin->size);
+        struct loaded core = {.uarch = NULL};
+
+        assert_int_equal(td_uarch_parse(&core.uarch, text, strlen(text), NULL), TD_OK);
+        if (td_pmu_core_read(&core.core, core.uarch, NULL) == TD_OK) {
+            double *counts = counts_of(core.core);
+
+            for (size_t g = 0; g < core.core->group_count; g++) {
+                for (uint32_t e = 0; e < core.core->groups[g].count; e++) {
+                    const uint32_t event = core.core->groups[g].events[e];
+
+                    counts[event] = 1000003.0 + 7919.0 * event;
+                }
+            }
+            for (size_t m = 0; m < core.core->metric_count; m++) {
+                if (isnan(td_pmu_core_metric(core.core, &core.core->metrics[m], counts, 4)))
+                    fail_msg("%s: no group counts what %s needs", builtin->name,
+                             core.core->metrics[m].name);
+            }
+            free(counts);
+        }
+        unload(&core);
+        free(text);
+    }
+}
+
+/* Arm's guide again, each formula by its own run's cycles: what is counted is shown as it is. */
+static void formulas_are_shown_unscaled(void **state)
+{
+    (void)state;
+    struct loaded n2 = load_core("neoverse-n2-r0p0");
+    double *counts = counts_of(n2.core);
+    struct td_pmu_tree tree;
+
+    set(n2.core, counts, "cycles", 3922334305);
+    set(n2.core, counts, "stall_slot", 22679591134);
+    set(n2.core, counts, "stall_slot_frontend", 8492337939);
+    set(n2.core, counts, "stall_slot_backend", 14317243430);
+    set(n2.core, counts, "op_spec", 854404256);
+    set(n2.core, counts, "op_retired", 853521883);
+    set(n2.core, counts, "br_mis_pred", 0);
+    td_pmu_core_shares(n2.core, counts, 0, &tree);
+    percent_is(tree.share[TD_NODE_FRONTEND_BOUND], 23.3, 0.1);
+    percent_is(tree.share[TD_NODE_BACKEND_BOUND], 73.0, 0.1);
+    percent_is(tree.share[TD_NODE_RETIRING], 4.4, 0.1);
+    percent_is(tree.share[TD_NODE_BAD_SPECULATION], 0.0, 0.1);
+    percent_is(tree.sum, 100.7, 0.1);
+    td_pmu_core_tree(n2.core, counts, 0, &tree);
+    percent_is(tree.share[TD_NODE_BACKEND_BOUND], 72.5, 0.1);
+    free(counts);
+    unload(&n2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +374,8 @@ int main(void)
         cmocka_unit_test(neoverse_n2_gives_the_published_results),
         cmocka_unit_test(sapphire_rapids_splits_to_level_2),
         cmocka_unit_test(negatives_are_cut_and_said),
+        cmocka_unit_test(formulas_are_shown_unscaled),
+        cmocka_unit_test(every_metric_is_fed_by_groups),
         cmocka_unit_test(every_description_reads_and_its_groups_fit),
         cmocka_unit_test(the_right_description_is_chosen),
         cmocka_unit_test(mistakes_are_named_with_their_line),
