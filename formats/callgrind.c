@@ -293,7 +293,7 @@ static const char *event_about(const struct writer *w, const struct event *event
 {
     if (event->metric != TD_METRIC_EVENT || w->measure->event == TD_NONE)
         return event->about;
-    return td_model_string(w->model, td_model_event(w->model, w->measure->event)->name);
+    return td_measure_event_name(w->measure);
 }
 
 static void put_head(struct writer *w)

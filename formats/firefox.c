@@ -17,8 +17,9 @@
 #include "formats/json.h"
 #include "formats/notes.h"
 
-/* The newest that all readers of 2025 and later take; the front end upgrades older ones. */
-#define PROCESSED_VERSION 66
+/* The last one whose stacks name their prefix (from 66 on they say how far before it stands), which
+ * is what Perfetto reads; the Firefox Profiler upgrades older ones. */
+#define PROCESSED_VERSION 65
 #define GECKO_VERSION     24
 
 struct category {
@@ -47,6 +48,8 @@ static const struct category plain[] = {
     {"Kernel", "orange", TD_NODE_NONE, {TD_NODE_NONE, TD_NODE_NONE}},
 };
 
+#define NO_TIME_NS 1000 /* how long a row is shown where it is not known */
+
 enum plain_category { PLAIN_OTHER, PLAIN_USER, PLAIN_KERNEL };
 
 /* A share of a row: category, subcategory, weight. */
@@ -73,12 +76,14 @@ struct stack {
 struct sample {
     uint32_t stack; /* TD_NONE: no stack */
     uint64_t time_ns, weight;
+    uint64_t cpu_ns; /* since the sample before */
 };
 
 struct thread {
     uint32_t thread; /* one of the model's with this (pid, tid, name) */
     struct sample *samples;
     size_t len, cap;
+    uint64_t end_ns; /* of what was laid one behind the other */
 };
 
 struct func {
@@ -286,12 +291,29 @@ static struct thread *thread_of(struct writer *w, uint32_t model_thread)
     return &w->threads[id];
 }
 
-static void add_sample(struct thread *thread, uint32_t stack, uint64_t time_ns, uint64_t weight)
+static void add_sample(struct thread *thread, const struct sample *sample)
 {
     thread->samples =
         td_grow(thread->samples, &thread->cap, thread->len + 1, sizeof(*thread->samples));
-    thread->samples[thread->len++] =
-        (struct sample){.stack = stack, .time_ns = time_ns, .weight = weight};
+    thread->samples[thread->len++] = *sample;
+}
+
+/* A sample's time is the end of what it stands for, and what the first one of a thread took is not
+ * counted by the front end: one without a stack says where it began. */
+static void add_begin(const struct writer *w, struct thread *thread, uint64_t first_ns,
+                      uint64_t cpu_ns)
+{
+    const struct sample begin = {.stack = TD_NONE,
+                                 .time_ns = first_ns > cpu_ns ? first_ns - cpu_ns : 0};
+
+    if (thread->len == 0 && w->measure->values[TD_METRIC_TIME_NS])
+        add_sample(thread, &begin);
+}
+
+/* part / all of `ns`, without overflow. */
+static uint64_t share_of(uint64_t ns, uint64_t part, uint64_t all)
+{
+    return part >= all ? ns : (uint64_t)((long double)ns * (long double)part / (long double)all);
 }
 
 static void add_row(struct writer *w, size_t row)
@@ -300,6 +322,9 @@ static void add_row(struct writer *w, size_t row)
     struct thread *const thread = thread_of(w, r->thread);
     struct share shares[SHARES_MAX] = {{0}};
     const uint64_t weight = w->measure->values[w->metric][row];
+    const uint64_t *const times = w->measure->values[TD_METRIC_TIME_NS];
+    const uint64_t row_ns = times ? times[row] : NO_TIME_NS;
+    uint64_t done = 0;
     size_t count = 1;
 
     if (weight == 0)
@@ -310,12 +335,22 @@ static void add_row(struct writer *w, size_t row)
         shares[0].weight = weight;
     td_frames_fill(&w->path, w->model, r->node, w->opts->no_inline);
     for (size_t i = 0; i < count; i++) {
-        /* Sums have no time: they are laid one behind the other, a microsecond each. */
-        const uint64_t time_ns = w->measure->by_sample && r->time_ns >= w->start_ns
-                                     ? r->time_ns - w->start_ns
-                                     : thread->len * 1000;
+        /* Sums have no place in time: they are laid one behind the other, as long as they took. */
+        const uint64_t before = share_of(row_ns, done, weight);
+        const uint64_t cpu_ns = share_of(row_ns, done + shares[i].weight, weight) - before;
+        const struct sample sample = {
+            .stack = put_stack(w, &shares[i]),
+            .time_ns = w->measure->by_sample
+                           ? r->time_ns - (r->time_ns > w->start_ns ? w->start_ns : r->time_ns)
+                           : thread->end_ns + cpu_ns,
+            .weight = shares[i].weight,
+            .cpu_ns = cpu_ns,
+        };
 
-        add_sample(thread, put_stack(w, &shares[i]), time_ns, shares[i].weight);
+        add_begin(w, thread, sample.time_ns, cpu_ns);
+        add_sample(thread, &sample);
+        thread->end_ns += cpu_ns;
+        done += shares[i].weight;
     }
 }
 
@@ -351,6 +386,44 @@ static double start_ms(const struct writer *w)
     return realtime && td_parse_u64(realtime, &ns) ? (double)ns / 1e6 : 0.0;
 }
 
+/* How far samples are apart: as was asked for, else on average. */
+static double interval_ms(const struct writer *w)
+{
+    const struct td_measure *const m = w->measure;
+    const struct td_event *const event =
+        m->event == TD_NONE ? NULL : td_model_event(w->model, m->event);
+    const uint64_t end_ns = td_model_counter(w->model, TD_COUNTER_ENDED_NS);
+    const uint64_t ns = m->totals[TD_METRIC_TIME_NS] ? m->totals[TD_METRIC_TIME_NS]
+                        : end_ns > w->start_ns       ? end_ns - w->start_ns
+                                                     : 0;
+    size_t count = 0;
+
+    if (event && event->frequency_hz > 0)
+        return 1e3 / (double)event->frequency_hz;
+    if (event && event->unit == TD_UNIT_NS && event->period > 0)
+        return (double)event->period / 1e6;
+    for (size_t i = 0; i < w->thread_count; i++)
+        count += w->threads[i].len;
+    return ns > 0 && count > 0 ? (double)ns / 1e6 / (double)count : 1;
+}
+
+static void put_cpu(struct writer *w)
+{
+    const char *const machine = td_model_env(w->model, TD_ENV_MACHINE);
+    const char *const cpu = td_model_env(w->model, TD_ENV_CPU);
+    char *const text = td_xasprintf("Linux%s%s", machine ? " " : "", machine ? machine : "");
+
+    td_json_string(&w->json, "oscpu", text);
+    free(text);
+    if (cpu)
+        td_json_string(&w->json, "CPUName", cpu);
+    td_json_object(&w->json, "sampleUnits");
+    td_json_string(&w->json, "time", "ms");
+    td_json_string(&w->json, "eventDelay", "ms");
+    td_json_string(&w->json, "threadCPUDelta", "ns");
+    td_json_end(&w->json);
+}
+
 static void put_meta(struct writer *w)
 {
     char *const command = td_notes_command(w->model);
@@ -358,13 +431,15 @@ static void put_meta(struct writer *w)
     const size_t count = w->split ? TD_ARRAY_SIZE(top_down) : TD_ARRAY_SIZE(plain);
 
     td_json_object(&w->json, "meta");
-    td_json_double(&w->json, "interval", 1, 6);
+    td_json_double(&w->json, "interval", interval_ms(w), 6);
     td_json_double(&w->json, "startTime", start_ms(w), 17);
     td_json_u64(&w->json, "processType", 0);
     td_json_string(&w->json, "product", command[0] ? command : "profile");
     td_json_u64(&w->json, "stackwalk", 1);
     td_json_u64(&w->json, "version", GECKO_VERSION);
     td_json_u64(&w->json, "preprocessedProfileVersion", PROCESSED_VERSION);
+    td_json_string(&w->json, "platform", "Linux");
+    put_cpu(w);
     td_json_bool(&w->json, "symbolicated", true);
     td_json_array(&w->json, "markerSchema");
     td_json_end(&w->json);
@@ -459,7 +534,7 @@ static void put_stack_frame(struct writer *w, size_t i)
 
 static void put_stack_prefix(struct writer *w, size_t i)
 {
-    td_json_u64(&w->json, NULL, w->stacks[i].prefix ? i + 1 - w->stacks[i].prefix : 0);
+    put_number_or_null(w, w->stacks[i].prefix - (uint64_t)1, w->stacks[i].prefix != 0);
 }
 
 static void put_frame_address(struct writer *w, size_t i)
@@ -561,7 +636,7 @@ static void put_table(struct writer *w, const char *name, size_t count,
 static void put_shared(struct writer *w)
 {
     static const struct column stacks[] = {
-        {"frame", put_stack_frame}, {"prefixOffset", put_stack_prefix}, {NULL, NULL}};
+        {"frame", put_stack_frame}, {"prefix", put_stack_prefix}, {NULL, NULL}};
     static const struct column frames[] = {
         {"address", put_frame_address},
         {"inlineDepth", put_frame_inline_depth},
@@ -639,6 +714,12 @@ static void put_samples(struct writer *w, const struct thread *thread)
             td_json_u64(&w->json, NULL, thread->samples[i].weight);
     }
     td_json_end(&w->json);
+    if (w->measure->values[TD_METRIC_TIME_NS]) {
+        td_json_array(&w->json, "threadCPUDelta");
+        for (size_t i = 0; i < thread->len; i++)
+            td_json_u64(&w->json, NULL, thread->samples[i].cpu_ns);
+        td_json_end(&w->json);
+    }
     td_json_string(&w->json, "weightType", is_time ? "tracing-ms" : "samples");
     td_json_u64(&w->json, "length", thread->len);
     td_json_end(&w->json);

@@ -182,13 +182,30 @@ static void print_tree(const struct fold *fold, FILE *out)
     free(order);
 }
 
+/* What flame graph tools expect is a number of samples. It is given where each sample stands for as
+ * much time; else the shares would not be those of the tables, and what they are of is given. */
+static enum td_metric own_choice(const struct td_measure *measure)
+{
+    const enum td_metric primary = td_measure_primary(measure);
+    const uint64_t *const samples = measure->values[TD_METRIC_SAMPLES];
+    const uint64_t *const values = measure->values[primary];
+    const uint64_t count = measure->totals[TD_METRIC_SAMPLES];
+
+    if (primary != TD_METRIC_TIME_NS || measure->weighted || !samples || count == 0)
+        return primary;
+    const uint64_t each = measure->totals[primary] / count;
+    for (size_t i = 0; i < measure->row_count; i++) {
+        if (values[i] != samples[i] * each)
+            return primary;
+    }
+    return TD_METRIC_SAMPLES;
+}
+
 static int write_folded(const struct td_measure *measure, const struct td_export_opts *opts,
                         FILE *out, struct td_err *err)
 {
-    const enum td_metric metric = opts->metric < TD_METRIC_COUNT     ? opts->metric
-                                  : measure->weighted                ? TD_METRIC_TIME_NS
-                                  : measure->values[TD_METRIC_SLOTS] ? TD_METRIC_SLOTS
-                                                                     : TD_METRIC_SAMPLES;
+    const enum td_metric metric =
+        opts->metric < TD_METRIC_COUNT ? opts->metric : own_choice(measure);
     const uint64_t *values = measure->values[metric];
     struct fold fold = {.model = measure->model, .mark_inlined = opts->mark_inlined};
     struct td_frames frames = {0};

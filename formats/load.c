@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/load.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/perfdata.h"
@@ -57,17 +60,34 @@ int td_load_bytes(struct td_model **ret, const void *data, size_t size, const ch
     return TD_OK;
 }
 
+/* "perf record --kcore" and "--threads" write a directory whose file "data" is the perf.data. NULL
+ * for all else; owned by the caller. */
+static char *file_of_directory(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return NULL;
+    char *const inner = td_xasprintf("%s/data", path);
+    if (stat(inner, &st) == 0 && S_ISREG(st.st_mode))
+        return inner;
+    free(inner);
+    return NULL;
+}
+
 int td_load_file(struct td_model **ret, const char *path, const struct td_load_opts *opts,
                  struct td_load_status *status, struct td_err *err)
 {
     struct td_load_opts mapped = opts ? *opts : (struct td_load_opts){0};
     struct td_file_map map = {0};
-    int rc = td_file_map(&map, path, err);
+    char *const inner = file_of_directory(path);
+    int rc = td_file_map(&map, inner ? inner : path, err);
 
-    if (rc < 0)
-        return rc;
-    mapped.mapped = true;
-    rc = td_load_bytes(ret, map.data, map.size, path, &mapped, status, err);
-    td_file_unmap(&map);
+    if (rc == TD_OK) {
+        mapped.mapped = true;
+        rc = td_load_bytes(ret, map.data, map.size, inner ? inner : path, &mapped, status, err);
+        td_file_unmap(&map);
+    }
+    free(inner);
     return rc;
 }

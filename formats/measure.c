@@ -46,6 +46,12 @@ void td_measure_sum_time(const struct td_measure *measure, uint64_t *values)
         values[TD_METRIC_TIME_NS] = (uint64_t)((ns + rate / 2) / rate);
 }
 
+const char *td_measure_event_name(const struct td_measure *measure)
+{
+    return measure->event_name && measure->event_name[0] ? measure->event_name
+                                                         : td_metric_id(TD_METRIC_EVENT);
+}
+
 void td_measure_free(struct td_measure *measure)
 {
     if (!measure)
@@ -53,6 +59,7 @@ void td_measure_free(struct td_measure *measure)
     if (measure->free_slots)
         measure->free_slots(measure->slots);
     free(measure->no_slots);
+    free(measure->event_name);
     free(measure->rows);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         free(measure->values[m]);

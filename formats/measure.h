@@ -54,6 +54,9 @@ struct td_measure {
     uint64_t modelled_only_ns; /* of a join: modelled time of code that took no native sample */
     bool by_sample;            /* rows are samples in the order of time, not sums */
     uint32_t event;            /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
+    char *event_name;          /* its name; NULL with TD_NONE */
+    bool all_core_types;       /* hybrid CPUs: the event is added up over all types of cores */
+    uint64_t event_samples;    /* of several sampled events: this one's before any filter; else 0 */
     size_t row_count;
     struct td_measure_row *rows;
     uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
@@ -67,6 +70,8 @@ enum td_metric td_measure_primary(const struct td_measure *measure);
  * does not depend on the order of the rows. `values` are by enum td_metric; does nothing when time
  * was measured. */
 void td_measure_sum_time(const struct td_measure *measure, uint64_t *values);
+/* Of TD_METRIC_EVENT: its name, as "cycles:u"; "event" where it has none. */
+const char *td_measure_event_name(const struct td_measure *measure);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 
 #endif

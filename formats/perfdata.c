@@ -30,19 +30,39 @@ bool td_perfdata_detect(const void *data, size_t size)
            starts_with(data, size, magic_first);
 }
 
-void td_perf_damage(struct td_perf_session *session, uint64_t offset, const char *format, ...)
+static void note_damage(struct td_perf_session *session, uint64_t offset, const char *format,
+                        va_list args) __attribute__((format(printf, 3, 0)));
+
+static void note_damage(struct td_perf_session *session, uint64_t offset, const char *format,
+                        va_list args)
 {
     char text[256];
+
+    if (session->status->damaged)
+        return;
+    vsnprintf(text, sizeof(text), format, args);
+    session->status->damaged = true;
+    td_fail_at(&session->status->damage, TD_EFORMAT, offset, "%s", text);
+}
+
+void td_perf_damage(struct td_perf_session *session, uint64_t offset, const char *format, ...)
+{
     va_list args;
 
     session->damaged_records++;
-    if (session->status->damaged)
-        return;
+    session->incomplete = true;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    note_damage(session, offset, format, args);
     va_end(args);
-    session->status->damaged = true;
-    td_fail_at(&session->status->damage, TD_EFORMAT, offset, "%s", text);
+}
+
+void td_perf_flaw(struct td_perf_session *session, uint64_t offset, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    note_damage(session, offset, format, args);
+    va_end(args);
 }
 
 struct section {
@@ -181,8 +201,8 @@ static int load(struct td_perf_session *session, struct td_err *err)
             *err = session->status->damage;
         return session->status->damage.code;
     }
-    td_model_set_complete(session->model, !session->status->damaged);
-    return TD_OK;
+    td_model_set_complete(session->model, !session->incomplete);
+    return session->counters[TD_COUNTER_SAMPLES] == 0 ? td_perf_explain_empty(session, err) : TD_OK;
 }
 
 static void release(struct td_perf_session *session)

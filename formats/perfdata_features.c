@@ -22,7 +22,9 @@ enum feature {
     FEATURE_CMDLINE = 11,
     FEATURE_EVENT_DESC = 12,
     FEATURE_PMU_MAPPINGS = 16,
+    FEATURE_STAT = 19,
     FEATURE_SAMPLE_TIME = 21,
+    FEATURE_DIR_FORMAT = 24,
     FEATURE_CLOCK_DATA = 29,
     FEATURE_LIMIT = 256,
 };
@@ -184,6 +186,17 @@ static void read_sample_time(struct td_perf_session *session, struct td_perf_rd 
     session->sample_first_ns = td_perf_u64(rd);
 }
 
+static void read_stat(struct td_perf_session *session, struct td_perf_rd *rd)
+{
+    (void)rd;
+    session->is_stat = true;
+}
+
+static void read_dir_format(struct td_perf_session *session, struct td_perf_rd *rd)
+{
+    session->is_directory = td_perf_u64(rd) > 0; /* its version */
+}
+
 void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, struct td_perf_rd *rd)
 {
     static const struct {
@@ -198,10 +211,16 @@ void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, str
         enum feature feature;
         void (*read)(struct td_perf_session *session, struct td_perf_rd *rd);
     } readers[] = {
-        {FEATURE_BUILD_ID, read_build_ids},      {FEATURE_VERSION, read_version},
-        {FEATURE_NRCPUS, read_nrcpus},           {FEATURE_CMDLINE, read_cmdline},
-        {FEATURE_EVENT_DESC, read_event_names},  {FEATURE_PMU_MAPPINGS, read_pmu_names},
-        {FEATURE_SAMPLE_TIME, read_sample_time}, {FEATURE_CLOCK_DATA, read_clock},
+        {FEATURE_BUILD_ID, read_build_ids},
+        {FEATURE_VERSION, read_version},
+        {FEATURE_NRCPUS, read_nrcpus},
+        {FEATURE_CMDLINE, read_cmdline},
+        {FEATURE_EVENT_DESC, read_event_names},
+        {FEATURE_PMU_MAPPINGS, read_pmu_names},
+        {FEATURE_SAMPLE_TIME, read_sample_time},
+        {FEATURE_CLOCK_DATA, read_clock},
+        {FEATURE_STAT, read_stat},
+        {FEATURE_DIR_FORMAT, read_dir_format},
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
@@ -231,6 +250,8 @@ void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
             td_perf_damage(session, entry, "the table of features is cut off");
             return;
         }
+        if (size == 0) /* perf had nothing to say: as if it were not listed */
+            continue;
         if (offset > session->size || size > session->size - offset) {
             td_perf_damage(session, entry, "feature %" PRIu32 " reaches beyond the end of the file",
                            feature);
@@ -241,13 +262,31 @@ void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
                                 .big = session->big};
         td_perf_feature_read(session, feature, &rd);
         if (rd.bad)
-            td_perf_damage(session, offset, "feature %" PRIu32 " is damaged", feature);
+            td_perf_flaw(session, offset, "feature %" PRIu32 " is damaged", feature);
     }
+}
+
+/* The one rate of all events that took samples; NULL where each has its own. */
+static const struct td_perf_attr *common_rate(const struct td_perf_session *session)
+{
+    const struct td_perf_attr *common = NULL;
+
+    for (size_t i = 0; i < session->event_count; i++) {
+        const struct td_perf_attr *const attr = &session->events[i].attr;
+
+        if (session->events[i].group == TD_NONE)
+            continue;
+        if (common && (common->freq != attr->freq || common->period != attr->period))
+            return NULL;
+        common = attr;
+    }
+    return common;
 }
 
 void td_perf_environment(struct td_perf_session *session)
 {
-    const struct td_perf_attr *chosen = &session->events[0].attr;
+    const struct td_perf_attr *const rate = common_rate(session);
+    const struct td_perf_attr *const first = &session->events[0].attr;
     const char *call_graph = "none";
     char text[32];
 
@@ -263,10 +302,10 @@ void td_perf_environment(struct td_perf_session *session)
             call_graph = "fp";
     }
     add_env(session, TD_ENV_CALL_GRAPH, call_graph);
-    snprintf(text, sizeof(text), "%" PRIu64, chosen->period);
-    if (chosen->period > 0)
-        add_env(session, chosen->freq ? TD_ENV_FREQUENCY : TD_ENV_PERIOD, text);
+    snprintf(text, sizeof(text), "%" PRIu64, rate ? rate->period : 0);
+    if (rate && rate->period > 0)
+        add_env(session, rate->freq ? TD_ENV_FREQUENCY : TD_ENV_PERIOD, text);
     /* CLOCK_MONOTONIC is 1; without a clock id it is the kernel's sched_clock. */
     add_env(session, TD_ENV_CLOCK,
-            chosen->use_clockid && chosen->clockid == 1 ? "monotonic" : "perf");
+            first->use_clockid && first->clockid == 1 ? "monotonic" : "perf");
 }

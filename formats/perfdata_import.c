@@ -3,6 +3,7 @@
 #include "formats/perfdata_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -131,6 +132,9 @@ static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t 
     return value;
 }
 
+/* PERF_RECORD_MISC_LOST_SAMPLES_BPF (tools/perf/util/event.h) */
+#define MISC_LOST_SAMPLES_BPF (1U << 15)
+
 /* Keys of the times of a group read, beside those of the counts (thread ids have 32 bits). */
 #define KEY_ENABLED (UINT64_C(1) << 32)
 #define KEY_RUNNING (UINT64_C(2) << 32)
@@ -255,9 +259,13 @@ static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *r
     keep(session, event, &sample, misc);
 }
 
-/* LOST: {id, lost}; what was lost may have been records of any kind. LOST_SAMPLES: {lost}. */
-static void deliver_lost(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type)
+/* LOST: {id, lost}; what was lost may have been records of any kind. LOST_SAMPLES: {lost}; what a
+ * filter of perf record left out on purpose is counted alike, with a mark. */
+static void deliver_lost(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
+                         uint16_t misc)
 {
+    if (type == PERF_RECORD_LOST_SAMPLES && misc & MISC_LOST_SAMPLES_BPF)
+        return;
     if (type == PERF_RECORD_LOST)
         td_perf_u64(rd);
     session->counters[type == PERF_RECORD_LOST ? TD_COUNTER_LOST_RECORDS : TD_COUNTER_LOST] +=
@@ -278,7 +286,7 @@ static bool deliver_sideband(struct td_perf_session *session, struct td_perf_rd 
     case PERF_RECORD_FORK: td_perf_fork(session, rd, misc); break;
     case PERF_RECORD_KSYMBOL: td_perf_ksymbol(session, rd); break;
     case PERF_RECORD_LOST:
-    case PERF_RECORD_LOST_SAMPLES: deliver_lost(session, rd, type); break;
+    case PERF_RECORD_LOST_SAMPLES: deliver_lost(session, rd, type, misc); break;
     case PERF_RECORD_THROTTLE: session->counters[TD_COUNTER_THROTTLED]++; break;
     default: break; /* EXIT, SWITCH, AUX and others say nothing that a profile holds */
     }
@@ -311,6 +319,35 @@ static void warn(struct td_perf_session *session, uint64_t count, const char *wh
     free(text);
 }
 
+/* PERF_AUXTRACE_* of tools/perf/util/auxtrace.h. */
+static const char *trace_name(const struct td_perf_session *session)
+{
+    static const char *const names[] = {"hardware", "Intel PT",     "Intel BTS",    "CoreSight ETM",
+                                        "Arm SPE",  "s390 CPU-MSF", "HiSilicon PTT"};
+
+    return names[session->trace_type < TD_ARRAY_SIZE(names) ? session->trace_type : 0];
+}
+
+int td_perf_explain_empty(const struct td_perf_session *session, struct td_err *err)
+{
+    if (session->opts->from_ns > 0 || session->opts->to_ns > 0)
+        return TD_OK;
+    if (session->trace_bytes > 0)
+        return td_fail(err, TD_ENODATA,
+                       "it holds no samples, but %" PRIu64 " bytes of %s trace data, which are not "
+                       "read: 'perf inject --itrace=i100us -i FILE -o NEW' makes samples of them",
+                       session->trace_bytes, trace_name(session));
+    if (session->is_directory)
+        return td_fail(err, TD_ENODATA,
+                       "its samples are in the files data.0, data.1, ... beside it, which are not "
+                       "read: record without 'perf record --threads'");
+    if (session->is_stat)
+        return td_fail(err, TD_ENODATA,
+                       "it holds counts, not samples: 'perf stat report -i FILE' shows them, 'perf "
+                       "record' takes samples");
+    return TD_OK;
+}
+
 void td_perf_totals(struct td_perf_session *session)
 {
     uint64_t *const counters = session->counters;
@@ -322,7 +359,17 @@ void td_perf_totals(struct td_perf_session *session)
     for (int i = 0; i < TD_COUNTER_COUNT; i++)
         td_model_set_counter(session->model, (enum td_counter)i, counters[i]);
     warn(session, counters[TD_COUNTER_LOST_RECORDS],
-         "records, samples for the most part, were lost because perf did not read them in time");
+         "records, samples for the most part, were lost: the kernel's buffer was full before they "
+         "were read");
+    if (session->trace_bytes > 0) {
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                 "bytes of %s trace data are not read: the figures are of the samples alone (perf "
+                 "inject --itrace=i100us makes samples of the trace)",
+                 trace_name(session));
+        warn(session, session->trace_bytes, text);
+    }
     warn(session, session->guest_samples, "samples are of virtual machines, without their modules");
     warn(session, session->raw_stacks,
          "samples hold copies of user stacks (--call-graph dwarf) that could not be unwound: their "

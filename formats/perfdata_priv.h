@@ -28,7 +28,9 @@ enum {
     TD_PERF_TRACING_DATA = 66,
     TD_PERF_HEADER_BUILD_ID = 67,
     TD_PERF_FINISHED_ROUND = 68,
+    TD_PERF_AUXTRACE_INFO = 70,
     TD_PERF_AUXTRACE = 71,
+    TD_PERF_STAT = 76,
     TD_PERF_EVENT_UPDATE = 78,
     TD_PERF_HEADER_FEATURE = 80,
     TD_PERF_COMPRESSED = 81,
@@ -231,10 +233,19 @@ struct td_perf_session {
     uint64_t counters[TD_COUNTER_COUNT];
     uint64_t first_ns, last_ns, guest_samples, unknown_ids, raw_stacks;
     uint64_t delivered, damaged_records;
+    uint64_t trace_bytes; /* of AUXTRACE records, which are not read */
+    uint32_t trace_type;  /* as AUXTRACE_INFO says; 0: it does not */
+    bool is_stat;         /* counts of perf stat record */
+    bool is_directory;    /* the samples are in files beside this one */
+    bool incomplete;      /* records are missing */
 };
 
-/* Notes what is wrong without stopping: the first such goes to the caller. */
+/* Notes what is wrong with the records, some of which are missing, without stopping: the first
+ * such goes to the caller. */
 void td_perf_damage(struct td_perf_session *session, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same of what only describes the recording: all records are there. */
+void td_perf_flaw(struct td_perf_session *session, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* perfdata_attr.c */
@@ -312,6 +323,8 @@ void td_perf_queue_release(struct td_perf_queue *queue);
 /* perfdata_import.c */
 void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uint32_t segment);
 void td_perf_totals(struct td_perf_session *session);
+/* TD_ENODATA, and what the file holds in place of samples; TD_OK when it is just empty. */
+int td_perf_explain_empty(const struct td_perf_session *session, struct td_err *err);
 
 /* perfdata_stream.c */
 /* Walks the records of the file from `offset` to `end`. */

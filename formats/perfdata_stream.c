@@ -247,6 +247,19 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
     }
 }
 
+/* AUXTRACE_INFO: u32 what wrote the trace; AUXTRACE: u64 how many bytes follow. */
+static void note_trace(struct td_perf_session *session, const uint8_t *record,
+                       const struct header *header)
+{
+    struct td_perf_rd rd = {
+        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
+
+    if (header->type == TD_PERF_AUXTRACE_INFO)
+        session->trace_type = td_perf_u32(&rd);
+    else
+        session->trace_bytes += td_perf_u64(&rd);
+}
+
 static void handle_data(struct td_perf_session *session, const uint8_t *record,
                         const struct header *header)
 {
@@ -256,6 +269,10 @@ static void handle_data(struct td_perf_session *session, const uint8_t *record,
         td_perf_queue_round(session);
     else if (header->type == TD_PERF_COMPRESSED || header->type == TD_PERF_COMPRESSED2)
         walk_compressed(session, record, header);
+    else if (header->type == TD_PERF_AUXTRACE_INFO || header->type == TD_PERF_AUXTRACE)
+        note_trace(session, record, header);
+    else if (header->type == TD_PERF_STAT)
+        session->is_stat = true;
 }
 
 void td_perf_stream(struct td_perf_session *session, uint64_t offset, uint64_t end)

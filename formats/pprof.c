@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof: a gzip'd protobuf, perftools.profiles.Profile (github.com/google/pprof,
- * proto/profile.proto). Always the same sample types in the same order, zero-filled, because pprof
- * merges only equal ones.
+ * proto/profile.proto). The sample types are what the profile has values of: profiles of the same
+ * kind have the same, in the same order, as pprof's merge and -diff_base want it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,18 +18,9 @@
 #include "formats/notes.h"
 #include "formats/proto.h"
 
-static const struct {
-    enum td_metric metric;
-    const char *name, *unit;
-} sample_types[] = {
-    {TD_METRIC_SAMPLES, "samples", "count"},
-    {TD_METRIC_TIME_NS, "time", "nanoseconds"},
-    {TD_METRIC_SLOTS, "slots", "count"},
-    {TD_METRIC_FIRST_NODE + TD_NODE_RETIRING, "retiring", "count"},
-    {TD_METRIC_FIRST_NODE + TD_NODE_BAD_SPECULATION, "bad_speculation", "count"},
-    {TD_METRIC_FIRST_NODE + TD_NODE_FRONTEND_BOUND, "frontend_bound", "count"},
-    {TD_METRIC_FIRST_NODE + TD_NODE_BACKEND_BOUND, "backend_bound", "count"},
-};
+/* Metrics that become sample types, in this order; the nodes of the tree follow them. */
+static const enum td_metric own_types[] = {TD_METRIC_SAMPLES, TD_METRIC_TIME_NS, TD_METRIC_EVENT,
+                                           TD_METRIC_SLOTS};
 
 /* Field numbers of the messages. */
 enum {
@@ -57,10 +48,13 @@ enum {
     MAPPING_ID = 1,
     MAPPING_START = 2,
     MAPPING_LIMIT = 3,
+    MAPPING_OFFSET = 4,
     MAPPING_FILENAME = 5,
     MAPPING_BUILD_ID = 6,
-    MAPPING_HAS_FUNCTIONS = 7, /* to 10: filenames, line numbers, inline frames */
-    MAPPING_HAS_INLINES = 10,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILENAMES = 8,
+    MAPPING_HAS_LINE_NUMBERS = 9,
+    MAPPING_HAS_INLINE_FRAMES = 10,
     LOCATION_ID = 1,
     LOCATION_MAPPING = 2,
     LOCATION_ADDRESS = 3,
@@ -78,10 +72,14 @@ enum {
 #define PAGE_BYTES  UINT64_C(4096)
 #define FLUSH_BYTES ((size_t)64 * 1024)
 
-/* The synthetic place of a module in one address space, so that no two overlap. */
+/* The synthetic place of a module in one address space, so that no two overlap: the pages of it
+ * that code was seen in. These lie in its executable segment, so that offset, start and limit agree
+ * with the file's program headers, and viewers that look up names themselves find them. */
 struct place {
-    uint64_t start, size;
+    uint64_t start;
+    uint64_t offset, end; /* in the module, of whole pages */
     bool used;
+    bool has_functions, has_files, has_lines, has_inlines;
 };
 
 struct writer {
@@ -92,12 +90,13 @@ struct writer {
     struct td_buf out, message, part;
     struct place *places; /* by module */
     bool *location_used;  /* by location */
-    bool *function_used;  /* by function; made-up ones have ids above */
-    uint64_t next_function;
+    bool *function_used;  /* by function */
     uint64_t *path;
     size_t path_cap;
     z_stream zlib;
     FILE *file;
+    enum td_metric types[TD_METRIC_COUNT]; /* the sample types */
+    size_t type_count;
 };
 
 /* protobuf strings are UTF-8, and pprof prints them as they are. */
@@ -178,48 +177,69 @@ static size_t put_path(struct writer *w, uint32_t node)
     return depth;
 }
 
-/* A row of nothing but zeros is no sample. */
-static bool fill_values(const struct td_measure *measure, size_t row, uint64_t *values)
+static void choose_types(struct writer *w)
 {
-    bool any = measure->values[TD_METRIC_EVENT] && measure->values[TD_METRIC_EVENT][row] > 0;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(own_types); i++) {
+        if (w->measure->values[own_types[i]])
+            w->types[w->type_count++] = own_types[i];
+    }
+    for (unsigned m = TD_METRIC_FIRST_NODE; m < TD_METRIC_COUNT; m++) {
+        if (w->measure->values[m])
+            w->types[w->type_count++] = (enum td_metric)m;
+    }
+}
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(sample_types); i++) {
-        const uint64_t *const column = measure->values[sample_types[i].metric];
+static const char *type_name(const struct writer *w, enum td_metric metric)
+{
+    return metric == TD_METRIC_EVENT ? td_measure_event_name(w->measure) : td_metric_id(metric);
+}
 
-        values[i] = column ? column[row] : 0;
+static const char *type_unit(enum td_metric metric)
+{
+    return metric == TD_METRIC_TIME_NS ? "nanoseconds" : "count";
+}
+
+/* A row of nothing but zeros is no sample. */
+static bool fill_values(const struct writer *w, size_t row, uint64_t *values)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < w->type_count; i++) {
+        values[i] = w->measure->values[w->types[i]][row];
         any = any || values[i] > 0;
     }
     return any;
-}
-
-/* The count of an event that is neither time nor slots has no sample type; it stands in a label. */
-static void put_event_label(struct writer *w, size_t row)
-{
-    const uint64_t *const counts = w->measure->values[TD_METRIC_EVENT];
-    const uint32_t event = w->measure->event;
-
-    if (counts && event != TD_NONE)
-        put_number(w, td_model_string(w->model, td_model_event(w->model, event)->name), counts[row],
-                   "count");
 }
 
 static void put_row(struct writer *w, size_t row)
 {
     const struct td_measure_row *const r = &w->measure->rows[row];
     const struct td_thread *const thread = td_model_thread(w->model, r->thread);
-    uint64_t values[TD_ARRAY_SIZE(sample_types)];
+    uint64_t values[TD_METRIC_COUNT];
 
-    if (!fill_values(w->measure, row, values))
+    if (!fill_values(w, row, values))
         return;
     const size_t depth = put_path(w, r->node);
     td_proto_packed(&w->message, SAMPLE_LOCATIONS, w->path, depth);
-    td_proto_packed(&w->message, SAMPLE_VALUES, values, TD_ARRAY_SIZE(values));
+    td_proto_packed(&w->message, SAMPLE_VALUES, values, w->type_count);
     put_label(w, "thread", td_model_string(w->model, thread->name));
     put_label(w, "process", td_model_string(w->model, thread->process));
     put_number(w, "pid", thread->pid, "id");
     put_number(w, "tid", thread->tid, "id");
-    put_event_label(w, row);
     put_message(w, PROFILE_SAMPLE);
+}
+
+/* What is known of the module's code: then viewers need not look for it. */
+static void note_names(const struct writer *w, struct place *place, const struct td_location *l)
+{
+    for (uint32_t i = 0; i < l->line_count; i++) {
+        const struct td_line *const line = td_model_line(w->model, l->line_first + i);
+
+        place->has_functions = true;
+        place->has_files = place->has_files || line->file != 0;
+        place->has_lines = place->has_lines || line->line != 0;
+    }
+    place->has_inlines = place->has_inlines || place->has_lines;
 }
 
 static void place_modules(struct writer *w)
@@ -229,12 +249,16 @@ static void place_modules(struct writer *w)
     for (uint32_t i = 0; i < td_model_location_count(w->model); i++) {
         const struct td_location *const l = td_model_location(w->model, i);
         struct place *const place = &w->places[l->module];
+        const uint64_t page = l->offset & ~(PAGE_BYTES - 1);
 
         if (!w->location_used[i])
             continue;
+        if (!place->used || page < place->offset)
+            place->offset = page;
+        if (page + PAGE_BYTES > place->end)
+            place->end = page + PAGE_BYTES;
         place->used = true;
-        if (l->offset >= place->size)
-            place->size = (l->offset & ~(PAGE_BYTES - 1)) + PAGE_BYTES;
+        note_names(w, place, l);
     }
     for (uint32_t m = 0; m < td_model_module_count(w->model); m++) {
         const struct td_module *const module = td_model_module(w->model, m);
@@ -242,30 +266,40 @@ static void place_modules(struct writer *w)
         const bool absolute = module->kind == TD_MODULE_ANON || module->kind == TD_MODULE_UNKNOWN;
 
         /* Their offsets are addresses of their own; the kernel's get their base back. */
-        place->start = absolute ? 0 : module->kind == TD_MODULE_KERNEL ? module->base : next;
+        place->start = absolute                           ? place->offset
+                       : module->kind == TD_MODULE_KERNEL ? module->base + place->offset
+                                                          : next;
         if (place->used && !absolute && module->kind != TD_MODULE_KERNEL)
-            next += place->size;
+            next += place->end - place->offset;
     }
+}
+
+static void put_flag(struct writer *w, uint32_t field, bool set)
+{
+    if (set)
+        td_proto_u64(&w->message, field, 1);
 }
 
 static void put_mapping(struct writer *w, uint32_t index)
 {
     const struct td_module *const module = td_model_module(w->model, index);
     const struct place *const place = &w->places[index];
+    const uint64_t limit = place->start + (place->end - place->offset);
     char build_id[2 * TD_BUILD_ID_MAX + 1] = "";
 
     for (unsigned i = 0; i < module->build_id.size; i++)
         snprintf(build_id + (size_t)2 * i, 3, "%02x", module->build_id.bytes[i]);
     td_proto_u64(&w->message, MAPPING_ID, (uint64_t)index + 1);
     td_proto_u64(&w->message, MAPPING_START, place->start);
-    td_proto_u64(&w->message, MAPPING_LIMIT,
-                 place->start + place->size > place->start ? place->start + place->size
-                                                           : UINT64_MAX);
+    td_proto_u64(&w->message, MAPPING_LIMIT, limit > place->start ? limit : UINT64_MAX);
+    if (module->kind == TD_MODULE_FILE)
+        td_proto_u64(&w->message, MAPPING_OFFSET, place->offset);
     td_proto_u64(&w->message, MAPPING_FILENAME, text(w, td_model_string(w->model, module->path)));
     td_proto_u64(&w->message, MAPPING_BUILD_ID, text(w, build_id));
-    /* All is said already: pprof shall not look for names by itself. */
-    for (uint32_t field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
-        td_proto_u64(&w->message, field, 1);
+    put_flag(w, MAPPING_HAS_FUNCTIONS, place->has_functions);
+    put_flag(w, MAPPING_HAS_FILENAMES, place->has_files);
+    put_flag(w, MAPPING_HAS_LINE_NUMBERS, place->has_lines);
+    put_flag(w, MAPPING_HAS_INLINE_FRAMES, place->has_inlines);
     put_message(w, PROFILE_MAPPING);
 }
 
@@ -315,16 +349,6 @@ static void put_function(struct writer *w, uint64_t id, const char *name, const 
     put_message(w, PROFILE_FUNCTION);
 }
 
-/* A place without a name gets a function that says where it is, so that no viewer drops it. */
-static void put_made_up_function(struct writer *w, uint32_t location)
-{
-    const struct td_frame frame = td_frame_leaf(w->model, location, true);
-    char name[512];
-
-    put_function(w, w->next_function++, td_frame_name(w->model, &frame, name, sizeof(name)), "", "",
-                 0);
-}
-
 static void put_location(struct writer *w, uint32_t index)
 {
     const struct td_location *const l = td_model_location(w->model, index);
@@ -332,16 +356,11 @@ static void put_location(struct writer *w, uint32_t index)
 
     td_proto_u64(&w->message, LOCATION_ID, (uint64_t)index + 1);
     td_proto_u64(&w->message, LOCATION_MAPPING, (uint64_t)l->module + 1);
-    td_proto_u64(&w->message, LOCATION_ADDRESS, w->places[l->module].start + l->offset);
+    td_proto_u64(&w->message, LOCATION_ADDRESS,
+                 w->places[l->module].start + (l->offset - w->places[l->module].offset));
     for (uint32_t i = first; i < l->line_count; i++)
         put_line(w, td_model_line(w->model, l->line_first + i));
-    if (l->line_count == 0) {
-        td_proto_u64(&w->part, LINE_FUNCTION, w->next_function);
-        put_part(w, LOCATION_LINE);
-    }
     put_message(w, PROFILE_LOCATION);
-    if (l->line_count == 0)
-        put_made_up_function(w, index);
 }
 
 static void put_functions(struct writer *w)
@@ -363,6 +382,23 @@ static void put_comment(void *ctx, const char *line)
     td_proto_u64(&w->out, PROFILE_COMMENT, text(w, line));
 }
 
+/* What stands for one sample, where that is always the same. */
+static void put_period(struct writer *w)
+{
+    const uint32_t event = w->measure->event;
+    const enum td_metric metric =
+        w->measure->values[TD_METRIC_EVENT] ? TD_METRIC_EVENT : TD_METRIC_TIME_NS;
+
+    if (event == TD_NONE || !w->measure->values[metric])
+        return;
+    const struct td_event *const e = td_model_event(w->model, event);
+    put_value_type(w, PROFILE_PERIOD_TYPE, type_name(w, metric), type_unit(metric));
+    if (e->period > 0)
+        td_proto_u64(&w->out, PROFILE_PERIOD, e->period);
+    else if (e->frequency_hz > 0 && metric == TD_METRIC_TIME_NS)
+        td_proto_u64(&w->out, PROFILE_PERIOD, UINT64_C(1000000000) / e->frequency_hz);
+}
+
 static void put_head(struct writer *w)
 {
     const struct td_model *const model = w->model;
@@ -371,17 +407,14 @@ static void put_head(struct writer *w)
     const uint64_t end = td_model_counter(model, TD_COUNTER_ENDED_NS);
     uint64_t wall_ns = 0;
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(sample_types); i++)
-        put_value_type(w, PROFILE_SAMPLE_TYPE, sample_types[i].name, sample_types[i].unit);
-    put_value_type(w, PROFILE_PERIOD_TYPE, "time", "nanoseconds");
+    for (size_t i = 0; i < w->type_count; i++)
+        put_value_type(w, PROFILE_SAMPLE_TYPE, type_name(w, w->types[i]), type_unit(w->types[i]));
+    put_period(w);
     if (realtime && td_parse_u64(realtime, &wall_ns))
         td_proto_u64(&w->out, PROFILE_TIME_NANOS, wall_ns);
     td_proto_u64(&w->out, PROFILE_DURATION_NANOS, end > begin ? end - begin : 0);
     td_proto_u64(&w->out, PROFILE_DEFAULT_SAMPLE_TYPE,
-                 text(w, w->measure->weighted                    ? "time"
-                         : w->measure->values[TD_METRIC_SLOTS]   ? "slots"
-                         : w->measure->values[TD_METRIC_TIME_NS] ? "time"
-                                                                 : "samples"));
+                 text(w, type_name(w, td_measure_primary(w->measure))));
     td_notes(w->measure, w->opts->tool, put_comment, w);
 }
 
@@ -422,7 +455,7 @@ static int write_pprof(const struct td_measure *measure, const struct td_export_
     w.places = td_xcalloc((size_t)td_model_module_count(model) + 1, sizeof(*w.places));
     w.location_used = td_xcalloc((size_t)td_model_location_count(model) + 1, sizeof(bool));
     w.function_used = td_xcalloc((size_t)td_model_function_count(model) + 1, sizeof(bool));
-    w.next_function = (uint64_t)td_model_function_count(model) + 1;
+    choose_types(&w);
     put_profile(&w);
     deflateEnd(&w.zlib);
     td_intern_free(w.strings);

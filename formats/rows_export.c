@@ -225,9 +225,7 @@ static int write_json(const struct td_measure *measure, const struct td_export_o
     td_json_string(&json, "tool", opts->tool);
     td_json_string(&json, "attribution", td_attribution_name(measure->attribution));
     if (measure->event != TD_NONE && measure->values[TD_METRIC_EVENT])
-        td_json_string(
-            &json, "event",
-            td_model_string(measure->model, td_model_event(measure->model, measure->event)->name));
+        td_json_string(&json, "event", td_measure_event_name(measure));
     td_json_array(&json, "notes");
     td_notes(measure, opts->tool, json_note, &json);
     td_json_end(&json);

@@ -156,7 +156,7 @@ static const char *metric_name(const struct td_measure *measure, enum td_metric 
 {
     if (metric != TD_METRIC_EVENT || measure->event == TD_NONE)
         return td_metric_id(metric);
-    return td_model_string(measure->model, td_model_event(measure->model, measure->event)->name);
+    return td_measure_event_name(measure);
 }
 
 static void put_profile(struct writer *w, enum td_metric metric)

@@ -360,7 +360,8 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
 out:
     if (rc < 0)
         td_complain("%s", err.text);
-    if (rc == TD_ENODATA && (session->status.damaged || !td_model_complete(session->model)))
+    if (rc == TD_ENODATA && session->model &&
+        (session->status.damaged || !td_model_complete(session->model)))
         return TD_EXIT_DAMAGED;
     return td_exit_of((enum td_code)rc);
 }

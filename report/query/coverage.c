@@ -40,6 +40,16 @@ static struct unknown count_unknown(const struct td_measure *measure)
     return u;
 }
 
+/* The kernel counts what it could not write as records of any kind, and newer ones the samples
+ * among them again: the larger of both was lost for certain. */
+static uint64_t count_lost(const struct td_model *model)
+{
+    const uint64_t samples = td_model_counter(model, TD_COUNTER_LOST);
+    const uint64_t records = td_model_counter(model, TD_COUNTER_LOST_RECORDS);
+
+    return samples > records ? samples : records;
+}
+
 struct td_coverage td_coverage_of(const struct td_measure *measure)
 {
     const struct td_model *model = measure->model;
@@ -49,18 +59,21 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
     const uint64_t started = td_model_counter(model, TD_COUNTER_STARTED_NS);
     const uint64_t ended = td_model_counter(model, TD_COUNTER_ENDED_NS);
     struct td_coverage c = {.samples = td_model_counter(model, TD_COUNTER_SAMPLES),
-                            .lost = td_model_counter(model, TD_COUNTER_LOST),
+                            .lost = count_lost(model),
                             .throttled = td_model_counter(model, TD_COUNTER_THROTTLED),
                             .complete = td_model_complete(model)};
     const struct unknown unknown = count_unknown(measure);
 
     if (c.samples == 0)
         c.samples = measure->totals[TD_METRIC_SAMPLES];
+    const uint64_t all_samples = c.samples;
+    if (measure->event_samples > 0)
+        c.samples = measure->event_samples;
     c.unresolved_share = td_ratio(unknown.no_name, total);
     c.no_line_share = td_ratio(unknown.no_line, total);
     c.unverified_share = td_ratio(unknown.unverified, total);
     c.truncated_stacks_share =
-        td_ratio(td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS), c.samples);
+        td_ratio(td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS), all_samples);
     if (counted > sampled && sampled > 0)
         c.unsampled_share = td_ratio(counted - sampled, counted);
     if (ended > started)

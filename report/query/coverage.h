@@ -10,8 +10,8 @@
 #include "formats/measure.h"
 
 struct td_coverage {
-    uint64_t samples; /* of the whole recording, before any filter */
-    uint64_t lost;
+    uint64_t samples; /* of the event that is reported, before any filter */
+    uint64_t lost;    /* at least: samples, or records of which most are samples */
     uint64_t throttled;
     double unresolved_share;       /* of the primary metric: innermost frame without a name */
     double no_line_share;          /* ...without a source line, unresolved included */

@@ -12,6 +12,7 @@
 #include "formats/frames.h"
 #include "report/query/names.h"
 #include "report/query/row_order.h"
+#include "report/query/sampled.h"
 #include "report/query/slots.h"
 #include "report/query/weights.h"
 
@@ -132,59 +133,62 @@ static struct scale sampled_scale(const struct td_model *model, const struct td_
     return scale;
 }
 
-/* How well a group tells where the program spends itself, when nobody says which to take. */
-static int usefulness(const struct td_model *model, const struct td_group *group)
+/* The event that the report is of: `name`, or what its samples have read, or the most useful when
+ * it is NULL. `member`: what they have read, NULL: what they were taken by. */
+static int choose_event(const struct td_sampled *sampled, const struct td_model *model,
+                        const char *name, uint32_t *event, const char **member, struct td_err *err)
 {
-    if (group->role == TD_ROLE_MODEL)
-        return 3;
-    if (group->role == TD_ROLE_TIME)
-        return 2;
-    return group->sampler != TD_NONE &&
-           td_model_event(model, group->sampler)->unit == TD_UNIT_CYCLES;
-}
+    *member = NULL;
+    *event = name ? td_sampled_by_name(sampled, name) : td_sampled_best(sampled);
+    for (uint32_t g = 0; name && *event == TD_NONE && g < td_model_group_count(model); g++) {
+        const struct td_group *group = td_model_group(model, g);
 
-/* Of equally useful ones, the first by name: the order of a file's groups has no meaning. */
-static bool is_better(const struct td_model *model, const struct td_group *group,
-                      const struct td_group *than)
-{
-    const int difference = usefulness(model, group) - usefulness(model, than);
-
-    return difference > 0 ||
-           (difference == 0 && strcmp(group_event(model, group), group_event(model, than)) < 0);
+        if (event_of(model, group, name) == TD_NONE)
+            continue;
+        *member = name;
+        for (uint32_t i = 0; i < sampled->len && *event == TD_NONE; i++) {
+            if (!sampled->at[i].is_sum && td_sampled_has(&sampled->at[i], model, group))
+                *event = i;
+        }
+    }
+    if (*event != TD_NONE)
+        return TD_OK;
+    if (name && sampled->len > 0)
+        return td_sampled_refuse(sampled, model, name, err);
+    return td_fail(err, TD_ENODATA, "the profile holds no samples");
 }
 
 /* The groups that a report is of: the modelled ones, else those of one sampling event. */
-static int choose_groups(struct builder *b, const char *event, struct td_err *err)
+static int choose_groups(struct builder *b, const char *name, struct td_err *err)
 {
-    const uint32_t count = td_model_group_count(b->model);
-    const struct td_group *chosen = NULL;
+    struct td_measure *m = b->measure;
+    struct td_sampled sampled;
+    const char *member = NULL;
+    uint32_t index = 0;
 
-    for (uint32_t g = 0; g < count; g++) {
-        const struct td_group *group = td_model_group(b->model, g);
-        const bool named = event && event_of(b->model, group, event) != TD_NONE;
-
-        if (event ? named && !chosen : !chosen || is_better(b->model, group, chosen))
-            chosen = group;
-    }
-    if (!chosen && event && count > 0)
-        return td_fail(err, TD_EUSAGE, "no samples of an event '%s' in this profile (it has '%s')",
-                       event, group_event(b->model, td_model_group(b->model, 0)));
-    if (!chosen)
-        return td_fail(err, TD_ENODATA, "the profile holds no samples");
-    for (uint32_t g = 0; g < count; g++) {
+    td_sampled_of(&sampled, b->model);
+    const int rc = choose_event(&sampled, b->model, name, &index, &member, err);
+    m->event = TD_NONE;
+    for (uint32_t g = 0; rc == TD_OK && g < td_model_group_count(b->model); g++) {
         const struct td_group *group = td_model_group(b->model, g);
 
-        if (group->role != chosen->role ||
-            strcmp(group_event(b->model, group), group_event(b->model, chosen)) != 0)
+        if (!td_sampled_has(&sampled.at[index], b->model, group))
             continue;
         b->scales[g] = group->role == TD_ROLE_MODEL
                            ? model_scale(b->model, group)
-                           : sampled_scale(b->model, group, event_of(b->model, group, event));
+                           : sampled_scale(b->model, group, event_of(b->model, group, member));
         b->used_groups++;
+        m->attribution = group->attribution;
+        if (m->event == TD_NONE)
+            m->event = event_of(b->model, group, member);
     }
-    b->measure->attribution = chosen->attribution;
-    b->measure->event = event_of(b->model, chosen, event);
-    return TD_OK;
+    if (rc == TD_OK && m->event != TD_NONE) {
+        m->event_name = td_xstrdup(member ? member : sampled.at[index].name);
+        m->all_core_types = sampled.at[index].is_sum;
+        m->event_samples = sampled.len > 1 ? sampled.at[index].samples : 0;
+    }
+    td_sampled_release(&sampled);
+    return rc;
 }
 
 static bool names_number(const char *pattern, uint32_t number)

@@ -337,6 +337,7 @@ static struct td_measure *new_measure(const struct joining *j)
     m->model = j->model;
     m->attribution = j->modelled->attribution;
     m->event = j->native->event;
+    m->event_name = j->native->event_name ? td_xstrdup(j->native->event_name) : NULL;
     m->weighted = true;
     m->rows = td_xcalloc(rows + 1, sizeof(*m->rows));
     for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {

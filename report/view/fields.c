@@ -12,8 +12,7 @@
 const char *td_metric_heading(const struct td_measure *measure, enum td_metric metric)
 {
     if (metric == TD_METRIC_EVENT && measure->event != TD_NONE)
-        return td_model_string(measure->model,
-                               td_model_event(measure->model, measure->event)->name);
+        return td_measure_event_name(measure);
     if (metric >= TD_METRIC_FIRST_NODE && metric < TD_METRIC_COUNT)
         return td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE))->name;
     return td_metric_id(metric);

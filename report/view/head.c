@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/measure.h"
+#include "report/query/sampled.h"
 #include "report/view/slots.h"
 
 #define LABEL_WIDTH 10
@@ -105,8 +106,8 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
     else if (core)
         fprintf(out, " on core %s", core);
     if (measure->event != TD_NONE && strcmp(source, "clock") != 0)
-        fprintf(out, ", event %s",
-                td_model_string(model, td_model_event(model, measure->event)->name));
+        fprintf(out, ", event %s%s", td_measure_event_name(measure),
+                measure->all_core_types ? " (all core types added up)" : "");
     if (reason)
         fprintf(out, ": %s", reason);
 }
@@ -133,17 +134,41 @@ static void print_machine(const struct td_model *model, const struct td_style *s
     subject_end(style, "machine", &text);
 }
 
-static void print_rate(FILE *out, const struct td_model *model)
+/* "every 1,000,000 cycles", "every 1,000,000 ns". */
+static void print_period(FILE *out, uint64_t period, const struct td_event *event)
 {
-    const char *frequency = td_model_env(model, TD_ENV_FREQUENCY);
-    const char *period = td_model_env(model, TD_ENV_PERIOD);
-    uint64_t hz = 0;
+    static const char *const units[] = {[TD_UNIT_NS] = "ns",
+                                        [TD_UNIT_CYCLES] = "cycles",
+                                        [TD_UNIT_INSTRUCTIONS] = "instructions",
+                                        [TD_UNIT_SLOTS] = "slots"};
+    const char *unit = event && event->unit < TD_ARRAY_SIZE(units) ? units[event->unit] : NULL;
     char count[32];
 
-    if (frequency && td_parse_u64(frequency, &hz))
-        fprintf(out, " at %s Hz", td_format_count(count, sizeof(count), hz));
-    else if (period)
-        fprintf(out, " every %s", period);
+    fprintf(out, " every %s %s", td_format_count(count, sizeof(count), period),
+            unit         ? unit
+            : period > 1 ? "events"
+                         : "event");
+}
+
+/* How often the reported event took a sample: an import has several events, each with its own. */
+static void print_rate(FILE *out, const struct td_measure *measure)
+{
+    const struct td_model *model = measure->model;
+    const struct td_event *event =
+        measure->event == TD_NONE ? NULL : td_model_event(model, measure->event);
+    const char *frequency = td_model_env(model, TD_ENV_FREQUENCY);
+    const char *period = td_model_env(model, TD_ENV_PERIOD);
+    uint64_t value = 0;
+    char count[32];
+
+    if (event && event->frequency_hz > 0)
+        fprintf(out, " at %s Hz", td_format_count(count, sizeof(count), event->frequency_hz));
+    else if (frequency && td_parse_u64(frequency, &value) && !(event && event->period > 0))
+        fprintf(out, " at %s Hz", td_format_count(count, sizeof(count), value));
+    else if (event && event->period > 0)
+        print_period(out, event->period, event);
+    else if (period && td_parse_u64(period, &value))
+        print_period(out, value, event);
 }
 
 static const char *call_graph_words(const char *call_graph)
@@ -196,7 +221,7 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     text_begin(&text);
     if (c->samples > 0 && is_sampled(head->measure)) {
         fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
-        print_rate(text.out, model);
+        print_rate(text.out, head->measure);
     }
     if (c->duration_s > 0)
         fprintf(text.out,
@@ -246,6 +271,37 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
     subject_end(style, "coverage", &text);
 }
 
+/* What else there are samples of, where the figures are of one event of several. */
+static void print_events(const struct td_head *head, const struct td_style *style)
+{
+    const struct td_measure *measure = head->measure;
+    struct td_sampled sampled;
+    struct text text;
+    size_t listed = 0;
+    char count[32];
+
+    if (measure->slots || measure->weighted || measure->event == TD_NONE)
+        return;
+    td_sampled_of(&sampled, measure->model);
+    text_begin(&text);
+    for (size_t i = 0; i < sampled.len; i++) {
+        if (!sampled.at[i].name[0] || sampled.at[i].is_sum)
+            continue;
+        listed++;
+        fprintf(text.out, "%s%s %s samples%s", comma(&text), sampled.at[i].name,
+                td_format_count(count, sizeof(count), sampled.at[i].samples),
+                td_sampled_is_shown(&sampled, i, measure) ? " (shown)" : "");
+    }
+    fprintf(text.out, "; --event NAME shows another");
+    if (listed > 1) {
+        subject_end(style, "events", &text);
+    } else {
+        fclose(text.out);
+        free(text.at);
+    }
+    td_sampled_release(&sampled);
+}
+
 static void print_slots(const struct td_head *head, const struct td_style *style)
 {
     struct text text;
@@ -293,6 +349,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     subject_end(style, "source", &source);
     print_machine(head->measure->model, style);
     print_recorded(head, style);
+    print_events(head, style);
     print_coverage(head, style);
     print_slots(head, style);
     print_filter(head, style);

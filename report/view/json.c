@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/frames.h"
+#include "report/query/sampled.h"
 #include "report/query/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
@@ -67,6 +68,28 @@ static void add_list(struct td_json *json, const char *key, const struct td_mode
     td_json_end(json);
 }
 
+/* What the profile has samples of: `shown` is what the figures are of. */
+static void add_events(struct td_json *json, const struct td_measure *measure)
+{
+    struct td_sampled sampled;
+
+    td_sampled_of(&sampled, measure->model);
+    td_json_array(json, "events");
+    for (size_t i = 0; i < sampled.len; i++) {
+        const struct td_sampled_event *event = &sampled.at[i];
+
+        if (!event->name[0] || event->is_sum)
+            continue;
+        td_json_object(json, NULL);
+        td_json_string(json, "name", event->name);
+        td_json_u64(json, "samples", event->samples);
+        td_json_bool(json, "shown", td_sampled_is_shown(&sampled, i, measure));
+        td_json_end(json);
+    }
+    td_json_end(json);
+    td_sampled_release(&sampled);
+}
+
 static void add_profile(struct td_json *json, const struct td_measure *measure,
                         const struct td_coverage *coverage)
 {
@@ -88,10 +111,10 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
-        td_json_string(json, "event",
-                       td_model_string(model, td_model_event(model, measure->event)->name));
+        td_json_string(json, "event", td_measure_event_name(measure));
     else
         td_json_null(json, "event");
+    add_events(json, measure);
     add_env(json, "scope", model, TD_ENV_SCOPE);
     add_env(json, "exit", model, TD_ENV_EXIT);
     add_env(json, "recorder", model, TD_ENV_RECORDER);

@@ -123,7 +123,7 @@ static void test_real_files_agree_with_perf(void **state)
         check_sums(model, event, module, samples, period);
         lines++;
     }
-    assert_int_equal(lines, 83);
+    assert_int_equal(lines, 93);
     td_model_free(model);
     fclose(file);
 }
@@ -450,6 +450,98 @@ static void test_made_files(void **state)
     }
 }
 
+/* Cuts of what describes the recording alone are no cuts of the recording. */
+static void test_damage_of_a_description_is_no_cut(void **state)
+{
+    struct td_buf data = read_data("google__autofdo__perf.data.armv7.perf_3.14");
+    struct td_load_status status = {0};
+    struct td_model *model = load(&data, NULL, &status);
+
+    (void)state;
+    assert_false(status.damaged); /* its CPU's description is empty */
+    assert_true(td_model_complete(model));
+    assert_int_equal(td_model_counter(model, TD_COUNTER_SAMPLES), 700);
+    td_model_free(model);
+
+    /* The host's name, behind the length of its text. */
+    uint8_t *const name = memmem(data.data, data.len, "localhost", 9);
+    assert_non_null(name);
+    memset(name - 4, 0xff, 4);
+    model = load(&data, NULL, &status);
+    assert_true(status.damaged);
+    assert_true(td_model_complete(model));
+    assert_int_equal(td_model_counter(model, TD_COUNTER_SAMPLES), 700);
+    td_model_free(model);
+    td_buf_release(&data);
+}
+
+static void put_trace(struct maker *m, uint32_t type, uint64_t bytes)
+{
+    put_header(m, 70, 0, 8);
+    put(m, type, 4);
+    put(m, 0, 4);
+    put_header(m, 71, 0, 40);
+    put_u64(m, bytes);
+    for (int i = 0; i < 4; i++)
+        put_u64(m, 0);
+    for (uint64_t i = 0; i < bytes; i++)
+        td_buf_u8(&m->buf, 0xa5);
+}
+
+/* Trace data are not read, which is said, whether there are samples beside them or not. */
+static void test_trace_data_are_mentioned(void **state)
+{
+    struct td_load_status status = {0};
+    struct td_model *model = NULL;
+    struct td_err err = TD_ERR_INIT;
+    struct maker m;
+
+    (void)state;
+    put_file(&m, false, false);
+    put_trace(&m, 1, 24);
+    put_trace(&m, 1, 16);
+    model = load(&m.buf, NULL, &status);
+    assert_non_null(strstr(td_model_env_at(model, TD_ENV_WARNING, 1), "40 bytes of Intel PT"));
+    td_model_free(model);
+    td_buf_release(&m.buf);
+
+    m = (struct maker){.big = false};
+    td_buf_bytes(&m.buf, "PERFILE2", 8);
+    put_u64(&m, 16);
+    put_header(&m, 64, 0, 136 + 8);
+    put_attr(&m);
+    put_u64(&m, 42);
+    const size_t head = m.buf.len;
+    put_trace(&m, 4, 24);
+    assert_int_equal(td_load_bytes(&model, m.buf.data, m.buf.len, "x", NULL, &status, &err),
+                     TD_ENODATA);
+    assert_non_null(strstr(err.text, "24 bytes of Arm SPE"));
+    m.buf.len = head;
+    put_header(&m, 76, 0, 0); /* STAT */
+    err = (struct td_err)TD_ERR_INIT;
+    assert_int_equal(td_load_bytes(&model, m.buf.data, m.buf.len, "x", NULL, &status, &err),
+                     TD_ENODATA);
+    assert_non_null(strstr(err.text, "counts, not samples"));
+    td_buf_release(&m.buf);
+}
+
+/* What a filter of perf record left out on purpose was not lost. */
+static void test_filtered_samples_are_not_lost(void **state)
+{
+    struct td_load_status status = {0};
+    struct maker m;
+
+    (void)state;
+    put_file(&m, false, false);
+    put_header(&m, PERF_RECORD_LOST_SAMPLES, 1 << 15, 8 + 48);
+    put_u64(&m, 1000);
+    put_ids(&m, 53);
+    struct td_model *const model = load(&m.buf, NULL, &status);
+    assert_int_equal(td_model_counter(model, TD_COUNTER_LOST), 6);
+    td_model_free(model);
+    td_buf_release(&m.buf);
+}
+
 static void test_a_part_of_the_time(void **state)
 {
     const struct td_load_opts opts = {.from_ns = 10};
@@ -498,6 +590,9 @@ int main(void)
         cmocka_unit_test(test_environment_is_read),
         cmocka_unit_test(test_cut_files_say_so),
         cmocka_unit_test(test_made_files),
+        cmocka_unit_test(test_damage_of_a_description_is_no_cut),
+        cmocka_unit_test(test_trace_data_are_mentioned),
+        cmocka_unit_test(test_filtered_samples_are_not_lost),
         cmocka_unit_test(test_a_part_of_the_time),
         cmocka_unit_test(test_refusals_name_the_offset),
     };
