@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/export.h"
+#include "formats/file_id.h"
 #include "formats/frames.h"
 #include "formats/json.h"
 #include "formats/notes.h"
@@ -470,8 +471,7 @@ static void put_libs(struct writer *w)
         const char *const path = td_model_string(w->model, module->path);
         char build_id[2 * TD_BUILD_ID_MAX + 1] = "";
 
-        for (unsigned i = 0; i < module->build_id.size; i++)
-            snprintf(build_id + (size_t)2 * i, 3, "%02x", module->build_id.bytes[i]);
+        td_file_id_build_text(&module->build_id, build_id, sizeof(build_id));
         td_json_object(&w->json, NULL);
         td_json_string(&w->json, "name", td_module_name(w->model, m));
         td_json_string(&w->json, "path", path);

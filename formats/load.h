@@ -20,8 +20,10 @@ struct td_load_place {
 
 /* A user stack that an imported sample brought along. */
 struct td_load_stack {
-    const char *machine; /* "x86_64", "aarch64"; NULL: not known */
-    uint64_t regs[64];   /* by perf's numbers (asm/perf_regs.h), those in `known` */
+    const char *machine;          /* "x86_64", "aarch64"; NULL: not known */
+    const struct td_model *model; /* with the environment as far as it was read */
+    uint64_t started_ns;          /* time of the first sample */
+    uint64_t regs[64];            /* by perf's numbers (asm/perf_regs.h), those in `known` */
     uint64_t known;
     const uint8_t *bytes; /* from the stack pointer upwards */
     size_t size;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "formats/file_id.h"
 
 #define KERNEL_PID UINT32_MAX
 
@@ -182,6 +183,7 @@ struct mapping {
     uint64_t start, size, page_offset;
     uint32_t path; /* string */
     struct td_build_id build_id;
+    struct td_file_inode inode;
 };
 
 /* The kernel's own text is named "[kernel.kallsyms]_text" and alike. */
@@ -221,6 +223,9 @@ static void add_mapping(struct td_perf_session *session, struct mapping *mapping
     const uint32_t *const listed = td_map_find(&session->build_ids, module.path, 0);
     if (module.build_id.size == 0 && listed)
         module.build_id = session->build_id_list[*listed];
+    /* perf lists only what a sample's own address was in. */
+    if (module.kind == TD_MODULE_FILE && module.build_id.size == 0 && mapping->inode.inode)
+        module.build_id = td_file_id_of_inode(&mapping->inode);
     range.module = td_model_put_module(session->model, &module);
     insert_range(process_of(session->processes, kernel ? KERNEL_PID : mapping->pid), &range);
     if (kernel) {
@@ -231,13 +236,22 @@ static void add_mapping(struct td_perf_session *session, struct mapping *mapping
 
 static void read_inode_or_build_id(struct mapping *mapping, struct td_perf_rd *rd, uint16_t misc)
 {
-    const uint8_t *const words = td_perf_bytes(rd, 24);
+    struct td_perf_rd words = {.at = td_perf_bytes(rd, 24), .big = rd->big};
 
     td_perf_u64(rd); /* prot, flags */
-    if (!words || !(misc & PERF_RECORD_MISC_MMAP_BUILD_ID) || words[0] > 20)
+    if (!words.at)
         return;
-    mapping->build_id.size = words[0];
-    memcpy(mapping->build_id.bytes, words + 4, words[0]);
+    words.end = words.at + 24;
+    if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+        if (words.at[0] <= 20) {
+            mapping->build_id.size = words.at[0];
+            memcpy(mapping->build_id.bytes, words.at + 4, words.at[0]);
+        }
+        return;
+    }
+    mapping->inode.major = td_perf_u32(&words);
+    mapping->inode.minor = td_perf_u32(&words);
+    mapping->inode.inode = td_perf_u64(&words);
 }
 
 void td_perf_mmap(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,

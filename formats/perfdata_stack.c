@@ -37,6 +37,8 @@ size_t td_perf_unwind(struct td_perf_session *session, const struct td_perf_samp
     const struct context context = {.session = session, .pid = sample->pid};
     struct td_load_stack stack = {
         .machine = td_model_env(session->model, TD_ENV_MACHINE),
+        .model = session->model,
+        .started_ns = session->first_ns,
         .bytes = sample->stack,
         .size = (size_t)sample->stack_bytes,
         .find = find,

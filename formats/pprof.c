@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/export.h"
+#include "formats/file_id.h"
 #include "formats/frames.h"
 #include "formats/notes.h"
 #include "formats/proto.h"
@@ -287,8 +288,7 @@ static void put_mapping(struct writer *w, uint32_t index)
     const uint64_t limit = place->start + (place->end - place->offset);
     char build_id[2 * TD_BUILD_ID_MAX + 1] = "";
 
-    for (unsigned i = 0; i < module->build_id.size; i++)
-        snprintf(build_id + (size_t)2 * i, 3, "%02x", module->build_id.bytes[i]);
+    td_file_id_build_text(&module->build_id, build_id, sizeof(build_id));
     td_proto_u64(&w->message, MAPPING_ID, (uint64_t)index + 1);
     td_proto_u64(&w->message, MAPPING_START, place->start);
     td_proto_u64(&w->message, MAPPING_LIMIT, limit > place->start ? limit : UINT64_MAX);

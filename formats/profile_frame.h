@@ -15,7 +15,7 @@
 #include "formats/model.h"
 
 #define TD_PROFILE_MAJOR       1
-#define TD_PROFILE_MINOR       0
+#define TD_PROFILE_MINOR       1
 #define TD_PROFILE_MAGIC_SIZE  8
 #define TD_PROFILE_HEADER_SIZE 44
 #define TD_CHUNK_HEAD_SIZE     28

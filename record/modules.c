@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "symbolize/buildid.h"
+#include "symbolize/identity.h"
 
 #define DELETED " (deleted)"
 
@@ -24,6 +25,7 @@ struct module {
     struct td_build_id build_id;
     uint32_t major, minor;
     uint64_t inode;
+    uint64_t start, end; /* of its last mapping, in `pid` */
     uint32_t profile_id; /* TD_NONE until it is used */
 };
 
@@ -126,8 +128,11 @@ uint32_t td_modules_put(struct td_modules *modules, const struct td_module_info 
     const uint32_t index = put(modules, &m);
     /* A process of those that map it, through which its file can be found; not part of what it
      * is. */
-    if (m.kind == TD_MODULE_FILE)
+    if (m.kind == TD_MODULE_FILE) {
         modules->items[index].pid = info->pid;
+        modules->items[index].start = info->start;
+        modules->items[index].end = info->end;
+    }
     return index;
 }
 
@@ -192,20 +197,24 @@ int td_modules_open(const struct td_modules *modules, uint32_t module)
     return fd;
 }
 
-/* The file as its process sees it, if it is still the one that was mapped. */
-static void read_build_id(const struct td_modules *modules, struct module *m)
+/* The file as its process has it mapped (also when it was deleted, or is behind an overlay; for the
+ * privileged alone), as its process sees it, as we do: if it is still the one that was mapped. Else
+ * its inode is all that is known. */
+static void identify(const struct td_modules *modules, struct module *m)
 {
     const char *path = td_intern_get(modules->paths, m->path);
+    const struct td_file_inode inode = {.major = m->major, .minor = m->minor, .inode = m->inode};
+    char *mapped = td_xasprintf("/proc/%u/map_files/%llx-%llx", m->pid,
+                                (unsigned long long)m->start, (unsigned long long)m->end);
     char *seen = td_xasprintf("/proc/%u/root%s", m->pid, path);
-    const char *const candidates[] = {seen, path};
+    const char *const candidates[] = {mapped, seen, path};
+    int rc = TD_ENOENT;
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(candidates) && m->build_id.size == 0; i++) {
-        struct stat st;
-
-        if (stat(candidates[i], &st) == 0 && st.st_ino == m->inode &&
-            major(st.st_dev) == m->major && minor(st.st_dev) == m->minor)
-            td_build_id_from_file(candidates[i], &m->build_id, NULL);
-    }
+    for (size_t i = 0; i < TD_ARRAY_SIZE(candidates) && rc != TD_OK; i++)
+        rc = td_identity_read(candidates[i], &inode, &m->build_id, NULL);
+    if (rc != TD_OK)
+        m->build_id = td_file_id_of_inode(&inode);
+    free(mapped);
     free(seen);
 }
 
@@ -218,7 +227,7 @@ uint32_t td_modules_use(struct td_modules *modules, uint32_t module, bool *added
     if (m->profile_id != TD_NONE)
         return m->profile_id;
     if (m->kind == TD_MODULE_FILE && m->build_id.size == 0 && m->inode)
-        read_build_id(modules, m);
+        identify(modules, m);
     const struct td_profile_module described = {
         .kind = m->kind,
         .path = td_intern_get(modules->paths, m->path),

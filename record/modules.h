@@ -22,14 +22,15 @@ struct td_module_info {
     struct td_build_id build_id; /* size 0: not known; then the three below may be */
     uint32_t major, minor;
     uint64_t inode;
+    uint64_t start, end; /* where it is mapped; 0, 0: not known */
 };
 
 /* `writer` is borrowed; it may be NULL in tests, profile ids then count from 0. */
 struct td_modules *td_modules_new(struct td_profile_writer *writer);
 void td_modules_free(struct td_modules *modules); /* NULL is allowed */
 
-/* The module's index. A build-id that is not known is read from the file when the module is first
- * used, if the file is still the one that was mapped. */
+/* The module's index. What identifies a file without a known build-id (symbolize/identity.h) is
+ * read when the module is first used, if the file is still the one that was mapped. */
 uint32_t td_modules_put(struct td_modules *modules, const struct td_module_info *info);
 /* For modules that are not mappings: unknown addresses, the kernel and its modules. */
 uint32_t td_modules_put_kernel(struct td_modules *modules, enum td_module_kind kind,

@@ -383,6 +383,8 @@ static void apply_mmap(struct td_tasks *tasks, const struct td_rec *rec)
         .major = mmap->major,
         .minor = mmap->minor,
         .inode = mmap->inode,
+        .start = mmap->start,
+        .end = mmap->start + mmap->size,
     };
 
     if (!mmap->executable || mmap->size > UINT64_MAX - mmap->start)
@@ -426,6 +428,8 @@ static void scan_maps(struct td_tasks *tasks, struct td_process *process)
             .major = line.major,
             .minor = line.minor,
             .inode = line.inode,
+            .start = line.start,
+            .end = line.end,
         };
 
         if (line.executable)

@@ -71,6 +71,7 @@ static int show_calls(struct td_session *session, enum td_calls_kind kind, const
         td_head_print_short(&head, &session->style);
         fputc('\n', session->style.out);
         td_calls_print(&calls, limits, &session->style);
+        td_notes_print(session->measure, &session->style);
     }
     td_calls_release(&calls);
     free(wanted);
@@ -98,6 +99,7 @@ static int show_children(struct td_session *session, const struct calls_opts *o)
         td_head_print_short(&head, &session->style);
         fputc('\n', session->style.out);
         td_inclusives_print(&rows, percent, max, &session->style);
+        td_notes_print(session->measure, &session->style);
     }
     td_inclusives_release(&rows);
     return td_session_end_output(session);

@@ -166,11 +166,13 @@ void td_listing_init(struct td_listing *listing, struct td_model *model,
 {
     const struct td_module module = *td_model_module(model, part->module);
     struct making m = {.listing = listing, .model = model};
+    const struct td_origin origin =
+        td_origin_of(model, td_model_counter(model, TD_COUNTER_STARTED_NS));
     struct td_err err = TD_ERR_INIT;
 
     *listing = (struct td_listing){.part = part};
     if (td_code_open(&m.code, module.kind, td_model_string(model, module.path), &module.build_id,
-                     &err) < 0) {
+                     &origin, &err) < 0) {
         list_costs(&m);
     } else {
         (void)td_disasm_new(&m.disasm, td_code_machine(m.code), syntax, &err);
@@ -178,9 +180,6 @@ void td_listing_init(struct td_listing *listing, struct td_model *model,
     }
     if (err.code != TD_OK)
         listing->note = td_xasprintf("no instructions: %s", err.text);
-    else if (module.build_id.size == 0)
-        listing->note = td_xstrdup("recorded without a build-id: these are the instructions of the "
-                                   "file that stands there now");
     td_disasm_free(m.disasm);
     td_code_free(m.code);
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "formats/file_id.h"
 #include "symbolize/debugfile.h"
 
 /* Twelve bytes of head: a magic number, the version, the CRC-32C of the rest. */
@@ -75,7 +76,7 @@ struct td_cache *td_cache_open(const char *dir, const struct td_build_id *id)
 {
     char hex[2 * TD_BUILD_ID_MAX + 1];
 
-    if (id->size == 0)
+    if (td_file_id_kind(id) != TD_FILE_ID_BUILD && td_file_id_kind(id) != TD_FILE_ID_CONTENT)
         return NULL;
     struct td_cache *cache = td_xcalloc(1, sizeof(*cache));
     td_build_id_text(id, hex, sizeof(hex));

@@ -18,7 +18,7 @@ struct td_cache;
  * NULL when there is to be none ("" was wanted, no home, or not ours). */
 char *td_cache_dir(const char *wanted);
 
-/* The entry of this build-id; NULL when the id is empty. */
+/* The entry of this build-id or content; NULL for what names no content. */
 struct td_cache *td_cache_open(const char *dir, const struct td_build_id *id);
 /* What was kept; false when nothing was. The view lives until the close. */
 bool td_cache_answers(const struct td_cache *cache, struct td_answers_view *view);

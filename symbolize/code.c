@@ -51,22 +51,8 @@ static int check_kind(enum td_module_kind kind, struct td_err *err)
     return td_fail(err, TD_EUNSUPPORTED, "it is not known which file this code is from");
 }
 
-static int check_build(const struct td_elf *elf, const struct td_build_id *want, struct td_err *err)
-{
-    const struct td_build_id found = td_elf_build_id(elf);
-    char recorded[2 * TD_BUILD_ID_MAX + 1], now[2 * TD_BUILD_ID_MAX + 1];
-
-    if (want->size == 0 || td_build_id_equal(&found, want))
-        return TD_OK;
-    td_build_id_text(want, recorded, sizeof(recorded));
-    td_build_id_text(&found, now, sizeof(now));
-    return td_fail(err, TD_EMISMATCH,
-                   "'%s' changed since recording (build-id %s recorded, %s found)",
-                   td_elf_path(elf), recorded, found.size ? now : "none");
-}
-
 int td_code_open(struct td_code_file **ret, enum td_module_kind kind, const char *path,
-                 const struct td_build_id *build_id, struct td_err *err)
+                 const struct td_build_id *id, const struct td_origin *origin, struct td_err *err)
 {
     struct td_elf *elf = NULL;
     int rc = check_kind(kind, err);
@@ -74,7 +60,7 @@ int td_code_open(struct td_code_file **ret, enum td_module_kind kind, const char
     if (rc == TD_OK)
         rc = td_elf_open(&elf, path, err);
     if (rc == TD_OK)
-        rc = check_build(elf, build_id, err);
+        rc = td_object_check(elf, id, origin, err);
     if (rc == TD_OK)
         *ret = take(elf);
     else

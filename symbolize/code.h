@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a module as bytes, from the file with the recorded build-id, for views that
+ * The instructions of a module as bytes, from the file that was recorded, for views that
  * disassemble. Offsets are those of locations: in the file.
  */
 #ifndef TD_SYMBOLIZE_CODE_H
@@ -12,15 +12,17 @@
 
 #include "base/err.h"
 #include "formats/model.h"
+#include "symbolize/identity.h"
 
 enum td_code_machine { TD_CODE_OTHER, TD_CODE_X86_64, TD_CODE_X86_32, TD_CODE_AARCH64 };
 
 struct td_code_file;
 
-/* Opens the file of a module of this kind. TD_EUNSUPPORTED when its code is in no file (kernel,
+/* Opens the file of a module of this kind and id; `origin` (may be NULL) is the profile's.
+ * TD_EUNSUPPORTED when its code is in no file (kernel,
  * vdso, generated), TD_EMISMATCH when the file is another build, TD_ENOENT, TD_EIO, TD_EFORMAT. */
 int td_code_open(struct td_code_file **ret, enum td_module_kind kind, const char *path,
-                 const struct td_build_id *build_id, struct td_err *err);
+                 const struct td_build_id *id, const struct td_origin *origin, struct td_err *err);
 /* Over bytes in memory that outlive it; nothing is checked but their form. */
 int td_code_parse(struct td_code_file **ret, const char *name, const void *data, size_t size,
                   struct td_err *err);

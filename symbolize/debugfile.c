@@ -247,12 +247,15 @@ static void find_debug(struct td_object *object, const struct td_search *search)
         object->with_dwarf = object->mini;
 }
 
-static int check_id(const struct td_elf *elf, const struct td_build_id *id, struct td_err *err)
+int td_object_check(const struct td_elf *elf, const struct td_build_id *id,
+                    const struct td_origin *origin, struct td_err *err)
 {
     const struct td_build_id found = td_elf_build_id(elf);
     char recorded[2 * TD_BUILD_ID_MAX + 1], now[2 * TD_BUILD_ID_MAX + 1];
 
-    if (id->size == 0 || td_build_id_equal(&found, id))
+    if (td_file_id_kind(id) != TD_FILE_ID_BUILD)
+        return td_identity_check(td_elf_path(elf), id, origin, err);
+    if (td_build_id_equal(&found, id))
         return TD_OK;
     td_build_id_text(id, recorded, sizeof(recorded));
     td_build_id_text(&found, now, sizeof(now));
@@ -283,7 +286,7 @@ int td_object_open(struct td_object *object, const struct td_search *search, con
     int rc = td_elf_open(&elf, full, err);
 
     if (rc == TD_OK)
-        rc = check_id(elf, id, err);
+        rc = td_object_check(elf, id, search->origin, err);
     if (rc == TD_OK)
         td_object_attach(object, search, elf);
     else

@@ -11,13 +11,15 @@
 
 #include "symbolize/dwarf.h"
 #include "symbolize/elf.h"
+#include "symbolize/identity.h"
 
 /* Where to look; all borrowed. */
 struct td_search {
-    const char *const *debug_dirs; /* NULL-terminated; NULL: none but the standard ones */
-    const char *sysroot;           /* NULL: none */
-    bool debuginfod;               /* servers may be asked */
-    bool alone;                    /* look at nothing but the file itself */
+    const char *const *debug_dirs;  /* NULL-terminated; NULL: none but the standard ones */
+    const char *sysroot;            /* NULL: none */
+    const struct td_origin *origin; /* of the profile, for files without a build-id; NULL: none */
+    bool debuginfod;                /* servers may be asked */
+    bool alone;                     /* look at nothing but the file itself */
 };
 
 struct td_object {
@@ -31,10 +33,13 @@ struct td_object {
     char why[256]; /* why there is no debug information, or why a part is missing; "" */
 };
 
-/* Opens `path` (below the sysroot) and what belongs to it. When `id` is not empty, the file's must
- * be equal (TD_EMISMATCH). Fails only when the module's own file cannot be used. */
+/* Opens `path` (below the sysroot) and what belongs to it, if it is the file of this id
+ * (TD_EMISMATCH). Fails only when the module's own file cannot be used. */
 int td_object_open(struct td_object *object, const struct td_search *search, const char *path,
                    const struct td_build_id *id, struct td_err *err);
+/* Whether an open file is the one of this id: TD_OK or TD_EMISMATCH. */
+int td_object_check(const struct td_elf *elf, const struct td_build_id *id,
+                    const struct td_origin *origin, struct td_err *err);
 /* As above for a file already parsed, which becomes the object's; nothing is checked. */
 void td_object_attach(struct td_object *object, const struct td_search *search,
                       struct td_elf *take_elf);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "symbolize/buildid.h"
+#include "symbolize/identity.h"
 #include "symbolize/unwind.h"
 
 /* What is known of a module's tables. */
@@ -38,21 +38,17 @@ void td_replay_free(struct td_replay *replay)
     free(replay);
 }
 
-/* A file of another build-id is another file, whatever its name. */
-static bool is_recorded_file(const struct td_load_place *place)
+/* A file of another identity is another file, whatever its name. */
+static bool is_recorded_file(const struct td_load_stack *stack, const struct td_load_place *place)
 {
-    const struct td_build_id *const wanted = &place->about->build_id;
-    struct td_build_id found = {.size = 0};
-
     if (place->about->kind != TD_MODULE_FILE)
         return false;
-    if (wanted->size == 0)
-        return true;
-    return td_build_id_from_file(place->path, &found, NULL) == TD_OK &&
-           found.size == wanted->size && memcmp(found.bytes, wanted->bytes, found.size) == 0;
+    const struct td_origin origin = td_origin_of(stack->model, stack->started_ns);
+    return td_identity_check(place->path, &place->about->build_id, &origin, NULL) == TD_OK;
 }
 
 static const struct td_unwind_table *table_of(struct td_replay *replay,
+                                              const struct td_load_stack *stack,
                                               const struct td_load_place *place)
 {
     if (place->module >= replay->cap) {
@@ -65,7 +61,7 @@ static const struct td_unwind_table *table_of(struct td_replay *replay,
     struct table *const entry = &replay->tables[place->module];
     if (!entry->tried) {
         entry->tried = true;
-        if (is_recorded_file(place))
+        if (is_recorded_file(stack, place))
             td_unwind_table_open(&entry->table, place->path, NULL);
     }
     return entry->table;
@@ -84,8 +80,9 @@ static bool find(void *ctx, uint64_t address, struct td_unwind_place *place)
 
     if (!question->stack->find(question->stack, address, &at))
         return false;
-    *place = (struct td_unwind_place){
-        .begin = at.begin, .end = at.end, .table = table_of(question->replay, &at)};
+    *place = (struct td_unwind_place){.begin = at.begin,
+                                      .end = at.end,
+                                      .table = table_of(question->replay, question->stack, &at)};
     if (place->table &&
         td_unwind_table_address(place->table, at.offset + (address - at.begin), &in_file))
         place->bias = address - in_file;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "symbolize/buildid.h"
 #include "symbolize/cache.h"
+#include "symbolize/identity.h"
 #include "symbolize/worker.h"
 
 /* Below these a module is not worth dividing between processes. */
@@ -40,6 +40,7 @@ struct module_work {
 struct resolve {
     const struct td_symbolizer *symbolizer;
     struct td_model *model;
+    struct td_origin origin;
     struct module_work *work; /* by module */
     size_t work_count;
     struct td_job *jobs;
@@ -272,7 +273,11 @@ static void add_jobs(struct resolve *r, struct module_work *w, const struct td_m
                                              .count = w->missing_count,
                                              .functions_only = opts->functions_only};
     job.request.search = (struct td_search){
-        .debug_dirs = opts->debug_dirs, .sysroot = opts->sysroot, .debuginfod = opts->debuginfod};
+        .debug_dirs = opts->debug_dirs,
+        .sysroot = opts->sysroot,
+        .origin = &r->origin,
+        .debuginfod = opts->debuginfod,
+    };
     job.request.shards =
         w->missing_count >= SHARD_ADDRESSES_MIN && job.file_bytes >= SHARD_FILE_BYTES_MIN
             ? cpu_count(r)
@@ -299,23 +304,16 @@ static void note_change(struct resolve *r, struct module_work *w, const struct t
 {
     const char *root = r->symbolizer->opts.sysroot;
     char *path = td_xasprintf("%s%s", root ? root : "", td_model_string(r->model, module->path));
-    char recorded[2 * TD_BUILD_ID_MAX + 1], now[2 * TD_BUILD_ID_MAX + 1], text[512];
-    struct td_build_id found = {0};
-    const int rc = td_build_id_from_file(path, &found, NULL);
+    struct td_err err = TD_ERR_INIT;
+    const int rc = td_identity_check(path, &module->build_id, &r->origin, &err);
 
     free(path);
-    if (rc == TD_OK && td_build_id_equal(&found, &module->build_id))
+    if (rc == TD_OK)
         return;
-    td_build_id_text(&module->build_id, recorded, sizeof(recorded));
-    td_build_id_text(&found, now, sizeof(now));
-    if (rc == TD_ENOENT)
-        snprintf(text, sizeof(text), "the file is gone; names are those kept from before");
-    else
-        snprintf(text, sizeof(text),
-                 "the file changed since recording (build-id %s recorded, %s found); names are "
-                 "those kept from before",
-                 recorded, rc == TD_OK ? now : "none");
+    char *text = td_xasprintf("%s; names are those kept from before",
+                              rc == TD_ENOENT ? "the file is gone" : err.text);
     w->reason = td_model_intern_z(r->model, text);
+    free(text);
 }
 
 static void prepare_file(struct resolve *r, struct module_work *w, const struct td_module *module)
@@ -447,7 +445,11 @@ static void release(struct resolve *r)
 int td_symbolizer_resolve(struct td_symbolizer *symbolizer, struct td_model *model,
                           struct td_err *err)
 {
-    struct resolve r = {.symbolizer = symbolizer, .model = model};
+    struct resolve r = {
+        .symbolizer = symbolizer,
+        .model = model,
+        .origin = td_origin_of(model, td_model_counter(model, TD_COUNTER_STARTED_NS)),
+    };
 
     collect(&r);
     prepare(&r);

@@ -2,6 +2,7 @@
 #include "record/sim/qemu_piece.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 #include "base/procfs.h"
 #include "record/sim/callstack.h"
 #include "record/sim/piece.h"
-#include "symbolize/buildid.h"
+#include "symbolize/identity.h"
+
+#define DELETED " (deleted)"
 
 _Static_assert(TD_CALL_NODES_MAX <= TD_PIECE_PATHS_MAX, "a piece has room for all paths");
 
@@ -26,6 +29,46 @@ struct writing {
     bool *described; /* by path of this sim */
 };
 
+/* The path without what the kernel adds to that of a file which was deleted or replaced. */
+static size_t path_length(const struct td_map_line *line)
+{
+    const size_t mark = strlen(DELETED);
+
+    if (line->path_len > mark && memcmp(line->path + line->path_len - mark, DELETED, mark) == 0)
+        return line->path_len - mark;
+    return line->path_len;
+}
+
+static bool is_file(const struct td_piece_maps *maps, size_t i, const struct td_map_line *line)
+{
+    const struct td_file_inode *inode = &maps->files[i].inode;
+    const size_t len = path_length(line);
+
+    return inode->inode == line->inode && inode->major == line->major &&
+           inode->minor == line->minor && strncmp(maps->paths[i], line->path, len) == 0 &&
+           maps->paths[i][len] == '\0';
+}
+
+static uint32_t file_of(struct td_piece_maps *maps, const struct td_map_line *line)
+{
+    size_t i = 0;
+
+    while (i < maps->path_count && !is_file(maps, i, line))
+        i++;
+    if (i < maps->path_count)
+        return (uint32_t)i;
+    maps->paths = td_grow(maps->paths, &maps->path_cap, maps->path_count + 1, sizeof(*maps->paths));
+    maps->files = td_grow(maps->files, &maps->file_cap, maps->path_count + 1, sizeof(*maps->files));
+    maps->paths[i] = td_xstrndup(line->path, path_length(line));
+    maps->files[i] = (struct td_piece_file){
+        .inode = {.major = line->major, .minor = line->minor, .inode = line->inode},
+        .start = line->start,
+        .end = line->end,
+    };
+    maps->path_count++;
+    return (uint32_t)i;
+}
+
 void td_piece_maps_update(struct td_piece_maps *maps)
 {
     char *text = td_procfs_text(NULL, "/proc/self/maps");
@@ -33,37 +76,32 @@ void td_piece_maps_update(struct td_piece_maps *maps)
     struct td_map_line line;
 
     while (at && td_map_line_next(&at, &line)) {
-        size_t i = 0;
-
         if (line.path_len == 0 || line.path[0] != '/')
             continue;
-        while (i < maps->path_count && (strncmp(maps->paths[i], line.path, line.path_len) != 0 ||
-                                        maps->paths[i][line.path_len] != '\0'))
-            i++;
-        if (i == maps->path_count) {
-            maps->paths =
-                td_grow(maps->paths, &maps->path_cap, maps->path_count + 1, sizeof(*maps->paths));
-            maps->paths[maps->path_count++] = td_xstrndup(line.path, line.path_len);
-        }
-        const struct td_range range = {
-            .start = line.start, .end = line.end, .offset = line.offset, .value = (uint32_t)i};
+        const struct td_range range = {.start = line.start,
+                                       .end = line.end,
+                                       .offset = line.offset,
+                                       .value = file_of(maps, &line)};
         td_range_set_put(&maps->ranges, &range);
     }
     free(text);
 }
 
 /* Looked at once: the program may take the file away, or hide it. */
-static const struct td_build_id *build_id_of(struct td_piece_maps *maps, uint32_t file)
+static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t index)
 {
-    maps->build_ids =
-        td_grow(maps->build_ids, &maps->build_id_cap, maps->path_count, sizeof(*maps->build_ids));
-    for (; maps->build_id_count < maps->path_count; maps->build_id_count++)
-        maps->build_ids[maps->build_id_count] = (struct td_piece_build_id){.looked = false};
-    struct td_piece_build_id *known = &maps->build_ids[file];
-    if (!known->looked)
-        td_build_id_from_file(maps->paths[file], &known->id, NULL);
-    known->looked = true;
-    return &known->id;
+    struct td_piece_file *file = &maps->files[index];
+    char mapped[64];
+
+    if (file->looked)
+        return &file->id;
+    file->looked = true;
+    snprintf(mapped, sizeof(mapped), "/proc/self/map_files/%llx-%llx",
+             (unsigned long long)file->start, (unsigned long long)file->end);
+    if (td_identity_read(mapped, &file->inode, &file->id, NULL) != TD_OK &&
+        td_identity_read(maps->paths[index], &file->inode, &file->id, NULL) != TD_OK)
+        file->id = td_file_id_of_inode(&file->inode);
+    return &file->id;
 }
 
 /* Only what is used is told. */
@@ -179,8 +217,8 @@ static void add_ranges(struct writing *w, struct td_piece_maps *maps)
         if (!w->used[i])
             continue;
         if (!modules[file]) {
-            piece->modules[piece->module_count] = (struct td_piece_module){
-                .path = maps->paths[file], .build_id = *build_id_of(maps, file)};
+            piece->modules[piece->module_count] =
+                (struct td_piece_module){.path = maps->paths[file], .build_id = *id_of(maps, file)};
             modules[file] = ++piece->module_count;
         }
         range.value = modules[file] - 1;

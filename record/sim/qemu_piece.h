@@ -12,10 +12,13 @@
 
 #include "base/bytes.h"
 #include "base/range.h"
+#include "formats/file_id.h"
 #include "formats/model.h"
 #include "record/sim/sim.h"
 
-struct td_piece_build_id {
+struct td_piece_file {
+    struct td_file_inode inode;
+    uint64_t start, end; /* where it was mapped first */
     struct td_build_id id;
     bool looked; /* at the file */
 };
@@ -24,9 +27,8 @@ struct td_piece_build_id {
 struct td_piece_maps {
     struct td_range_set ranges; /* value: an index of paths */
     char **paths;
-    size_t path_count, path_cap;
-    struct td_piece_build_id *build_ids; /* of the first paths */
-    size_t build_id_count, build_id_cap;
+    struct td_piece_file *files; /* of the paths; one path may stand for several files in turn */
+    size_t path_count, path_cap, file_cap;
 };
 
 /* Reads /proc/self/maps again. */

@@ -266,25 +266,41 @@ static void put_comm(const struct writing *w, const char *name)
     put_trailer(w);
 }
 
-static void put_mapping(const struct writing *w, const struct td_range *range, const char *path)
+/* As the kernel: the build-id, or where there is none the inode. */
+static void put_file(const struct writing *w, const struct td_build_id *id,
+                     const struct td_file_inode *inode)
+{
+    if (id->size == 0) {
+        td_buf_u32(w->out, inode->major);
+        td_buf_u32(w->out, inode->minor);
+        td_buf_u64(w->out, inode->inode);
+        td_buf_u64(w->out, 0); /* generation */
+        return;
+    }
+    td_buf_u8(w->out, id->size);
+    for (int i = 0; i < 3; i++)
+        td_buf_u8(w->out, 0);
+    for (uint32_t i = 0; i < 20; i++)
+        td_buf_u8(w->out, i < id->size ? id->bytes[i] : 0);
+}
+
+static void put_mapping(const struct writing *w, const struct td_range *range, const char *path,
+                        const struct td_file_inode *inode)
 {
     struct td_build_id id = {.size = 0};
 
     td_build_id_from_file(path, &id, NULL);
     if (id.size > 20)
         id.size = 0;
-    put_header(w->out, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID,
+    put_header(w->out, PERF_RECORD_MMAP2,
+               (uint16_t)(PERF_RECORD_MISC_USER | (id.size ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0)),
                64 + padded(path) + TRAILER_BYTES);
     td_buf_u32(w->out, w->pid);
     td_buf_u32(w->out, w->tid);
     td_buf_u64(w->out, range->start);
     td_buf_u64(w->out, range->end - range->start);
     td_buf_u64(w->out, range->offset);
-    td_buf_u8(w->out, (uint8_t)id.size);
-    for (int i = 0; i < 3; i++)
-        td_buf_u8(w->out, 0);
-    for (uint32_t i = 0; i < 20; i++)
-        td_buf_u8(w->out, i < id.size ? id.bytes[i] : 0);
+    put_file(w, &id, inode);
     td_buf_u32(w->out, PROT_READ | PROT_EXEC);
     td_buf_u32(w->out, 0);
     put_padded(w->out, path);
@@ -361,7 +377,8 @@ int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, const char *spool, uint
     if (!thread->named)
         put_comm(&w, who->name);
     for (size_t i = 0; i < maps->ranges.len && thread->maps_written != maps->ranges.len; i++)
-        put_mapping(&w, &maps->ranges.items[i], maps->paths[maps->ranges.items[i].value]);
+        put_mapping(&w, &maps->ranges.items[i], maps->paths[maps->ranges.items[i].value],
+                    &maps->files[maps->ranges.items[i].value].inode);
     thread->named = true;
     thread->maps_written = maps->ranges.len;
     const size_t head = out.len;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "formats/file_id.h"
 #include "formats/frames.h"
 #include "report/query/stats.h"
 
@@ -16,7 +17,8 @@ static bool is_unverified(const struct td_model *model, const struct td_frame *f
     if (frame->function == TD_NONE || frame->module == TD_NONE)
         return false;
     const struct td_module *module = td_model_module(model, frame->module);
-    return module->kind == TD_MODULE_FILE && module->build_id.size == 0;
+    const enum td_file_id_kind kind = td_file_id_kind(&module->build_id);
+    return module->kind == TD_MODULE_FILE && (kind == TD_FILE_ID_NONE || kind == TD_FILE_ID_INODE);
 }
 
 /* The primary metric's parts of which something is not known. */
@@ -90,38 +92,84 @@ static int larger_first(const void *a, const void *b)
     return x->module < y->module ? -1 : x->module > y->module;
 }
 
-size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, size_t max)
+/* What the modules' frames lack, by module. */
+struct lacks {
+    uint64_t *no_name, *no_line; /* innermost frames */
+    uint64_t *no_caller;         /* callers without a name, once a stack */
+    uint32_t *seen;              /* the last row that counted there as a caller, plus 1 */
+};
+
+static void count_callers(const struct td_model *model, struct lacks *lacks, uint32_t row,
+                          uint32_t node, uint64_t value)
 {
-    const struct td_model *model = measure->model;
-    const enum td_metric primary = td_measure_primary(measure);
-    const uint32_t modules = td_model_module_count(model);
-    struct td_gap *all = td_xcalloc((size_t)modules + 1, sizeof(*all));
-    uint64_t *no_name = td_xcalloc((size_t)modules + 1, sizeof(*no_name));
-    uint64_t *no_line = td_xcalloc((size_t)modules + 1, sizeof(*no_line));
-    size_t len = 0;
-
-    for (uint32_t m = 0; m < modules; m++)
-        all[m].module = m;
-    for (size_t i = 0; i < measure->row_count; i++) {
+    while (node != 0 && (node = td_model_node(model, node)->parent) != 0) {
         const struct td_frame frame =
-            td_frame_leaf(model, td_model_node(model, measure->rows[i].node)->location, false);
+            td_frame_leaf(model, td_model_node(model, node)->location, false);
 
+        if (frame.module == TD_NONE || frame.function != TD_NONE ||
+            lacks->seen[frame.module] == row + 1)
+            continue;
+        lacks->seen[frame.module] = row + 1;
+        lacks->no_caller[frame.module] += value;
+    }
+}
+
+static void count_lacks(const struct td_measure *measure, struct lacks *lacks)
+{
+    const uint64_t *values = measure->values[td_measure_primary(measure)];
+    const struct td_model *model = measure->model;
+
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint32_t node = measure->rows[i].node;
+        const struct td_frame frame =
+            td_frame_leaf(model, td_model_node(model, node)->location, false);
+
+        count_callers(model, lacks, (uint32_t)i, node, values[i]);
         if (frame.module == TD_NONE)
             continue;
         if (frame.function == TD_NONE)
-            no_name[frame.module] += measure->values[primary][i];
+            lacks->no_name[frame.module] += values[i];
         if (frame.line == 0)
-            no_line[frame.module] += measure->values[primary][i];
+            lacks->no_line[frame.module] += values[i];
     }
+}
+
+static struct td_gap gap_of(const struct lacks *lacks, uint32_t module, uint64_t total)
+{
+    const uint64_t own = lacks->no_name[module] ? lacks->no_name[module] : lacks->no_line[module];
+    const bool callers = lacks->no_name[module] == 0 && lacks->no_caller[module] > own;
+
+    return (struct td_gap){.module = module,
+                           .share = td_ratio(callers ? lacks->no_caller[module] : own, total),
+                           .callers = callers};
+}
+
+size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, size_t max)
+{
+    const struct td_model *model = measure->model;
+    const uint64_t total = measure->totals[td_measure_primary(measure)];
+    const size_t modules = td_model_module_count(model);
+    struct lacks lacks = {
+        .no_name = td_xcalloc(modules + 1, sizeof(uint64_t)),
+        .no_line = td_xcalloc(modules + 1, sizeof(uint64_t)),
+        .no_caller = td_xcalloc(modules + 1, sizeof(uint64_t)),
+        .seen = td_xcalloc(modules + 1, sizeof(uint32_t)),
+    };
+    struct td_gap *all = td_xcalloc(modules + 1, sizeof(*all));
+    size_t len = 0;
+
+    count_lacks(measure, &lacks);
     for (uint32_t m = 0; m < modules; m++)
-        all[m].share = td_ratio(no_name[m] ? no_name[m] : no_line[m], measure->totals[primary]);
+        all[m] = gap_of(&lacks, m, total);
     qsort(all, modules, sizeof(*all), larger_first);
-    for (uint32_t m = 0; m < modules && len < max; m++) {
+    for (size_t m = 0; m < modules && len < max; m++) {
         if (all[m].share > 0 && td_model_module(model, all[m].module)->note != 0)
             gaps[len++] = all[m];
     }
-    free(no_line);
-    free(no_name);
+    free(lacks.no_name);
+    free(lacks.no_line);
+    free(lacks.no_caller);
+    free(lacks.seen);
     free(all);
     return len;
 }

@@ -15,7 +15,7 @@ struct td_coverage {
     uint64_t throttled;
     double unresolved_share;       /* of the primary metric: innermost frame without a name */
     double no_line_share;          /* ...without a source line, unresolved included */
-    double unverified_share;       /* ...named by a file that cannot be checked: no build-id */
+    double unverified_share;       /* ...named by a file that its inode and time alone identify */
     double truncated_stacks_share; /* of samples */
     double unsampled_share;        /* of CPU time: counted by the kernel, but not sampled */
     double duration_s;             /* 0 when not known */
@@ -28,6 +28,7 @@ struct td_coverage td_coverage_of(const struct td_measure *measure);
 struct td_gap {
     uint32_t module;
     double share; /* of what has no name, or if all has one, of what has no line */
+    bool callers; /* all has a name, but callers in it have none: the share of stacks with such */
 };
 
 /* Gaps of modules that have a note, the largest first, into `gaps`; returns how many. */

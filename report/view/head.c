@@ -395,17 +395,19 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
              "unwinds them (what functions and lines cost by themselves is not affected)");
     const double unverified = td_coverage_of(measure).unverified_share;
     if (unverified >= GAP_SHARE) {
-        char *text = td_xasprintf("%.1f %% in files that were recorded without a build-id: their "
-                                  "names are of the files that stand there now",
-                                  100 * unverified);
+        char *text =
+            td_xasprintf("%.1f %% in files that were recorded without a build-id: they are "
+                         "recognized by their inode and time",
+                         100 * unverified);
         note(style, &first, text);
         free(text);
     }
     for (size_t i = 0; i < len && gaps[i].share >= GAP_SHARE; i++) {
         const struct td_module *module = td_model_module(model, gaps[i].module);
-        char *text = td_xasprintf("%.1f %% in %s: %s", 100 * gaps[i].share,
-                                  td_module_name(model, gaps[i].module),
-                                  td_model_string(model, module->note));
+        char *text = td_xasprintf(
+            "%.1f %% %s %s: %s", 100 * gaps[i].share,
+            gaps[i].callers ? "called from functions without a name in" : "in",
+            td_module_name(model, gaps[i].module), td_model_string(model, module->note));
 
         note(style, &first, text);
         free(text);

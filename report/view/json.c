@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/file_id.h"
 #include "formats/frames.h"
 #include "report/query/sampled.h"
 #include "report/query/slots.h"
@@ -265,9 +266,8 @@ static void add_build_id(struct td_json *json, const struct td_module *module)
 {
     char hex[2 * TD_BUILD_ID_MAX + 1] = "";
 
-    for (unsigned i = 0; i < module->build_id.size; i++)
-        snprintf(hex + (size_t)2 * i, 3, "%02x", module->build_id.bytes[i]);
-    td_json_string(json, "build_id", module->build_id.size ? hex : NULL);
+    td_file_id_build_text(&module->build_id, hex, sizeof(hex));
+    td_json_string(json, "build_id", hex[0] ? hex : NULL);
 }
 
 static void add_module_details(struct td_json *json, const struct td_model *model, uint32_t index)

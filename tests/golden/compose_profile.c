@@ -3,6 +3,7 @@
  * Makes a profile from lines on stdin, for tests. Ids count from 0 in order of appearance; the last
  * word of a line takes the rest of it.
  *   env KEY VALUE               module KIND PATH              thread PID TID PROCESS NAME
+ *                               (a file that is here is recorded with what identifies it)
  *   symbol MODULE OFFSET SIZE NAME                            counter NUMBER VALUE
  *   clock FREQUENCY             a group of cpu-clock samples  sim NODE...   a modelled group, with
  *                                                             a last column of cycles
@@ -20,6 +21,7 @@
 
 #include "base/file.h"
 #include "formats/profile_write.h"
+#include "symbolize/identity.h"
 
 struct composing {
     struct td_profile_writer *writer;
@@ -60,6 +62,8 @@ static void add_module(struct composing *c, char *line)
             m.kind = (enum td_module_kind)k;
     }
     m.path = line;
+    if (m.kind == TD_MODULE_FILE)
+        (void)td_identity_read(line, NULL, &m.build_id, NULL);
     c->modules[c->module_count++] = td_profile_module(c->writer, &m);
 }
 

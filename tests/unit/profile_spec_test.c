@@ -195,7 +195,7 @@ static void check_golden(const char *version)
 static void every_version_is_read(void **state)
 {
     (void)state;
-    static const char *const versions[] = {"1.0"};
+    static const char *const versions[] = {"1.0", "1.1"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(versions); i++)
         check_golden(versions[i]);

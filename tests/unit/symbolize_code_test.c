@@ -35,7 +35,7 @@ static void own_code(void **state)
 
     (void)state;
     assert_int_equal(td_build_id_from_file("/proc/self/exe", &id, NULL), TD_OK);
-    assert_int_equal(td_code_open(&code, TD_MODULE_FILE, "/proc/self/exe", &id, NULL), TD_OK);
+    assert_int_equal(td_code_open(&code, TD_MODULE_FILE, "/proc/self/exe", &id, NULL, NULL), TD_OK);
     assert_true(td_code_offset(code, address_of_known(), &offset));
     assert_true(td_code_address(code, offset, &address));
     assert_int_equal(address, address_of_known());
@@ -71,14 +71,14 @@ static void not_there(void **state)
         struct td_err err = TD_ERR_INIT;
         struct td_code_file *code = NULL;
 
-        assert_int_equal(td_code_open(&code, cases[i].kind, cases[i].path, &none, &err),
+        assert_int_equal(td_code_open(&code, cases[i].kind, cases[i].path, &none, NULL, &err),
                          cases[i].code);
         assert_non_null(strstr(err.text, cases[i].says));
         assert_null(code);
     }
     struct td_err err = TD_ERR_INIT;
     struct td_code_file *code = NULL;
-    assert_int_equal(td_code_open(&code, TD_MODULE_FILE, "/proc/self/exe", &other, &err),
+    assert_int_equal(td_code_open(&code, TD_MODULE_FILE, "/proc/self/exe", &other, NULL, &err),
                      TD_EMISMATCH);
     assert_non_null(strstr(err.text, "changed since recording"));
     assert_null(code);

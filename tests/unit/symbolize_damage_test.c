@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "symbolize/symbolize.h"
+#include "symbolize/identity.h"
 #include "symbolize/worker.h"
 
 #define MUTATIONS 150
@@ -40,8 +41,8 @@ static void check_file(const char *path)
     const struct td_symbolizer_opts opts = {.cache_dir = "", .timeout_s = 2};
     struct td_symbolizer *s = td_symbolizer_new(&opts);
     struct td_model *model = td_model_new();
-    const struct td_module module = {.kind = TD_MODULE_FILE,
-                                     .path = td_model_intern_z(model, path)};
+    struct td_module module = {.kind = TD_MODULE_FILE, .path = td_model_intern_z(model, path)};
+    assert_int_equal(td_identity_read(path, NULL, &module.build_id, NULL), TD_OK);
     const uint32_t m = td_model_put_module(model, &module);
     const double start = now_s();
     uint32_t named = 0;
@@ -113,6 +114,8 @@ static void crash_of_a_child_is_one_failed_job(void **state)
     struct seen seen = {0};
     const struct td_workers workers = {.done = take, .done_ctx = &seen, .timeout_s = 10};
 
+    for (size_t i = 0; i < TD_ARRAY_SIZE(jobs); i++)
+        assert_int_equal(td_identity_read(path, NULL, &jobs[i].request.build_id, NULL), TD_OK);
     /* The second job's offsets are nowhere: whoever reads them dies. */
     jobs[1].request.offsets = (const uint64_t *)(uintptr_t)16;
     assert_int_equal(td_workers_run(&workers, jobs, 3, NULL), TD_OK);

@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
 #include "symbolize/elf.h"
+#include "symbolize/identity.h"
 #include "symbolize/symbolize.h"
 
 static int sink;
@@ -89,8 +93,8 @@ static void own_code_has_its_inline_chain(void **state)
 
     outer_function(1);
     assert_int_not_equal(offset, UINT64_MAX);
-    const struct td_module module = {.kind = TD_MODULE_FILE,
-                                     .path = td_model_intern_z(model, path)};
+    struct td_module module = {.kind = TD_MODULE_FILE, .path = td_model_intern_z(model, path)};
+    assert_int_equal(td_identity_read(path, NULL, &module.build_id, NULL), TD_OK);
     const uint32_t m = td_model_put_module(model, &module);
     const uint32_t location = td_model_put_location(model, m, offset);
     resolve(model, "");
@@ -153,6 +157,71 @@ static void another_build_is_never_used(void **state)
     td_model_free(model);
 }
 
+/* This program, as a recording that knows its inode alone has it; what became of its name. */
+static const char *named_by_inode(const char *host, const char *realtime, uint64_t inode_off,
+                                  bool *named)
+{
+    static char note[512];
+    char path[1024] = "";
+    struct td_model *model = td_model_new();
+    struct utsname names;
+    struct stat st;
+
+    const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
+    assert_int_equal(uname(&names), 0);
+    assert_int_equal(stat(path, &st), 0);
+    const struct td_file_inode inode = {
+        .major = major(st.st_dev), .minor = minor(st.st_dev), .inode = st.st_ino + inode_off};
+    const struct td_module module = {.kind = TD_MODULE_FILE,
+                                     .path = td_model_intern_z(model, path),
+                                     .build_id = td_file_id_of_inode(&inode)};
+    td_model_add_env(model, "host", host ? host : names.nodename);
+    td_model_add_env(model, "kernel", names.release);
+    td_model_add_env(model, "machine", names.machine);
+    td_model_add_env(model, "realtime_ns", realtime);
+    const uint32_t location =
+        td_model_put_location(model, td_model_put_module(model, &module), offset);
+    resolve(model, "");
+    *named = td_model_location(model, location)->line_count > 0;
+    snprintf(note, sizeof(note), "%s", td_model_string(model, td_model_module(model, 0)->note));
+    td_model_free(model);
+    return note;
+}
+
+static void an_inode_is_good_here_and_while_nothing_changed(void **state)
+{
+    static const char *const later = "9000000000000000000", *const before = "1000";
+    bool named = false;
+
+    (void)state;
+    named_by_inode(NULL, later, 0, &named);
+    assert_true(named);
+    assert_non_null(strstr(named_by_inode(NULL, later, 1, &named), "another file stands here"));
+    assert_false(named);
+    assert_non_null(strstr(named_by_inode(NULL, before, 0, &named), "may have changed"));
+    assert_false(named);
+    assert_non_null(strstr(named_by_inode("elsewhere", later, 0, &named), "not on this machine"));
+    assert_false(named);
+}
+
+static void a_file_that_nothing_identifies_gives_no_names(void **state)
+{
+    char path[1024] = "";
+    const uint64_t offset = own_offset(td_test_here, path, sizeof(path));
+    struct td_model *model = td_model_new();
+    const struct td_module module = {.kind = TD_MODULE_FILE,
+                                     .path = td_model_intern_z(model, path)};
+
+    (void)state;
+    const uint32_t location =
+        td_model_put_location(model, td_model_put_module(model, &module), offset);
+    resolve(model, "");
+    assert_int_equal(td_model_location(model, location)->line_count, 0);
+    assert_non_null(strstr(td_model_string(model, td_model_module(model, 0)->note),
+                           "recorded without its build-id"));
+    td_model_free(model);
+}
+
 static void kernel_symbols_come_from_the_profile(void **state)
 {
     (void)state;
@@ -204,6 +273,8 @@ int main(void)
         cmocka_unit_test(own_code_has_its_inline_chain),
         cmocka_unit_test(second_run_comes_out_of_the_cache),
         cmocka_unit_test(another_build_is_never_used),
+        cmocka_unit_test(an_inode_is_good_here_and_while_nothing_changed),
+        cmocka_unit_test(a_file_that_nothing_identifies_gives_no_names),
         cmocka_unit_test(kernel_symbols_come_from_the_profile),
         cmocka_unit_test(missing_file_is_said),
     };

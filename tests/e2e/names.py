@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""No name is of another file than the one that ran, whether or not files have build-ids."""
+import os
+import shutil
+import subprocess
+
+import td
+
+SOURCE = """
+volatile unsigned long sum;
+__attribute__((noinline)) void NAME(void) { for (long i = 0; i < COUNT; i++) sum += i; }
+int main(void) { NAME(); return 0; }
+"""
+# Each leaves nothing that tells the two programs apart but what is in them.
+KINDS = {"no build-id": ["-Wl,--build-id=none"], "build-id": ["-Wl,--build-id"]}
+
+
+def compile_pair(folder, *options, count=150000000):
+    """`good` and `evil` below the folder: the same instructions under another name."""
+    td.need("cc")
+    os.makedirs(folder, exist_ok=True)
+    paths = []
+    for name in ("good", "evil"):
+        source = os.path.join(folder, f"{name}.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(SOURCE)
+        paths.append(os.path.join(folder, name))
+        td.run(["cc", "-O1", "-g", f"-DNAME={name}", f"-DCOUNT={count}L", *options, source, "-o", paths[-1]])
+    return paths
+
+
+def look(profile, module):
+    """The functions named in the module, and the module's note."""
+    data = td.report_json(profile, "functions", "--no-cache")
+    names = {row["function"] for row in data["functions"] if os.path.basename(row["module"]) == module}
+    return names, td.report(profile, "functions", "--no-cache").replace("\n      ", " ")
+
+
+def check_replaced(source, count):
+    for kind, options in KINDS.items():
+        folder = td.scratch(f"replaced-{source}-{len(options[0])}")
+        good, evil = compile_pair(folder, *options, count=count)
+        app, kept = os.path.join(folder, "app"), os.path.join(folder, "kept")
+        shutil.copy(good, app)
+        profile = td.record([app], out=os.path.join(folder, "p.td"), source=source)
+        td.check("good" in look(profile, "app")[0], f"{source}, {kind}: the file itself gives no names")
+        os.rename(app, kept)
+        shutil.copy(evil, app)
+        names, text = look(profile, "app")
+        td.check("evil" not in names and "good" not in names, f"{source}, {kind}: names of a replaced file: {names}")
+        td.check("the file changed since recording" in text, f"{source}, {kind}: no reason is told:\n{text}")
+        shutil.copy(kept, app)
+        td.check("good" in look(profile, "app")[0], f"{source}, {kind}: a copy of the file gives no names")
+
+
+def replaced():
+    td.need_perf_events()
+    check_replaced("clock", 150000000)
+
+
+def replaced_sim():
+    td.need("qemu-x86_64")
+    check_replaced("sim", 2000000)
+
+
+def in_namespace(words):
+    """The command in a mount namespace of its own, as root of a user namespace where we are not root."""
+    command = ["unshare", "-m" if os.geteuid() == 0 else "-Urm", *words]
+    td.need("unshare")
+    if subprocess.run(["unshare", *command[1:2], "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        td.skip("no namespaces can be made here")
+    return command
+
+
+def elsewhere():
+    """Another file stands at the path for who reports: chroot, a bind mount, both gone afterwards."""
+    td.need_perf_events()
+    for kind, options in KINDS.items():
+        folder = td.scratch(f"elsewhere-{len(options[0])}")
+        good, evil = compile_pair(folder, "-static", *options, count=400000000)
+        app, root = os.path.join(folder, "app"), os.path.join(folder, "root")
+        os.makedirs(root + folder)
+        shutil.copy(good, root + app)
+        shutil.copy(evil, app)
+        ways = {"chroot": f"exec chroot {root} {app}", "mount": f"mount --bind {good} {app} && exec {app}"}
+        for way, script in ways.items():
+            profile = td.record(in_namespace(["sh", "-c", script]), out=os.path.join(folder, f"{way}.td"))
+            names, text = look(profile, "app")
+            td.check(names, f"{way}, {kind}: the program is not in the profile:\n{text}")
+            td.check(not names & {"evil", "good"}, f"{way}, {kind}: names of the file of the report's side: {names}")
+            td.check("the file changed since recording" in text or "another file stands here" in text,
+                     f"{way}, {kind}: no reason is told:\n{text}")
+
+
+td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere})
