@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -168,4 +169,18 @@ bool td_map_line_next(const char **text, struct td_map_line *ret)
             return true;
     }
     return false;
+}
+
+int td_procfs_self(void)
+{
+    char text[16] = "";
+    uint64_t pid = 0;
+    const ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+    return n > 0 && td_parse_u64(text, &pid) && pid <= INT32_MAX ? (int)pid : 0;
+}
+
+bool td_procfs_is_ours(void)
+{
+    return td_procfs_self() == (int)getpid();
 }

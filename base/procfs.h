@@ -26,6 +26,12 @@ char *td_procfs_field(const char *text, const char *key);
 char **td_procfs_names(const char *root, const char *path);
 void td_procfs_names_free(char **names); /* NULL is allowed */
 
+/* This process's id in /proc, or 0 where there is no /proc that shows it. */
+int td_procfs_self(void);
+/* Whether /proc shows processes under the ids by which this process knows them: after `unshare
+ * --pid` without a new /proc the same number is another process there. */
+bool td_procfs_is_ours(void);
+
 /* One line of /proc/PID/maps. */
 struct td_map_line {
     uint64_t start, end, offset;

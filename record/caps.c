@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/caps.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,9 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "base/text.h"
+#include "record/grants.h"
 
 #define PMU_FOLDER "/sys/bus/event_source/devices"
-
-/* linux/capability.h; CAP_SYS_ADMIN stands in for CAP_PERFMON (man capabilities). */
-enum {
-    BIT_IPC_LOCK = 14,
-    BIT_SYS_PTRACE = 19,
-    BIT_SYS_ADMIN = 21,
-    BIT_SYSLOG = 34,
-    BIT_PERFMON = 38,
-};
 
 static char *or_empty(char *text)
 {
@@ -55,6 +48,8 @@ static void read_kernel(struct td_caps *caps)
         caps->kernel = td_xstrndup(start, strcspn(start, " "));
     }
     free(version);
+    if (!caps->kernel && !caps->root[0])
+        caps->kernel = td_xstrdup(uts.release);
     caps->kernel = or_empty(caps->kernel);
     for (p = caps->kernel; *p >= '0' && *p <= '9'; p++)
         major = major * 10 + (unsigned)(*p - '0');
@@ -62,6 +57,8 @@ static void read_kernel(struct td_caps *caps)
         minor = minor * 10 + (unsigned)(*p - '0');
     caps->kernel_version = major << 16 | (minor & 0xffff);
     caps->host = td_procfs_line(caps->root, "/proc/sys/kernel/hostname");
+    if (!caps->host && !caps->root[0])
+        caps->host = td_xstrdup(uts.nodename);
     caps->host = or_empty(caps->host);
     /* A recorded tree has no uname; the CPU's description tells enough (see read_cpu). */
     caps->machine = td_xstrdup(caps->root[0] ? "" : uts.machine);
@@ -205,9 +202,9 @@ static void read_sysctls(struct td_caps *caps)
 {
     const char *root = caps->root;
 
-    caps->no_perf_events =
+    caps->paranoid_tried =
         !td_procfs_number(root, "/proc/sys/kernel/perf_event_paranoid", &caps->paranoid);
-    if (caps->no_perf_events)
+    if (caps->paranoid_tried)
         caps->paranoid = 2;
     caps->mlock_kb = number_or(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
     caps->max_sample_rate = number_or(root, "/proc/sys/kernel/perf_event_max_sample_rate", 100000);
@@ -217,46 +214,25 @@ static void read_sysctls(struct td_caps *caps)
     caps->smt = number_or(root, "/sys/devices/system/cpu/smt/active", 0) == 1;
 }
 
-/* A field such as "Max open files  1024  4096  files". */
-static void read_limit(const char *limits, const char *name, uint64_t *soft, uint64_t *hard)
+/* The CPUs that this process may use, where there is no /sys to say which there are. */
+static void guess_online(struct td_cpulist *online)
 {
-    const char *p = limits ? strstr(limits, name) : NULL;
-    char *end = NULL;
+    struct td_buf text = {0};
+    char word[16];
+    cpu_set_t set;
 
-    if (!p)
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
         return;
-    p += strlen(name);
-    p += strspn(p, " ");
-    *soft = strncmp(p, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(p, &end, 10);
-    p = end ? end : p + 9;
-    p += strspn(p, " ");
-    *hard = strncmp(p, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(p, NULL, 10);
-}
-
-static void read_user(struct td_caps *caps)
-{
-    char *status = or_empty(td_procfs_text(caps->root, "/proc/self/status"));
-    char *limits = td_procfs_text(caps->root, "/proc/self/limits");
-    char *cap_text = td_procfs_field(status, "CapEff");
-    char *seccomp = td_procfs_field(status, "Seccomp");
-    uint64_t bits = 0, hard = 0;
-
-    if (cap_text)
-        td_parse_u64_base(cap_text, 16, &bits);
-    const bool admin = bits >> BIT_SYS_ADMIN & 1;
-    caps->cap_perfmon = admin || bits >> BIT_PERFMON & 1;
-    caps->cap_syslog = admin || bits >> BIT_SYSLOG & 1;
-    caps->cap_ipc_lock = bits >> BIT_IPC_LOCK & 1;
-    caps->cap_ptrace = bits >> BIT_SYS_PTRACE & 1;
-    caps->seccomp = seccomp && strcmp(seccomp, "2") == 0;
-    caps->memlock_bytes = 64 << 10;
-    caps->nofile_soft = caps->nofile_hard = 1024;
-    read_limit(limits, "Max locked memory", &caps->memlock_bytes, &hard);
-    read_limit(limits, "Max open files", &caps->nofile_soft, &caps->nofile_hard);
-    free(status);
-    free(limits);
-    free(cap_text);
-    free(seccomp);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &set))
+            continue;
+        const int len = snprintf(word, sizeof(word), "%s%u", text.len ? "," : "", cpu);
+        td_buf_bytes(&text, word, (size_t)len);
+    }
+    td_buf_u8(&text, 0);
+    td_cpulist_parse(online, (const char *)text.data, NULL);
+    td_buf_release(&text);
 }
 
 static int read_online(struct td_caps *caps, struct td_err *err)
@@ -266,6 +242,8 @@ static int read_online(struct td_caps *caps, struct td_err *err)
 
     if (text)
         rc = td_cpulist_parse(&caps->online, text, err);
+    else if (!caps->root[0])
+        guess_online(&caps->online);
     else
         rc = td_fail(err, TD_ENOENT,
                      "%s/sys/devices/system/cpu/online cannot be read: is /sys "
@@ -284,9 +262,10 @@ int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err)
     read_cpu(caps);
     read_pmus(caps);
     read_sysctls(caps);
-    read_user(caps);
     caps->page_bytes = root ? 4096 : (uint32_t)sysconf(_SC_PAGESIZE);
-    return read_online(caps, err);
+    const int rc = read_online(caps, err);
+    td_grants_read(caps);
+    return rc;
 }
 
 /* The files of a folder; those with a dot (.scale, .unit) belong to another. */
@@ -354,6 +333,24 @@ void td_caps_release(struct td_caps *caps)
     free(caps->cannot_model);
     free(caps->host_core);
     *caps = (struct td_caps){0};
+}
+
+const char *td_caps_is(const struct td_caps *caps)
+{
+    return caps->paranoid_tried ? "seems to be" : "is";
+}
+
+const char *td_caps_where(const struct td_caps *caps)
+{
+    /* Without /proc, sysctl does nothing here. */
+    return caps->user_ns || caps->weak_root || caps->paranoid_tried ? "on the host: " : "";
+}
+
+const char *td_caps_or_root(const struct td_caps *caps)
+{
+    if (caps->user_ns)
+        return "";
+    return caps->weak_root ? ", or start the container with --cap-add PERFMON" : ", or sudo tdrec";
 }
 
 bool td_caps_events(const struct td_caps *caps)

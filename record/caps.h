@@ -43,16 +43,22 @@ struct td_caps {
     struct td_pmu *pmus;
     size_t pmu_count;
 
-    int64_t paranoid;    /* perf_event_paranoid; 2, the kernel's default, when not readable */
-    bool no_perf_events; /* the kernel has no perf_event_paranoid: built without perf events */
+    int64_t paranoid;    /* perf_event_paranoid, or what the kernel's refusals amount to */
+    bool paranoid_tried; /* it cannot be read */
     int64_t mlock_kb;    /* perf_event_mlock_kb, a CPU */
     int64_t max_sample_rate, max_stack, kptr_restrict;
     bool nmi_watchdog;
     bool smt; /* two threads a core are in use */
 
-    bool cap_perfmon, cap_ipc_lock, cap_ptrace, cap_syslog; /* effective; CAP_SYS_ADMIN counts */
-    bool seccomp;                                           /* a filter is in force */
-    uint64_t memlock_bytes;                                 /* soft limits; UINT64_MAX: none */
+    /* Effective, where the kernel asks for them; CAP_SYS_ADMIN counts. In a user namespace of its
+     * own only cap_ptrace counts, for that namespace's processes. */
+    bool cap_perfmon, cap_ipc_lock, cap_ptrace, cap_syslog;
+    bool user_ns;      /* the user ids are those of a container */
+    bool weak_root;    /* user 0, whom the kernel grants no more than others: in a container */
+    bool pid_ns;       /* processes outside of a container have no ids here */
+    bool seccomp;      /* a filter is in force */
+    int refused_errno; /* with it the kernel refused even a clock of our own user code; else 0 */
+    uint64_t memlock_bytes; /* soft limits; UINT64_MAX: none */
     uint64_t nofile_soft, nofile_hard;
 
     char *host_core; /* the text of the calibrated core's description; NULL: none, or not read */
@@ -68,6 +74,13 @@ int td_caps_read(struct td_caps *caps, const char *root, struct td_err *err);
 void td_caps_release(struct td_caps *caps);
 /* Reads the names of events and the formats of all PMUs too: they are many. */
 void td_caps_read_events(struct td_caps *caps);
+
+/* Parts of sentences, static. How sure perf_event_paranoid is: "is" or "seems to be". */
+const char *td_caps_is(const struct td_caps *caps);
+/* Put before a fix that a container cannot make: "on the host: " or "". */
+const char *td_caps_where(const struct td_caps *caps);
+/* The other fix: ", or sudo tdrec", or "" where that does not help. */
+const char *td_caps_or_root(const struct td_caps *caps);
 
 /* May open any event at all: Debian and Ubuntu have a level 3 that forbids it to users. */
 bool td_caps_events(const struct td_caps *caps);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/doctor.h"
 
-#include <stdarg.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/text.h"
 #include "record/events.h"
 #include "record/kernel.h"
@@ -16,7 +18,46 @@
 #include "record/pmu_core.h"
 #include "record/target.h"
 
+/* What a file tdrec needs to sample everything for users; it fits one line. */
+#define FILE_CAPS "cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep"
+
 #define NAME_COLUMN 22
+/* "ok  ", the name, a blank: where the text begins and its further lines go on. */
+#define TEXT_COLUMN (4 + NAME_COLUMN + 1)
+#define LINE_COLUMN 80
+
+/* What stays on one line: a word, or a command to copy, which ends at a comma. */
+static size_t unbroken(const char *text)
+{
+    const char *end = strstr(text, ", ");
+    const size_t command = end ? (size_t)(end + 1 - text) : strlen(text);
+
+    if (strncmp(text, "sudo ", 5) == 0 && command <= LINE_COLUMN - TEXT_COLUMN)
+        return command;
+    return strcspn(text, " ");
+}
+
+/* The text from TEXT_COLUMN on, broken between words. A word that is longer than a line, such as a
+ * path, stays whole. */
+static void wrap(FILE *out, const char *text)
+{
+    size_t column = TEXT_COLUMN;
+
+    while (*text) {
+        const size_t word = unbroken(text);
+
+        if (column > TEXT_COLUMN && column + 1 + word > LINE_COLUMN) {
+            fprintf(out, "\n%*s", TEXT_COLUMN, "");
+            column = TEXT_COLUMN;
+        } else if (column > TEXT_COLUMN) {
+            column += (size_t)fprintf(out, " ");
+        }
+        column += (size_t)fprintf(out, "%.*s", (int)word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    fprintf(out, "\n");
+}
 
 /* "ok  name  text" or "no  name  text". */
 static void line(FILE *out, bool ok, const char *name, const char *format, ...)
@@ -31,7 +72,8 @@ static void line(FILE *out, bool ok, const char *name, const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     td_text_safe(safe, sizeof(safe), text, strlen(text));
-    fprintf(out, "%s  %-*s %s\n", ok ? "ok" : "no", NAME_COLUMN, name, safe);
+    fprintf(out, "%s  %-*s ", ok ? "ok" : "no", NAME_COLUMN, name);
+    wrap(out, safe);
 }
 
 /* Opens what a recording of our own process would open. */
@@ -76,8 +118,9 @@ static bool try_command(const struct td_caps *caps, FILE *out)
         line(out, true, "ring buffers", "%zu kB a CPU", ring_kb);
     else if (ok)
         line(out, false, "ring buffers",
-             "%zu of %zu kB a CPU: raise ulimit -l or kernel.perf_event_mlock_kb", ring_kb,
-             events.ring_wanted * caps->page_bytes / 1024);
+             "%zu of %zu kB a CPU: %ssudo sysctl kernel.perf_event_mlock_kb=%zu%s", ring_kb,
+             events.ring_wanted * caps->page_bytes / 1024, td_caps_where(caps),
+             (events.ring_wanted + 1) * caps->page_bytes / 1024, td_caps_or_root(caps));
     if (ok)
         line(out, !events.no_build_id && td_caps_kernel_at_least(caps, 5, 12),
              "build-ids by kernel", "%s",
@@ -88,27 +131,79 @@ static bool try_command(const struct td_caps *caps, FILE *out)
     return ok;
 }
 
-static void tell_privileges(const struct td_caps *caps, FILE *out)
+static void tell_whole_cpus(const struct td_caps *caps, FILE *out)
 {
-    const long long paranoid = caps->paranoid;
+    const bool contained = td_caps_where(caps)[0] != '\0';
 
-    if (td_caps_kernel(caps))
-        line(out, true, "kernel time", "sampled");
-    else
-        line(out, false, "kernel time",
-             "perf_event_paranoid is %lld: sudo sysctl kernel.perf_event_paranoid=1", paranoid);
     if (td_caps_system_wide(caps))
         line(out, true, "whole CPUs",
              "-a, -C, -G; short processes of a command are sampled evenly");
     else
         line(out, false, "whole CPUs",
-             "perf_event_paranoid is %lld: sudo tdrec, or sudo setcap "
-             "cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep on tdrec",
-             paranoid);
+             "perf_event_paranoid %s %" PRId64 ": %ssudo sysctl kernel.perf_event_paranoid=0%s%s",
+             td_caps_is(caps), caps->paranoid, td_caps_where(caps), td_caps_or_root(caps),
+             contained ? "" : ", or sudo setcap " FILE_CAPS " $(which tdrec)");
+}
+
+static void tell_other_processes(const struct td_caps *caps, FILE *out)
+{
     if (caps->cap_ptrace)
-        line(out, true, "others' processes", "-p, -t");
+        line(out, true, "others' processes", "-p, -t%s",
+             caps->user_ns ? ": those of this container" : "");
+    else if (caps->user_ns)
+        line(out, false, "others' processes", "only your own: on the host: sudo tdrec");
+    else if (caps->weak_root)
+        line(out, false, "others' processes",
+             "only your own: start the container with --cap-add SYS_PTRACE");
     else
         line(out, false, "others' processes", "only your own: sudo tdrec");
+}
+
+static void tell_privileges(const struct td_caps *caps, FILE *out)
+{
+    /* A filter, or a kernel without events: nothing that users may or may not do comes to it. */
+    if (caps->refused_errno && caps->refused_errno != EACCES) {
+        line(out, false, "kernel time", "no event can be opened, see the first line");
+        line(out, false, "whole CPUs", "no event can be opened, see the first line");
+        line(out, false, "others' processes", "no event can be opened, see the first line");
+        return;
+    }
+    if (td_caps_kernel(caps))
+        line(out, true, "kernel time", "sampled");
+    else
+        line(out, false, "kernel time",
+             "perf_event_paranoid %s %" PRId64 ": %ssudo sysctl kernel.perf_event_paranoid=1%s",
+             td_caps_is(caps), caps->paranoid, td_caps_where(caps), td_caps_or_root(caps));
+    tell_whole_cpus(caps, out);
+    tell_other_processes(caps, out);
+}
+
+/* kallsyms_show_value in kernel/ksyms_common.c: the addresses are shown with CAP_SYSLOG unless
+ * kptr_restrict is 2, and to all where it is 0 and perf_event_paranoid at most 1. */
+static void tell_hidden_names(const struct td_caps *caps, FILE *out)
+{
+    const char *where = td_caps_where(caps), *root = td_caps_or_root(caps);
+    const char *paranoid = caps->paranoid > 1 ? " kernel.perf_event_paranoid=1" : "";
+    const long long kptr = (long long)caps->kptr_restrict;
+
+    if (access("/proc/kallsyms", F_OK) < 0)
+        line(out, false, "kernel names",
+             "there is no /proc/kallsyms: mount -t proc proc /proc, or a kernel with "
+             "CONFIG_KALLSYMS");
+    else if (kptr > 1 && caps->cap_syslog)
+        line(out, false, "kernel names",
+             "kernel.kptr_restrict is %lld and hides them: sudo sysctl kernel.kptr_restrict=1",
+             kptr);
+    else if (kptr > 0)
+        line(
+            out, false, "kernel names",
+            "kernel.kptr_restrict is %lld and hides them: %ssudo sysctl kernel.kptr_restrict=0%s%s",
+            kptr, where, paranoid, kptr == 1 ? root : "");
+    else
+        line(out, false, "kernel names",
+             "perf_event_paranoid %s %" PRId64 " and hides them: %ssudo sysctl "
+             "kernel.perf_event_paranoid=1%s",
+             td_caps_is(caps), caps->paranoid, where, root);
 }
 
 static void tell_kernel_names(const struct td_caps *caps, FILE *out)
@@ -119,9 +214,7 @@ static void tell_kernel_names(const struct td_caps *caps, FILE *out)
     if (td_kernel_readable(kernel))
         line(out, true, "kernel names", "from /proc/kallsyms");
     else
-        line(out, false, "kernel names",
-             "kernel.kptr_restrict is %lld and hides them: sudo sysctl kernel.kptr_restrict=%s",
-             (long long)caps->kptr_restrict, caps->kptr_restrict > 1 ? "1, and sudo tdrec" : "0");
+        tell_hidden_names(caps, out);
     td_kernel_free(kernel);
     td_modules_free(modules);
 }
@@ -185,6 +278,16 @@ static void cross_check(const struct td_caps *caps, const struct td_pmu *pmu, FI
     td_pmu_choice_release(&choice);
 }
 
+/* A PMU of which the kernel opened no event, or NULL. */
+static const struct td_pmu *refused_by_kernel(const struct td_caps *caps)
+{
+    for (size_t i = 0; i < caps->pmu_count; i++) {
+        if (caps->pmus[i].refused)
+            return &caps->pmus[i];
+    }
+    return NULL;
+}
+
 static void tell_hardware(const struct td_caps *caps, FILE *out)
 {
     char *words[] = {(char[]){"tdrec"}, (char[]){"--source"}, (char[]){"pmu"}, (char[]){"true"}};
@@ -195,6 +298,8 @@ static void tell_hardware(const struct td_caps *caps, FILE *out)
     if (td_request_parse(&request, 4, words, &err) >= 0 &&
         td_plan_make(&plan, caps, &request, &err) < 0)
         line(out, false, "hardware top-down", "%s", err.text);
+    else if (refused_by_kernel(caps))
+        line(out, false, "hardware top-down", "%s", refused_by_kernel(caps)->fault);
     else if (plan.forbidden)
         line(out, false, "hardware top-down", "%s", plan.privilege);
     else
@@ -213,7 +318,9 @@ static void tell_model(const struct td_caps *caps, FILE *out)
 
     snprintf(name, sizeof(name), "qemu-%.40s", caps->machine);
     char *path = td_target_find_program(name);
-    if (path)
+    if (td_procfs_self() == 0)
+        line(out, false, "modelled top-down", "it needs /proc: mount -t proc proc /proc");
+    else if (path)
         line(out, true, "modelled top-down", "%s", path);
     else
         line(out, false, "modelled top-down", "%s is not installed: sudo apt install qemu-user",
@@ -234,7 +341,9 @@ static void tell_guests(const struct td_caps *caps, FILE *out)
         snprintf(name, sizeof(name), "%s programs", guest->title);
         char *path = td_target_find_program(guest->emulator);
         const bool libraries = access(guest->sysroot, X_OK) == 0;
-        if (!path)
+        if (td_procfs_self() == 0)
+            line(out, false, name, "modelled, which needs /proc: mount -t proc proc /proc");
+        else if (!path)
             line(out, false, name, "%s is not installed: sudo apt install qemu-user",
                  guest->emulator);
         else if (!libraries)
@@ -255,10 +364,13 @@ static void tell_limits(const struct td_caps *caps, FILE *out)
         line(out, true, "descriptors", "%" PRIu64 " allowed, %zu CPUs", caps->nofile_hard,
              caps->online.len);
     else
-        line(out, false, "descriptors", "%" PRIu64 " allowed, about %" PRIu64 " needed: ulimit -Hn",
-             caps->nofile_hard, need);
+        line(out, false, "descriptors",
+             "%" PRIu64 " allowed, about %" PRIu64
+             " needed: sudo prlimit --pid $$ --nofile=%" PRIu64,
+             caps->nofile_hard, need, need);
     if (caps->seccomp)
-        line(out, true, "seccomp", "a filter is in force; see the first line for what it does");
+        line(out, true, "seccomp", "a filter is in force%s",
+             caps->refused_errno ? "; see the first line for what it does" : "; it allows events");
 }
 
 static void tell_events_allowed(const struct td_caps *caps, FILE *out)
@@ -268,9 +380,9 @@ static void tell_events_allowed(const struct td_caps *caps, FILE *out)
              caps->max_sample_rate);
     else
         line(out, false, "your own programs",
-             "perf_event_paranoid is %" PRId64 " and forbids all events to users: sudo sysctl "
-             "kernel.perf_event_paranoid=2, or CAP_PERFMON",
-             caps->paranoid);
+             "perf_event_paranoid %s %" PRId64 " and forbids all events to users: %ssudo sysctl "
+             "kernel.perf_event_paranoid=2%s",
+             td_caps_is(caps), caps->paranoid, td_caps_where(caps), td_caps_or_root(caps));
 }
 
 bool td_doctor(const struct td_caps *caps, FILE *out)

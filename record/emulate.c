@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "record/sim/program.h"
 #include "record/sim/spool.h"
 #include "record/target.h"
@@ -37,9 +38,13 @@ static char *find_plugin(void)
 
 int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err)
 {
-    char *emulator = td_target_find_program(guest->emulator);
-    char *module = NULL;
+    char *emulator = NULL, *module = NULL;
 
+    if (td_procfs_self() == 0)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "the modelled core needs /proc: mount -t proc proc /proc (or --source "
+                       "clock)");
+    emulator = td_target_find_program(guest->emulator);
     if (!emulator)
         return td_fail(err, TD_EUNSUPPORTED,
                        "the modelled core needs %s, which is not installed: sudo apt-get install "

@@ -20,7 +20,8 @@ enum when {
 static const struct explanation {
     int sys_errno;
     enum when when;
-    const char *text; /* {event}, {paranoid}, {nofile}, {hypervisor} are replaced */
+    const char *text; /* {event}, {paranoid}, {nofile}, {hypervisor}; {is}, {where}, {or_root}:
+                         td_caps_is and so on */
 } explanations[] = {
     {EPERM, SECCOMP,
      "a seccomp filter (container) blocks perf_event_open: start the container with --cap-add "
@@ -32,17 +33,17 @@ static const struct explanation {
      "a seccomp filter (container) blocks perf_event_open: start the container with a seccomp "
      "profile that allows it"},
     {EPERM, PARANOID_3,
-     "perf_event_paranoid is {paranoid} and forbids all events to users: sudo sysctl "
-     "kernel.perf_event_paranoid=2, or CAP_PERFMON"},
+     "perf_event_paranoid {is} {paranoid} and forbids all events to users: {where}sudo sysctl "
+     "kernel.perf_event_paranoid=2{or_root}"},
     {EACCES, PARANOID_3,
-     "perf_event_paranoid is {paranoid} and forbids all events to users: sudo sysctl "
-     "kernel.perf_event_paranoid=2, or CAP_PERFMON"},
+     "perf_event_paranoid {is} {paranoid} and forbids all events to users: {where}sudo sysctl "
+     "kernel.perf_event_paranoid=2{or_root}"},
     {EACCES, UNPRIVILEGED,
-     "no permission for {event}: the process is another user's, or perf_event_paranoid "
-     "({paranoid}) forbids it (sudo sysctl kernel.perf_event_paranoid=1, or sudo tdrec)"},
+     "no permission for {event}: the process is another user's, runs a privileged program, or "
+     "ends just now ({where}sudo tdrec may look at it)"},
     {EPERM, UNPRIVILEGED,
-     "no permission for {event}: the process is another user's, or perf_event_paranoid "
-     "({paranoid}) forbids it (sudo sysctl kernel.perf_event_paranoid=1, or sudo tdrec)"},
+     "no permission for {event}: the process is another user's, runs a privileged program, or a "
+     "security module forbids it ({where}sudo tdrec may look at it)"},
     {EPERM, ALWAYS,
      "the kernel refuses {event} even to a privileged user: a security module or lockdown forbids "
      "it (dmesg may say which)"},
@@ -73,7 +74,7 @@ static bool applies(enum when when, const struct td_caps *caps, const char *even
 {
     switch (when) {
     case ALWAYS: return true;
-    case SECCOMP: return caps->seccomp;
+    case SECCOMP: return caps->seccomp && caps->refused_errno;
     case PARANOID_3: return caps->paranoid >= 3 && !caps->cap_perfmon;
     case UNPRIVILEGED: return !caps->cap_perfmon;
     case HARDWARE: return strcmp(event, "cpu-clock") != 0 && strcmp(event, "task-clock") != 0;
@@ -87,6 +88,12 @@ static const char *replacement(const char *text, const struct td_caps *caps, con
 {
     if (strncmp(text, "{event}", 7) == 0)
         return event;
+    if (strncmp(text, "{is}", 4) == 0)
+        return td_caps_is(caps);
+    if (strncmp(text, "{where}", 7) == 0)
+        return td_caps_where(caps);
+    if (strncmp(text, "{or_root}", 9) == 0)
+        return td_caps_or_root(caps);
     if (strncmp(text, "{paranoid}", 10) == 0)
         snprintf(buf, size, "%" PRId64, caps->paranoid);
     else if (strncmp(text, "{nofile}", 8) == 0)

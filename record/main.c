@@ -12,6 +12,7 @@
 #include "record/doctor.h"
 #include "record/emulate.h"
 #include "record/host_core.h"
+#include "record/grants.h"
 #include "record/hybrid.h"
 #include "record/modelled.h"
 #include "record/origin.h"
@@ -78,10 +79,12 @@ static void announce(const struct td_plan *plan, bool count)
 }
 
 /* Printing a plan opens no event. */
-static void look_at_pmu(struct td_caps *caps, const struct td_request *request)
+static void look_at_kernel(struct td_caps *caps, const struct td_request *request)
 {
     const bool wanted = strcmp(request->source, "auto") == 0 || strcmp(request->source, "pmu") == 0;
 
+    if (!request->root && !request->plan)
+        td_grants_try(caps);
     if (request->root)
         td_probe(caps, td_probe_recorded, caps);
     else if (!request->plan && (wanted || request->doctor))
@@ -109,7 +112,7 @@ static int run(const struct td_request *request)
 
     int rc = td_caps_read(&caps, request->root, &err);
     if (rc == TD_OK)
-        look_at_pmu(&caps, request);
+        look_at_kernel(&caps, request);
     if (rc == TD_OK && request->events.len)
         td_caps_read_events(&caps);
     if (rc == TD_OK && request->doctor) {

@@ -51,9 +51,10 @@ static void forbid(struct td_plan *plan, const struct td_caps *caps,
     plan->scope = request->scope;
     plan->method = request->method == TD_METHOD_CPU ? TD_METHOD_CPU : TD_METHOD_TASK;
     snprintf(plan->privilege, sizeof(plan->privilege),
-             "no event may be opened: perf_event_paranoid is %lld and forbids all of them to users "
-             "(sudo sysctl kernel.perf_event_paranoid=2, or sudo tdrec; --source sim needs none)",
-             (long long)caps->paranoid);
+             "no event may be opened: perf_event_paranoid %s %lld and forbids all of them to users "
+             "(%ssudo sysctl kernel.perf_event_paranoid=2%s; --source sim needs none)",
+             td_caps_is(caps), (long long)caps->paranoid, td_caps_where(caps),
+             td_caps_or_root(caps));
     td_plan_leave_out(plan, "everything", plan->privilege);
 }
 
@@ -170,9 +171,10 @@ bool td_plan_left_out_text(const struct td_plan *plan, size_t i, char *buf, size
 static int refuse_whole_cpus(const struct td_caps *caps, const char *what, struct td_err *err)
 {
     return td_fail(err, TD_EPERM,
-                   "perf_event_paranoid is %lld: %s needs it to be 0 or less, or CAP_PERFMON "
-                   "(sudo sysctl kernel.perf_event_paranoid=0, or sudo tdrec)",
-                   (long long)caps->paranoid, what);
+                   "perf_event_paranoid %s %lld: %s needs it to be 0 or less, or CAP_PERFMON "
+                   "(%ssudo sysctl kernel.perf_event_paranoid=0%s)",
+                   td_caps_is(caps), (long long)caps->paranoid, what, td_caps_where(caps),
+                   td_caps_or_root(caps));
 }
 
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
@@ -190,6 +192,10 @@ int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
         if (request->method == TD_METHOD_TASK)
             return td_fail(err, TD_EUSAGE, "--method task goes with a command, -p or -t");
         plan->method = TD_METHOD_CPU;
+        if (caps->pid_ns)
+            td_plan_leave_out(plan, "names in processes outside of this container",
+                              "in a pid namespace the kernel does not tell one from another: "
+                              "record on the host");
         return TD_OK;
     case TD_SCOPE_THREAD:
         if (request->method == TD_METHOD_CPU)

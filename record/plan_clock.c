@@ -84,9 +84,10 @@ void td_plan_note_privilege(struct td_plan *plan, const struct td_caps *caps,
 {
     if (!td_caps_kernel(caps))
         snprintf(plan->privilege, sizeof(plan->privilege),
-                 "kernel time is not %s: perf_event_paranoid is %lld (sudo sysctl "
+                 "kernel time is not %s: perf_event_paranoid %s %lld (%ssudo sysctl "
                  "kernel.perf_event_paranoid=1 allows it)",
-                 request->count ? "counted" : "sampled", (long long)caps->paranoid);
+                 request->count ? "counted" : "sampled", td_caps_is(caps),
+                 (long long)caps->paranoid, td_caps_where(caps));
 }
 
 /* The first group reports the mappings unless a tracker does; several samplers share a ring and

@@ -68,9 +68,10 @@ static int apply_modifiers(struct td_plan_event *event, const struct td_caps *ca
                        event->name, most);
     if (given.kernel && !td_caps_kernel(caps))
         return td_fail(err, TD_EPERM,
-                       "%s:k: perf_event_paranoid is %lld and forbids sampling the kernel "
-                       "(sudo sysctl kernel.perf_event_paranoid=1)",
-                       event->name, (long long)caps->paranoid);
+                       "%s:k: perf_event_paranoid %s %lld and forbids sampling the kernel "
+                       "(%ssudo sysctl kernel.perf_event_paranoid=1%s)",
+                       event->name, td_caps_is(caps), (long long)caps->paranoid,
+                       td_caps_where(caps), td_caps_or_root(caps));
     if (given.user || given.kernel || given.hypervisor) {
         event->exclude_user = !given.user;
         event->exclude_kernel = !given.kernel;
@@ -133,9 +134,10 @@ static int check_any(const struct td_plan_event *event, const struct td_caps *ca
         td_caps_system_wide(caps))
         return TD_OK;
     return td_fail(err, TD_EPERM,
-                   "%s counts both threads of a core, and perf_event_paranoid is %lld: sudo sysctl "
-                   "kernel.perf_event_paranoid=0, or sudo tdrec",
-                   event->name, (long long)caps->paranoid);
+                   "%s counts both threads of a core, and perf_event_paranoid %s %lld: %ssudo "
+                   "sysctl kernel.perf_event_paranoid=0%s",
+                   event->name, td_caps_is(caps), (long long)caps->paranoid, td_caps_where(caps),
+                   td_caps_or_root(caps));
 }
 
 /* One event with its modifiers, `len` bytes at `text`, added to the group. */

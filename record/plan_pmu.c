@@ -318,9 +318,10 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
              m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
     if (any && !td_caps_system_wide(m->caps))
         snprintf(why, sizeof(why),
-                 "%s counts both threads of a core, and perf_event_paranoid is %lld: sudo sysctl "
-                 "kernel.perf_event_paranoid=0, or sudo tdrec",
-                 any, (long long)m->caps->paranoid);
+                 "%s counts both threads of a core, and perf_event_paranoid %s %lld: %ssudo sysctl "
+                 "kernel.perf_event_paranoid=0%s",
+                 any, td_caps_is(m->caps), (long long)m->caps->paranoid, td_caps_where(m->caps),
+                 td_caps_or_root(m->caps));
     else if (m->caps->nmi_watchdog)
         snprintf(why, sizeof(why),
                  "its %u events do not fit the counters that the NMI watchdog leaves (sudo sysctl "

@@ -91,8 +91,8 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
         snprintf(reason, reason_size, "%s", err.text);
     else if (plan.forbidden)
         snprintf(reason, reason_size,
-                 "perf_event_paranoid is %lld and forbids hardware events to users",
-                 (long long)caps->paranoid);
+                 "perf_event_paranoid %s %lld and forbids hardware events to users",
+                 td_caps_is(caps), (long long)caps->paranoid);
     else if (!counts)
         snprintf(reason, reason_size, "%s",
                  plan.left_out_count ? plan.left_out[0].why : "the PMU counts no slots");

@@ -276,6 +276,12 @@ int td_target_threads(const uint32_t *pids, size_t pid_count, uint32_t **ret, si
 
     *ret = NULL;
     *count = 0;
+    if (!td_procfs_is_ours())
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "a running process cannot be recorded: %s: mount -t proc proc /proc",
+                       td_procfs_self() ? "/proc is of another pid namespace, where its id is "
+                                          "another process's"
+                                        : "there is no /proc, which tells what it maps");
     do {
         before = *count;
         for (size_t i = 0; i < pid_count; i++) {

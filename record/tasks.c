@@ -244,6 +244,13 @@ uint64_t td_tasks_thread_count(const struct td_tasks *tasks)
 
 /* Records. */
 
+/* In a pid namespace of our own, all processes outside of it have these numbers: their mappings
+ * together would give wrong names. The idle task, 0 too, has none. */
+static bool is_outside(uint32_t pid)
+{
+    return pid == 0 || pid == UINT32_MAX;
+}
+
 static void apply_fork(struct td_tasks *tasks, const struct td_rec *rec)
 {
     const uint32_t pid = rec->u.task.pid, ppid = rec->u.task.ppid;
@@ -251,6 +258,8 @@ static void apply_fork(struct td_tasks *tasks, const struct td_rec *rec)
     const struct td_task *forker = find_in(&tasks->threads, rec->u.task.ptid);
     struct td_process *old = pid != ppid ? td_tasks_find_process(tasks, pid) : NULL;
 
+    if (is_outside(pid))
+        return;
     if (old) /* its end was lost, or it was read from /proc while it started */
         drop_process(tasks, old);
     if (!parent && tasks->follow)
@@ -290,7 +299,7 @@ static void apply_exit(struct td_tasks *tasks, const struct td_rec *rec)
 {
     struct td_task *task = find_in(&tasks->threads, rec->u.task.tid);
 
-    if (!task || task->process->pid != rec->u.task.pid)
+    if (!task || task->process->pid != rec->u.task.pid || is_outside(rec->u.task.pid))
         return;
     if (task->ended)
         return;
@@ -321,7 +330,7 @@ static void apply_comm(struct td_tasks *tasks, const struct td_rec *rec)
 {
     struct td_process *process = td_tasks_find_process(tasks, rec->pid);
 
-    if (!process && tasks->follow)
+    if ((!process && tasks->follow) || is_outside(rec->pid))
         return;
     if (!process)
         process = td_tasks_add_process(tasks, rec->pid, "", rec->time_ns);
@@ -387,7 +396,7 @@ static void apply_mmap(struct td_tasks *tasks, const struct td_rec *rec)
         .end = mmap->start + mmap->size,
     };
 
-    if (!mmap->executable || mmap->size > UINT64_MAX - mmap->start)
+    if (!mmap->executable || mmap->size > UINT64_MAX - mmap->start || is_outside(rec->pid))
         return;
     if (!process && !tasks->follow)
         process = td_tasks_add_process(tasks, rec->pid, "", rec->time_ns);
@@ -470,7 +479,7 @@ bool td_tasks_scan_process(struct td_tasks *tasks, uint32_t pid, uint64_t time_n
     char folder[64];
 
     snprintf(folder, sizeof(folder), "/proc/%u", pid);
-    char *comm = read_comm(folder);
+    char *comm = td_procfs_is_ours() ? read_comm(folder) : NULL;
     if (!comm)
         return false;
     struct td_process *process = td_tasks_add_process(tasks, pid, comm, time_ns);

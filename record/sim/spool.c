@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/procfs.h"
 
 enum {
     IMAGES_MAX = 16384,
@@ -135,7 +136,9 @@ const struct td_core_desc *td_spool_core(const struct td_spool *spool)
 
 char *td_spool_name(const struct td_spool *spool)
 {
-    return td_xasprintf("/proc/%d/fd/%d", (int)getpid(), spool->fd);
+    const int pid = td_procfs_self();
+
+    return td_xasprintf("/proc/%d/fd/%d", pid ? pid : (int)getpid(), spool->fd);
 }
 
 struct td_spool *td_spool_open(const char *name)

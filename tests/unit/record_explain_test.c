@@ -35,7 +35,7 @@ static void test_sentences(void **state)
     struct td_caps caps = user(2);
 
     (void)state;
-    expect(&caps, "cpu-clock", EACCES, TD_EPERM, "perf_event_paranoid (2)");
+    expect(&caps, "cpu-clock", EACCES, TD_EPERM, "another user's");
     expect(&caps, "cpu-clock", ENOSYS, TD_EUNSUPPORTED, "CONFIG_PERF_EVENTS");
     expect(&caps, "cycles", ENOENT, TD_EUNSUPPORTED, "no counter for cycles");
     expect(&caps, "cpu-clock", EMFILE, TD_EUNSUPPORTED, "4711");
@@ -43,7 +43,11 @@ static void test_sentences(void **state)
     expect(&caps, "cpu-clock", E2BIG, TD_EUNSUPPORTED, "refused cpu-clock");
     caps = user(3);
     expect(&caps, "cpu-clock", EACCES, TD_EPERM, "perf_event_paranoid=2");
+    caps.user_ns = true;
+    expect(&caps, "cpu-clock", EACCES, TD_EPERM, "users: on the host: sudo sysctl");
     caps.seccomp = true;
+    expect(&caps, "cpu-clock", EACCES, TD_EPERM, "perf_event_paranoid is 3");
+    caps.refused_errno = EPERM;
     expect(&caps, "cpu-clock", EPERM, TD_EPERM, "seccomp");
     expect(&caps, "cpu-clock", ENOSYS, TD_EUNSUPPORTED, "seccomp");
     caps = user(2);
