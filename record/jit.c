@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/jit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +66,13 @@ static void find_owner(struct td_process *process)
     process->jit_used = true;
 }
 
-static void note(struct td_jit *jit, uint32_t pid, uint64_t address, uint32_t module,
-                 uint64_t time_ns)
+void td_jit_note_address(struct td_jit *jit, uint32_t pid, uint64_t address, uint32_t module,
+                         uint64_t time_ns)
 {
     bool added = false;
+
+    if (jit->len >= NOTED_MAX)
+        return;
     const uint32_t i = *td_map_put(&jit->seen, pid, address, (uint32_t)jit->len, &added);
 
     if (!added) {
@@ -81,7 +85,7 @@ static void note(struct td_jit *jit, uint32_t pid, uint64_t address, uint32_t mo
         .first_ns = time_ns,
         .last_ns = time_ns,
         .pid = pid,
-        .module = td_modules_use(jit->modules, module, NULL),
+        .module = module,
     };
 }
 
@@ -96,7 +100,8 @@ void td_jit_note(struct td_jit *jit, struct td_process *process, const struct td
 
         if (!frame->kernel && range &&
             td_modules_kind(jit->modules, range->value) == TD_MODULE_ANON)
-            note(jit, process->pid, frame->address, range->value, time_ns);
+            td_jit_note_address(jit, process->pid, frame->address,
+                                td_modules_use(jit->modules, range->value, NULL), time_ns);
     }
 }
 
@@ -188,25 +193,46 @@ static void write_name(const struct td_jit *jit, const struct sources *sources,
     free(file);
 }
 
-void td_jit_write_names(struct td_jit *jit, const struct td_process *process)
+static void write_names(struct td_jit *jit, uint32_t pid, const struct sources *sources)
 {
-    struct sources sources = {.map = {0}};
     size_t kept = 0;
 
-    read_map(&sources.map, process->pid, process->owner);
-    read_dump(jit, &sources.dump, process);
     td_map_clear(&jit->seen);
     for (size_t i = 0; i < jit->len; i++) {
         const struct noted noted = jit->items[i];
 
-        if (noted.pid == process->pid) {
-            write_name(jit, &sources, &noted);
+        if (noted.pid == pid) {
+            write_name(jit, sources, &noted);
             continue;
         }
         td_map_put(&jit->seen, noted.pid, noted.address, (uint32_t)kept, NULL);
         jit->items[kept++] = noted;
     }
     jit->len = kept;
+}
+
+void td_jit_write_names(struct td_jit *jit, const struct td_process *process)
+{
+    struct sources sources = {.map = {0}};
+
+    read_map(&sources.map, process->pid, process->owner);
+    read_dump(jit, &sources.dump, process);
+    write_names(jit, process->pid, &sources);
+    td_perfmap_release(&sources.map);
+    td_jitdump_release(&sources.dump);
+}
+
+void td_jit_write_names_of(struct td_jit *jit, uint32_t pid, uid_t owner, const char *dump_path)
+{
+    struct sources sources = {.map = {0}};
+    const int fd = dump_path ? open(dump_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+
+    read_map(&sources.map, pid, owner);
+    if (fd >= 0) {
+        td_jitdump_read(&sources.dump, fd, owner, NULL);
+        close(fd);
+    }
+    write_names(jit, pid, &sources);
     td_perfmap_release(&sources.map);
     td_jitdump_release(&sources.dump);
 }

@@ -201,6 +201,7 @@ static void add_image(struct modelled *m, uint32_t image)
         td_pieces_add(&m->pieces, image, &bytes, piece.ended))
         m->seen[image] = piece.sequence;
     if (piece.ended) {
+        td_pieces_name_code(&m->pieces, image);
         td_pieces_forget(&m->pieces, image);
         td_spool_discard(m->spool, image);
         m->seen[image] = 0;
@@ -343,6 +344,8 @@ static void finish(struct modelled *m)
         m->rc = td_sim_pmu_collect(m->pmu, m->request, m->output.path, &err);
     if (m->rc == TD_OK)
         add_images(m, &err);
+    for (uint32_t i = 0; m->rc == TD_OK && i < td_spool_images(m->spool); i++)
+        td_pieces_name_code(&m->pieces, i);
     tell_notes(m);
     tell_lost(m);
     if (m->native)

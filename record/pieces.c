@@ -4,11 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/mem.h"
+#include "record/jit.h"
+#include "record/modules.h"
 #include "record/sim/piece.h"
+#include "symbolize/jitdump.h"
 
 /* A call path of a task. */
 struct path {
@@ -42,6 +47,9 @@ struct td_piece_image {
     struct place *places;       /* of the tallies in `last`, in their order */
     struct task *tasks;
     size_t task_count, task_cap;
+    uint32_t pid;
+    bool has_jit;    /* addresses of code that it made were noted */
+    char *dump_path; /* of the jitdump that it mapped; NULL: none */
     uint64_t counters[TD_COUNTER_COUNT];
 };
 
@@ -50,12 +58,13 @@ struct adding {
     struct td_pieces *pieces;
     struct td_piece_image *image;
     const struct td_piece *piece;
-    uint32_t *modules;            /* the profile's, by the piece's */
+    uint32_t *modules;            /* the profile's, by the piece's; TD_NONE: code in no file */
     uint32_t anonymous;           /* of code in no file; TD_NONE: not described yet */
     const struct td_range *range; /* of the last address; NULL: none */
     struct place *places;         /* of this piece's tallies */
     size_t place_count, place_cap;
-    bool last;     /* the image's last piece */
+    bool last; /* the image's last piece */
+    uint64_t now_ns;
     uint64_t owed; /* by all places */
     size_t owing;  /* so many */
     struct td_piece_tally most;
@@ -67,6 +76,7 @@ struct adding {
 void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer)
 {
     *pieces = (struct td_pieces){.writer = writer, .group = TD_NONE, .texts = td_intern_new()};
+    pieces->jit = td_jit_new(writer, NULL);
 }
 
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
@@ -80,8 +90,18 @@ void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
     free(gone->tasks);
     td_buf_release(&gone->last);
     free(gone->places);
+    free(gone->dump_path);
     free(gone);
     pieces->images[image] = NULL;
+}
+
+void td_pieces_name_code(struct td_pieces *pieces, uint32_t image)
+{
+    struct td_piece_image *named = image < pieces->image_count ? pieces->images[image] : NULL;
+
+    /* Programs that run as another user than we are not emulated. */
+    if (named && named->has_jit)
+        td_jit_write_names_of(pieces->jit, named->pid, geteuid(), named->dump_path);
 }
 
 void td_pieces_release(struct td_pieces *pieces)
@@ -93,6 +113,7 @@ void td_pieces_release(struct td_pieces *pieces)
     td_map_release(&pieces->warnings);
     if (pieces->texts)
         td_intern_free(pieces->texts);
+    td_jit_free(pieces->jit);
     *pieces = (struct td_pieces){.writer = NULL};
 }
 
@@ -189,8 +210,11 @@ static void add_modules(struct adding *a)
         const struct td_piece_module *m = &a->piece->modules[i];
         const struct td_profile_module module = {
             .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
+        const bool is_file = m->path && !td_module_path_is_anon(m->path, strlen(m->path));
 
-        a->modules[i] = m->path ? td_pieces_put_module(a->pieces, &module) : put_anonymous(a);
+        a->modules[i] = is_file ? td_pieces_put_module(a->pieces, &module) : TD_NONE;
+        if (is_file && td_jitdump_is_name(m->path) && !a->image->dump_path)
+            a->image->dump_path = td_xstrdup(m->path);
     }
 }
 
@@ -215,8 +239,10 @@ static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
 {
     if (!a->range || address < a->range->start || address >= a->range->end)
         a->range = td_range_set_find(&a->piece->ranges, address);
-    if (!a->range) {
+    if (!a->range || a->modules[a->range->value] == TD_NONE) {
         *module = put_anonymous(a);
+        td_jit_note_address(a->pieces->jit, a->piece->pid, address, *module, a->now_ns);
+        a->image->has_jit = true;
         return address;
     }
     *module = a->modules[a->range->value];
@@ -467,7 +493,10 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
                            .image = image_at(pieces, image),
                            .piece = &view.piece,
                            .anonymous = TD_NONE,
-                           .last = last};
+                           .last = last,
+                           .now_ns = td_clock_ns()};
+
+        a.image->pid = view.piece.pid;
 
         describe_group(pieces);
         add_modules(&a);

@@ -18,6 +18,7 @@
 #include "formats/profile_write.h"
 
 struct td_intern;
+struct td_jit;
 struct td_piece_image;
 
 struct td_pieces {
@@ -26,6 +27,7 @@ struct td_pieces {
     uint64_t counters[TD_COUNTER_COUNT];
     double squares;          /* of the images' errors */
     bool native;             /* a native run was added */
+    struct td_jit *jit;      /* addresses of generated code */
     struct td_intern *texts; /* what modules are, and what pieces warned of */
     struct td_map modules;   /* text to the profile's module */
     struct td_map warnings;
@@ -42,6 +44,9 @@ void td_pieces_release(struct td_pieces *pieces);
  * which is free for another after td_pieces_forget. */
 bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last);
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
+/* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a
+ * jitdump: when it has ended, or the recording does. */
+void td_pieces_name_code(struct td_pieces *pieces, uint32_t image);
 
 /* For what both kinds of runs have: each module and each warning once. */
 uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_module *module);

@@ -12,6 +12,7 @@
 #include "record/sim/callstack.h"
 #include "record/sim/piece.h"
 #include "symbolize/identity.h"
+#include "symbolize/jitdump.h"
 
 #define DELETED " (deleted)"
 
@@ -214,7 +215,8 @@ static void add_ranges(struct writing *w, struct td_piece_maps *maps)
         struct td_range range = maps->ranges.items[i];
         const uint32_t file = range.value;
 
-        if (!w->used[i])
+        /* A jitdump is mapped so that it is found, and never run. */
+        if (!w->used[i] && !td_jitdump_is_name(maps->paths[file]))
             continue;
         if (!modules[file]) {
             piece->modules[piece->module_count] =

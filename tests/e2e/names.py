@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No name is of another file than the one that ran, whether or not files have build-ids."""
+"""Names are of the code that ran, or absent: files with and without build-ids, generated code."""
 import os
 import shutil
 import subprocess
@@ -92,4 +92,25 @@ def elsewhere():
                      f"{way}, {kind}: no reason is told:\n{text}")
 
 
-td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere})
+def generated_share(profile, words):
+    """The share of modelled time in functions whose names hold one of the words."""
+    found = td.shares(td.report_json(profile, "functions", "--no-cache"))
+    return sum(share for name, share in found.items() if any(word in name for word in words))
+
+
+def modelled_jit():
+    """Code made at run time has its names under the model, too: by a perf map and by a jitdump."""
+    td.need("qemu-x86_64")
+    folder = td.scratch("dumps")
+    os.makedirs(folder)
+    runs = {"perf map": ([td.workload("jit"), "0.1"], ["jit_loop"]),
+            "jitdump": ([td.workload("jitdump"), "0.1", folder], ["early", "late"])}
+    for what, (command, words) in runs.items():
+        for options in ([], ["--sim-sample"]):
+            profile = td.record(command, *options, source="sim")
+            share = generated_share(profile, words)
+            td.check(share > 0.8, f"{what}, sim {options}: {share:.3f} in named generated code, expected nearly all")
+
+
+td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
+          "modelled_jit": modelled_jit})
