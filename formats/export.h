@@ -22,6 +22,7 @@ struct td_exporter {
     const char *suffix; /* of a file it writes, without the dot */
     const char *about;  /* one line for --help: what opens it */
     bool wants_samples; /* rows should be samples with times, not sums */
+    bool one_value;     /* a stack has one value: opts.metric says which */
     bool wants_threads; /* rows should be of one thread each, not of all of a program */
     /* Writes the whole measure. The model is symbolized. A short write shows in ferror(out), which
      * the caller checks; other failures are returned. */

@@ -234,6 +234,6 @@ const struct td_exporter td_export_folded = {
     .name = "folded",
     .suffix = "folded",
     .about = "folded stacks: flamegraph.pl, inferno, speedscope",
-    .wants_samples = false,
+    .one_value = true,
     .write = write_folded,
 };

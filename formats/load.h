@@ -62,6 +62,8 @@ struct td_load_status {
     struct td_err damage; /* the first damage, else where the file was cut: one sentence, with its
                              offset. code is TD_OK when there is neither. */
     uint64_t dropped;     /* samples and tallies left out because what they refer to was lost */
+    uint32_t timeless; /* 1 << enum td_group_role: a part of the time was asked for, but of groups
+                          of these roles the file has sums, which have no time and are kept whole */
 };
 
 /* Fills a new model, owned by the caller. Returns TD_OK also when only a part could be read

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *td_metric_id(enum td_metric metric)
 {
@@ -18,7 +19,7 @@ const char *td_metric_id(enum td_metric metric)
 enum td_metric td_metric_by_id(const char *id)
 {
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
-        if (strcmp(td_metric_id((enum td_metric)m), id) == 0)
+        if (strcasecmp(td_metric_id((enum td_metric)m), id) == 0)
             return (enum td_metric)m;
     }
     return TD_METRIC_COUNT;

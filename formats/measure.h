@@ -29,7 +29,7 @@ enum td_metric {
 
 /* The metric's id as in JSON and exports: "samples", "time", "slots", …, or the node's id. */
 const char *td_metric_id(enum td_metric metric);
-/* TD_METRIC_COUNT when there is none of this id. */
+/* In any case of letters. TD_METRIC_COUNT when there is none of this id. */
 enum td_metric td_metric_by_id(const char *id);
 
 struct td_measure_row {

@@ -295,6 +295,9 @@ static void on_tallies(void *ctx, const struct td_profile_values *values)
                 continue;
             if (merges)
                 place.thread = holder_of(loader, place.thread);
+            if (loader->opts->from_ns > 0 || loader->opts->to_ns > 0)
+                loader->status->timeless |= UINT32_C(1)
+                                            << td_model_group(loader->model, place.group)->role;
             td_model_add_values(loader->model, place.thread, place.node, place.group, row->amount,
                                 value);
         }

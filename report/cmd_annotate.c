@@ -352,6 +352,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         goto out;
     }
     exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK && o.levels > 1 && !session.measure->values[TD_METRIC_SLOTS]) {
+        td_complain("--level: this profile has no categories (tdrec --source sim, or a PMU, has)");
+        exit_code = TD_EXIT_USAGE;
+    }
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o, argv + used);
     td_session_release(&session);

@@ -99,9 +99,9 @@ static int export_measure(struct td_session *session, const struct td_exporter *
     int rc = TD_OK;
 
     if (o->category) {
-        opts.metric = td_metric_by_id(o->category);
-        if (opts.metric == TD_METRIC_COUNT || !session->measure->values[opts.metric]) {
-            td_complain("--category %s: this profile has no such values", o->category);
+        if (td_metric_parse(&opts.metric, session->measure, o->category, TD_METRIC_SAMPLES, &err) <
+            0) {
+            td_complain("--category %s: %s", o->category, err.text);
             return TD_EXIT_USAGE;
         }
     }
@@ -156,6 +156,12 @@ static int export_profile(const struct td_common_opts *common, const char *outpu
     return status.damaged ? TD_EXIT_DAMAGED : TD_EXIT_OK;
 }
 
+static bool has_filters(const struct td_common_opts *c, const struct export_opts *o)
+{
+    return c->threads.len > 0 || c->processes.len > 0 || c->modules.len > 0 ||
+           c->functions.len > 0 || c->time || c->event || c->weights || c->no_inline || o->category;
+}
+
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     struct export_opts o = {.format = NULL};
@@ -164,7 +170,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_STRING, 'f', "format", "NAME", "what to write; --format list shows the formats",
          &o.format},
         {TD_OPT_STRING, 'o', "output", "FILE", "where to (- or none: stdout)", &o.output},
-        {TD_OPT_STRING, 0, "category", "NODE", "the value, for formats with one value a stack",
+        {TD_OPT_STRING, 0, "category", "NODE", "folded: the value, as in tdreport folded",
          &o.category},
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
@@ -180,11 +186,21 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         print_formats(stdout);
         return td_finish_stdout();
     }
+    if (o.format && strcmp(o.format, "td") == 0 && has_filters(common, &o)) {
+        td_complain(
+            "--format td converts the whole profile: filters, --category, --event, --weights "
+            "and --no-inline do not go with it");
+        return TD_EXIT_USAGE;
+    }
     if (o.format && strcmp(o.format, "td") == 0)
         return export_profile(common, o.output);
     const struct td_exporter *exporter = choose_format(o.format);
     if (!exporter)
         return TD_EXIT_USAGE;
+    if (o.category && !exporter->one_value) {
+        td_complain("--category goes with --format folded: %s has all values", exporter->name);
+        return TD_EXIT_USAGE;
+    }
     exit_code = td_session_open(&session, common,
                                 (struct td_session_needs){.samples = exporter->wants_samples,
                                                           .threads = exporter->wants_threads,

@@ -13,14 +13,11 @@ static int show(struct td_session *session, const char *category, bool plain)
     struct td_err err = TD_ERR_INIT;
 
     if (category) {
-        struct td_sort sort;
-
-        if (td_sort_parse(&sort, session->measure, category, &err) < 0 ||
-            sort.by != TD_SORT_VALUE) {
-            td_complain("--category %s: this profile has no such values", category);
+        if (td_metric_parse(&opts.metric, session->measure, category, TD_METRIC_SAMPLES, &err) <
+            0) {
+            td_complain("--category %s: %s", category, err.text);
             return TD_EXIT_USAGE;
         }
-        opts.metric = sort.metric;
     }
     td_session_begin_output(session);
     const int rc = folded->write(session->measure, &opts, stdout, &err);
@@ -39,7 +36,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_STRING, 0, "category", "NODE",
-         "count what is lost to it; also: samples, time (ns), slots", &category},
+         "count what is lost to it; also: samples, time (ns), event, slots, cycles, instructions",
+         &category},
         {TD_OPT_FLAG, 0, "plain-names", NULL, "no \"_[i]\" behind inlined functions", &plain},
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),

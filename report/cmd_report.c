@@ -409,6 +409,11 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     }
     exit_code =
         td_session_open(&session, common, (struct td_session_needs){.threads = o.by != NULL});
+    if (exit_code == TD_EXIT_OK && o.levels > 0 && !session.measure->values[TD_METRIC_SLOTS]) {
+        td_complain("--topdown-level: this profile has no categories (tdrec --source sim, or a "
+                    "PMU, has)");
+        exit_code = TD_EXIT_USAGE;
+    }
     if (exit_code == TD_EXIT_OK) {
         o.rows = o.rows ? o.rows : common->json ? UINT64_MAX : ROWS_DEFAULT;
         td_session_begin_output(&session);

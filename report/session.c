@@ -308,6 +308,21 @@ static bool wants_colour(const struct td_common_opts *o)
            strcmp(term, "dumb") != 0;
 }
 
+/* What has no times cannot be cut by time: to say that it was would be wrong. */
+static int check_time(const struct td_session *session, struct td_err *err)
+{
+    const uint32_t modelled = UINT32_C(1) << TD_ROLE_MODEL;
+    const bool is_modelled = td_measure_is_modelled(session->measure);
+
+    if (session->status.timeless & (is_modelled ? modelled : ~modelled))
+        return td_fail(err, TD_EUSAGE,
+                       "--time %s: %s, which have no times: no part of the time can be chosen",
+                       session->opts->time,
+                       is_modelled ? "the categories of this profile are modelled sums"
+                                   : "this profile holds sums of samples (merge makes such)");
+    return TD_OK;
+}
+
 static int measure(struct td_session *session, struct td_session_needs needs, struct td_err *err)
 {
     const struct td_filter filter = make_filter(session->opts, needs);
@@ -329,7 +344,7 @@ static int measure(struct td_session *session, struct td_session_needs needs, st
                        "the profile holds no samples: the command used too little CPU time; run it "
                        "longer, or sample faster with 'tdrec -F 20000'");
     session->coverage = td_coverage_of(session->measure);
-    return TD_OK;
+    return check_time(session, err);
 }
 
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,

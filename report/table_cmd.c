@@ -18,8 +18,8 @@ struct table_opts {
 };
 
 static void print_table(const struct td_session *session, const struct td_table_cmd *table_cmd,
-                        const struct td_rows *rows, enum td_metric metric, struct td_cut cut,
-                        bool by_limit)
+                        const struct td_rows *rows, enum td_metric metric, enum td_metric sorted,
+                        struct td_cut cut, bool by_limit)
 {
     const struct td_head head = td_session_head(session);
     struct td_table table = td_table_of(rows, rows->len, 0);
@@ -30,6 +30,10 @@ static void print_table(const struct td_session *session, const struct td_table_
     fputc('\n', style->out);
     if (metric != rows->primary)
         td_table_add(&table, &td_field_share, metric);
+    /* What the rows are sorted by is to be seen; the primary metric's share always is. */
+    if (sorted < TD_METRIC_COUNT && sorted != metric && sorted != rows->primary)
+        td_table_add(&table, sorted < TD_METRIC_FIRST_NODE ? &td_field_value : &td_field_share,
+                     sorted);
     table_cmd->add_columns(&table);
     td_table_print(&table, style);
     if (cut.dropped > 0) {
@@ -47,26 +51,26 @@ static void print_table(const struct td_session *session, const struct td_table_
 }
 
 /* The order, and the metric that limits are of. */
-static int choose_order(const struct td_session *session, const struct table_opts *o,
-                        struct td_sort *sort, enum td_metric *metric)
+static int choose_order(const struct td_session *session, enum td_row_kind kind,
+                        const struct table_opts *o, struct td_sort *sort, enum td_metric *metric)
 {
     struct td_err err = TD_ERR_INIT;
 
     *metric = td_measure_primary(session->measure);
     if (o->category) {
-        if (td_sort_parse(sort, session->measure, o->category, &err) < 0 ||
-            sort->metric < TD_METRIC_FIRST_NODE || sort->by != TD_SORT_VALUE) {
+        const bool has = session->measure->values[TD_METRIC_SLOTS];
+
+        if (!has || td_metric_parse(metric, session->measure, o->category, TD_METRIC_FIRST_NODE,
+                                    &err) < 0) {
             td_complain("--category %s: %s", o->category,
-                        session->measure->values[TD_METRIC_SLOTS]
-                            ? "no such category in this profile; the report's tree has their names"
+                        has ? err.text
                             : "this profile has no categories (tdrec --source sim, or a PMU, has)");
             return TD_EXIT_USAGE;
         }
-        *metric = sort->metric;
     }
     *sort = (struct td_sort){.by = TD_SORT_VALUE, .metric = *metric};
-    if (o->sort && td_sort_parse(sort, session->measure, o->sort, &err) < 0) {
-        td_complain("%s", err.text);
+    if (o->sort && td_sort_parse(sort, session->measure, kind, o->sort, &err) < 0) {
+        td_complain("-s %s: %s", o->sort, err.text);
         return TD_EXIT_USAGE;
     }
     return TD_EXIT_OK;
@@ -82,7 +86,7 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
     const double limit = o->percent_limit >= 0 ? o->percent_limit
                          : json                ? 0
                                                : table_cmd->percent_limit;
-    const int rc = choose_order(session, o, &sort, &metric);
+    const int rc = choose_order(session, table_cmd->kind, o, &sort, &metric);
 
     if (rc != TD_EXIT_OK)
         return rc;
@@ -97,7 +101,9 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
         td_report_json_rows(&out, &rows, rows.len);
         td_json_end(&out);
     } else {
-        print_table(session, table_cmd, &rows, metric, cut, !o->rows && limit > 0);
+        print_table(session, table_cmd, &rows, metric,
+                    sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT, cut,
+                    !o->rows && limit > 0);
     }
     td_rows_release(&rows);
     return td_session_end_output(session);
@@ -109,8 +115,8 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
     struct table_opts o = {.percent_limit = -1};
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
-        {TD_OPT_STRING, 's', "sort", "KEY", "time, samples, slots, a category, name, module, file",
-         &o.sort},
+        {TD_OPT_STRING, 's', "sort", "KEY",
+         "time, samples, event, slots, a category, name, module, file", &o.sort},
         {TD_OPT_STRING, 0, "category", "NODE", "the rows that lose most slots to it", &o.category},
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows", &o.rows},
         {TD_OPT_FLAG, 0, "children", NULL, "functions: with all that they call, recursion once",
@@ -130,6 +136,11 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
         return exit_code;
     if (o.children && table_cmd->kind != TD_ROWS_FUNCTIONS) {
         td_complain("--children goes with tdreport functions");
+        return TD_EXIT_USAGE;
+    }
+    if (o.children && (o.sort || o.category)) {
+        td_complain("%s does not go with --children: its rows are sorted by what the calls cost",
+                    o.sort ? "-s" : "--category");
         return TD_EXIT_USAGE;
     }
     if (o.children)

@@ -233,7 +233,9 @@ static bool frame_matches(const struct td_model *model, const struct td_frame *f
                          p, td_model_string(model, td_model_module(model, frame->module)->path)));
     }
     for (size_t i = 0; i < filter->functions.len && !function_ok; i++)
-        function_ok = td_pattern_names(filter->functions.at[i],
+        function_ok = (frame->function == TD_NONE &&
+                       strcmp(filter->functions.at[i], "[unknown]") == 0) || /* as in tables */
+                      td_pattern_names(filter->functions.at[i],
                                        td_frame_name(model, frame, buf, sizeof(buf)));
     return module_ok && function_ok;
 }

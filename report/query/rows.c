@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,8 +351,66 @@ void td_rows_sort(struct td_rows *rows, struct td_sort sort)
         qsort_r(rows->at, rows->len, sizeof(*rows->at), compare_rows, &sorting);
 }
 
-int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, const char *key,
-                  struct td_err *err)
+/* What to choose from, when nothing is like `key`: an error that is complete. */
+static int refuse_key(const char *const *names, const char *key, bool known, struct td_err *err)
+{
+    const char *near = known ? NULL : td_nearest(key, names);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = NULL;
+
+    if (near)
+        return td_fail(err, TD_EUSAGE, "no such key; did you mean '%s'?", near);
+    out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    for (size_t i = 0; names[i]; i++)
+        fprintf(out, "%s%s", i ? ", " : "", names[i]);
+    fclose(out);
+    const int rc = known
+                       ? td_fail(err, TD_EUSAGE, "this profile has no such values; it has %s", text)
+                       : td_fail(err, TD_EUSAGE, "no such key; there are %s", text);
+    free(text);
+    return rc;
+}
+
+/* Ids of what the measure has values of, into `names`; returns the new length. */
+static size_t list_metrics(const struct td_measure *measure, enum td_metric from,
+                           const char **names, size_t len)
+{
+    for (unsigned m = from; m < TD_METRIC_COUNT; m++) {
+        if (measure->values[m])
+            names[len++] = td_metric_id((enum td_metric)m);
+    }
+    names[len] = NULL;
+    return len;
+}
+
+/* By its id, or the event's name; TD_METRIC_COUNT when there is none such. */
+static enum td_metric metric_named(const struct td_measure *measure, const char *key)
+{
+    return measure->event_name && strcmp(key, measure->event_name) == 0 &&
+                   measure->values[TD_METRIC_EVENT]
+               ? TD_METRIC_EVENT
+               : td_metric_by_id(key);
+}
+
+int td_metric_parse(enum td_metric *ret, const struct td_measure *measure, const char *key,
+                    enum td_metric from, struct td_err *err)
+{
+    const char *names[TD_METRIC_COUNT + 1];
+    const enum td_metric metric = metric_named(measure, key);
+
+    if (metric < TD_METRIC_COUNT && metric >= from && measure->values[metric]) {
+        *ret = metric;
+        return TD_OK;
+    }
+    list_metrics(measure, from, names, 0);
+    return refuse_key(names, key, metric < TD_METRIC_COUNT, err);
+}
+
+int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, enum td_row_kind kind,
+                  const char *key, struct td_err *err)
 {
     static const struct {
         const char *name;
@@ -360,11 +419,14 @@ int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, const c
                   {"function", TD_SORT_NAME},
                   {"module", TD_SORT_MODULE},
                   {"file", TD_SORT_FILE}};
+    const bool has_code = kind == TD_ROWS_FUNCTIONS || kind == TD_ROWS_LINES;
     const char *names[TD_METRIC_COUNT + TD_ARRAY_SIZE(places) + 1];
+    const enum td_metric metric = metric_named(measure, key);
     size_t len = 0;
-    const enum td_metric metric = td_metric_by_id(key);
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(places); i++) {
+        if (places[i].by != TD_SORT_NAME && !has_code)
+            continue;
         names[len++] = places[i].name;
         if (strcmp(key, places[i].name) == 0) {
             *ret = (struct td_sort){.by = places[i].by, .metric = TD_METRIC_COUNT};
@@ -375,18 +437,8 @@ int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, const c
         *ret = (struct td_sort){.by = TD_SORT_VALUE, .metric = metric};
         return TD_OK;
     }
-    if (metric < TD_METRIC_COUNT)
-        return td_fail(err, TD_EUSAGE, "-s %s: this profile has no such values", key);
-    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
-        if (measure->values[m])
-            names[len++] = td_metric_id((enum td_metric)m);
-    }
-    names[len] = NULL;
-    const char *near = td_nearest(key, names);
-    if (near)
-        return td_fail(err, TD_EUSAGE, "-s %s: no such key; did you mean '%s'?", key, near);
-    return td_fail(err, TD_EUSAGE, "-s %s: no such key; there are name, module, file, %s, %s", key,
-                   td_metric_id(td_measure_primary(measure)), "samples");
+    list_metrics(measure, TD_METRIC_SAMPLES, names, len);
+    return refuse_key(names, key, metric < TD_METRIC_COUNT, err);
 }
 
 double td_row_share(const struct td_rows *rows, const struct td_row *row)

@@ -68,10 +68,15 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
                   bool no_inline);
 void td_rows_release(struct td_rows *rows);
 
-/* A metric's id, or "name", "module", "file". TD_EUSAGE, with what was probably meant, when there
- * is none such or the profile has no such values. */
-int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, const char *key,
-                  struct td_err *err);
+/* What the rows are sorted by: "name"; of functions and lines "module" and "file"; or as
+ * td_metric_parse. */
+int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, enum td_row_kind kind,
+                  const char *key, struct td_err *err);
+/* A metric's id, or the reported event's name, of `from` and those behind it. TD_EUSAGE, with what
+ * was probably meant or what there is, when there is none such or the profile has no such values;
+ * the text wants the option's name in front. */
+int td_metric_parse(enum td_metric *ret, const struct td_measure *measure, const char *key,
+                    enum td_metric from, struct td_err *err);
 /* Ties are broken by the primary metric, then by name and place, so that the order is the same on
  * every run. */
 void td_rows_sort(struct td_rows *rows, struct td_sort sort);

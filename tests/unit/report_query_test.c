@@ -377,12 +377,17 @@ static void test_sim_rows(void **state)
     assert_int_equal(rows.at[0].function, hot);
     assert_true(td_row_error(&rows, &rows.at[0]) == 0);
     assert_true(fabs(td_row_node_share(&rows.at[0], TD_NODE_DRAM_BOUND) - 507.0 / 660) < 1e-12);
-    assert_int_equal(td_sort_parse(&sort, m, "frontend_bound", &err), TD_OK);
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "Frontend_Bound", &err), TD_OK);
     td_rows_sort(&rows, sort);
     assert_string_equal(td_row_name(&rows, &rows.at[0]), "cold");
-    assert_int_equal(td_sort_parse(&sort, m, "divider", &err), TD_EUSAGE);
-    assert_int_equal(td_sort_parse(&sort, m, "frontend_boun", &err), TD_EUSAGE);
-    assert_non_null(strstr(err.text, "frontend_bound"));
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "divider", &err), TD_EUSAGE);
+    assert_non_null(strstr(err.text, "it has name, "));
+    assert_non_null(strstr(err.text, ", frontend_bound"));
+    assert_null(strstr(err.text, "samples")); /* a modelled profile has none */
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "frontend_boun", &err), TD_EUSAGE);
+    assert_non_null(strstr(err.text, "did you mean 'frontend_bound'"));
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "file", &err), TD_OK);
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_THREADS, "file", &err), TD_EUSAGE);
     td_rows_release(&rows);
     td_measure_free(m);
     td_model_free(model);
