@@ -21,10 +21,33 @@
     "categories of functions: of the merged samples only the sums are kept, as they were too " \
     "many or an input had sums only; merge fewer profiles, or report each"
 
+/* What a profile's figures are of: those of different kinds do not add up. */
+enum kind {
+    KIND_NOTHING,
+    KIND_MODELLED,
+    KIND_HYBRID,
+    KIND_SLOTS,
+    KIND_TIME,
+    KIND_CYCLES,
+    KIND_EVENTS,
+};
+
+static const char *const kind_names[] = {
+    [KIND_NOTHING] = "nothing",
+    [KIND_MODELLED] = "modelled figures (tdrec --source sim)",
+    [KIND_HYBRID] = "measured and modelled figures (tdrec --source hybrid)",
+    [KIND_SLOTS] = "samples of pipeline slots",
+    [KIND_TIME] = "samples of time",
+    [KIND_CYCLES] = "samples of cycles",
+    [KIND_EVENTS] = "samples of other events than time and cycles",
+};
+
 /* An entry of the environment, as strings of the sum. */
 struct entry {
     uint32_t key, value;
 };
+
+#define OTHER_COMMANDS "recordings of different commands were merged: one of them is shown"
 
 /* Ids of an input's things in the sum. */
 struct ids {
@@ -46,6 +69,7 @@ struct td_merge {
     struct td_map thread_ids, symbol_ids;
     bool incomplete;
     char *core; /* NULL: no input named one yet */
+    enum kind kind;
 };
 
 struct td_merge *td_merge_new(void)
@@ -207,9 +231,13 @@ static int compare_argv(const struct td_merge *merge, const struct td_model *mod
 static void merge_argv(struct td_merge *merge, const struct td_model *model)
 {
     const char *word = td_model_env_at(model, TD_ENV_ARGV, 0);
+    const int order = merge->argv_len > 0 && word ? compare_argv(merge, model) : 0;
     size_t cap = 0;
 
-    if (!word || (merge->argv_len > 0 && compare_argv(merge, model) <= 0))
+    if (order != 0)
+        add_entry(merge, td_model_intern_z(merge->sum, td_env_key_name(TD_ENV_WARNING)),
+                  td_model_intern_z(merge->sum, OTHER_COMMANDS), true);
+    if (!word || (merge->argv_len > 0 && order <= 0))
         return;
     free_argv(merge);
     for (size_t i = 0; (word = td_model_env_at(model, TD_ENV_ARGV, i)); i++) {
@@ -472,10 +500,74 @@ static int check_core(struct td_merge *merge, const struct td_model *model, cons
     return TD_OK;
 }
 
+static enum kind kind_of(const struct td_model *model)
+{
+    bool modelled = false, sampled = false, time = false, slots = false, cycles = false;
+
+    for (uint32_t g = 0; g < td_model_group_count(model); g++) {
+        const struct td_group *const group = td_model_group(model, g);
+
+        modelled = modelled || group->role == TD_ROLE_MODEL;
+        sampled = sampled || group->role != TD_ROLE_MODEL;
+        time = time || group->role == TD_ROLE_TIME;
+        slots = slots || group->role == TD_ROLE_SLOTS;
+        cycles = cycles || (group->sampler != TD_NONE &&
+                            td_model_event(model, group->sampler)->unit == TD_UNIT_CYCLES);
+    }
+    if (modelled)
+        return sampled ? KIND_HYBRID : KIND_MODELLED;
+    return slots     ? KIND_SLOTS
+           : time    ? KIND_TIME
+           : cycles  ? KIND_CYCLES
+           : sampled ? KIND_EVENTS
+                     : KIND_NOTHING;
+}
+
+static int check_kind(struct td_merge *merge, const struct td_model *model, const char *name,
+                      struct td_err *err)
+{
+    const enum kind kind = kind_of(model);
+    const bool joins = (kind == KIND_MODELLED && merge->kind == KIND_TIME) ||
+                       (kind == KIND_TIME && merge->kind == KIND_MODELLED);
+
+    if (kind != KIND_NOTHING && merge->kind != KIND_NOTHING && kind != merge->kind)
+        return td_fail(err, TD_EMISMATCH,
+                       "'%s' holds %s, those before hold %s: they do not add up%s", name,
+                       kind_names[kind], kind_names[merge->kind],
+                       joins ? "; tdreport -i SIM --weights CLOCK joins two runs of one command"
+                             : "; merge them apart");
+    if (kind != KIND_NOTHING)
+        merge->kind = kind;
+    return TD_OK;
+}
+
+size_t td_merge_inputs(const struct td_model *model, uint64_t *longest_ns)
+{
+    size_t count = 0;
+
+    *longest_ns = 0;
+    for (size_t i = 0; i < td_model_env_count(model); i++) {
+        const char *key = NULL, *origin = NULL;
+        char started[24], ended[24];
+        uint64_t from = 0, to = 0;
+
+        td_model_env_entry(model, i, &key, &origin);
+        if (td_env_key_by_name(key) != TD_ENV_INPUT)
+            continue;
+        count++;
+        if (td_merge_field(origin, "started", started, sizeof(started)) &&
+            td_merge_field(origin, "ended", ended, sizeof(ended)) && td_parse_u64(started, &from) &&
+            td_parse_u64(ended, &to) && to > from && to - from > *longest_ns)
+            *longest_ns = to - from;
+    }
+    return count;
+}
+
 int td_merge_add(struct td_merge *merge, const struct td_model *model, const char *name,
                  struct td_err *err)
 {
-    const int rc = check_core(merge, model, name, err);
+    const int core = check_core(merge, model, name, err);
+    const int rc = core == TD_OK ? check_kind(merge, model, name, err) : core;
     struct ids ids = {
         .modules = td_xcalloc((size_t)td_model_module_count(model) + 1, sizeof(uint32_t)),
         .nodes = td_xcalloc((size_t)td_model_node_count(model) + 1, sizeof(uint32_t)),

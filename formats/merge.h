@@ -8,7 +8,8 @@
  *
  * Every input leaves a line in the environment, key "input", which is also the origin of its
  * threads: "host=H;process=P;pid=N;rank=R;started=NS;ended=NS;samples=N;lost=N", fields that are
- * not known left out. What differs between inputs otherwise stands once for each value.
+ * not known left out. What differs between inputs otherwise stands once for each value; of commands
+ * the least is kept, and a warning that there were others.
  */
 #ifndef TD_FORMATS_MERGE_H
 #define TD_FORMATS_MERGE_H
@@ -22,14 +23,20 @@ struct td_merge;
 struct td_merge *td_merge_new(void);
 void td_merge_free(struct td_merge *merge); /* NULL is allowed */
 
-/* Adds a profile, which may be a merge itself. TD_EMISMATCH when its slots are of another core
- * than those before: they would not add up. `name` is for the message. */
+/* Adds a profile, which may be a merge itself. TD_EMISMATCH when it does not add up with those
+ * before: its slots are of another core, or it is of another kind (modelled, hybrid, or samples of
+ * slots, of time, of cycles, of other events). A profile without anything counted goes with all.
+ * `name` is for the message. */
 int td_merge_add(struct td_merge *merge, const struct td_model *model, const char *name,
                  struct td_err *err);
 
 /* Writes the canonical file of the sum, once. As td_profile_write_model. */
 int td_merge_write(struct td_merge *merge, td_profile_write_fn *write, void *ctx,
                    struct td_err *err);
+
+/* How many recordings a merge is of, and how long the longest took; 0 and 0 when it is no merge:
+ * from the begin of one to the end of another there is no time, as each host has its own clock. */
+size_t td_merge_inputs(const struct td_model *model, uint64_t *longest_ns);
 
 /* The value of a field of an input or origin, copied to `buf`; false when it has none. */
 bool td_merge_field(const char *origin, const char *field, char *buf, size_t size);

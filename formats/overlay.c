@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "formats/notes.h"
 
 /* Ids of things of `from` in `to`; TD_NONE: not needed yet. */
 struct overlay {
@@ -165,6 +166,40 @@ static bool has_role(const struct td_model *model, enum td_group_role role)
             return true;
     }
     return false;
+}
+
+static char *command_of(const struct td_model *model)
+{
+    const char *const source = td_model_env(model, TD_ENV_SOURCE);
+
+    if (!td_model_env(model, TD_ENV_ARGV) || (source && strcmp(source, "import") == 0))
+        return NULL;
+    return td_notes_command(model);
+}
+
+/* What stands behind the folder of the program. */
+static const char *without_folder(const char *command)
+{
+    const size_t len = strcspn(command, " ");
+    const char *const slash = memrchr(command, '/', len);
+
+    return slash ? slash + 1 : command;
+}
+
+void td_overlay_compare(struct td_model *to, const struct td_model *from)
+{
+    char *const ours = command_of(to), *const theirs = command_of(from);
+
+    if (ours && theirs && strcmp(without_folder(ours), without_folder(theirs)) != 0) {
+        char *const text = td_xasprintf("the time is of '%s', the categories are of '%s': they go "
+                                        "together only as far as both do the same",
+                                        theirs, ours);
+
+        td_model_add_env(to, td_env_key_name(TD_ENV_WARNING), text);
+        free(text);
+    }
+    free(ours);
+    free(theirs);
 }
 
 int td_overlay_add(struct td_model *to, const struct td_model *from, enum td_group_role role,

@@ -49,6 +49,8 @@ static int merge_files(const char *output, int count, char **paths)
             td_complain("%s", err.text);
     }
     td_merge_free(merge);
+    if (rc == TD_EMISMATCH)
+        return TD_EXIT_USAGE;
     if (rc < 0)
         return td_exit_of((enum td_code)rc);
     return damaged ? TD_EXIT_DAMAGED : TD_EXIT_OK;

@@ -232,6 +232,7 @@ static int load_weights(struct td_session *session, struct td_session_needs need
     if (rc == TD_OK)
         rc = td_load_file(&model, path, &opts, &status, err);
     if (rc == TD_OK) {
+        td_overlay_compare(session->model, model);
         rc = td_overlay_add(session->model, model, TD_ROLE_TIME, err);
         if (rc < 0)
             td_err_prefix(err, "--weights %s", path);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "formats/file_id.h"
 #include "formats/frames.h"
+#include "formats/merge.h"
 #include "report/query/stats.h"
 
 struct unknown {
@@ -65,6 +66,7 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
                             .throttled = td_model_counter(model, TD_COUNTER_THROTTLED),
                             .complete = td_model_complete(model)};
     const struct unknown unknown = count_unknown(measure);
+    uint64_t longest_ns = 0;
 
     if (c.samples == 0)
         c.samples = measure->totals[TD_METRIC_SAMPLES];
@@ -78,7 +80,10 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
         td_ratio(td_model_counter(model, TD_COUNTER_TRUNCATED_STACKS), all_samples);
     if (counted > sampled && sampled > 0)
         c.unsampled_share = td_ratio(counted - sampled, counted);
-    if (ended > started)
+    c.recordings = td_merge_inputs(model, &longest_ns);
+    if (c.recordings > 0)
+        c.duration_s = (double)longest_ns * 1e-9;
+    else if (ended > started)
         c.duration_s = (double)(ended - started) * 1e-9;
     return c;
 }

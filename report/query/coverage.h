@@ -18,7 +18,8 @@ struct td_coverage {
     double unverified_share;       /* ...named by a file that its inode and time alone identify */
     double truncated_stacks_share; /* of samples */
     double unsampled_share;        /* of CPU time: counted by the kernel, but not sampled */
-    double duration_s;             /* 0 when not known */
+    double duration_s;             /* 0 when not known; of a merge the longest recording's */
+    uint64_t recordings;           /* merged ones; 0 when it is no merge */
     bool complete;
 };
 

@@ -12,6 +12,7 @@
 #include "report/view/slots.h"
 
 #define LABEL_WIDTH 10
+#define VALUES_MAX  4 /* of one thing, in a merge: more are not listed */
 #define GAPS_MAX    6
 #define GAP_SHARE   0.005 /* a smaller gap is not worth a line */
 
@@ -112,6 +113,49 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
         fprintf(out, ": %s", reason);
 }
 
+static size_t count_values(const struct td_model *model, enum td_env_key key)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < td_model_env_count(model); i++) {
+        const char *name = NULL, *value = NULL;
+
+        td_model_env_entry(model, i, &name, &value);
+        count += td_env_key_by_name(name) == key;
+    }
+    return count;
+}
+
+/* Of a merge of several hosts: what differs cannot be told apart, so nothing is said as of one. */
+static void print_hosts(const struct td_model *model, const struct td_style *style)
+{
+    static const struct {
+        enum td_env_key key;
+        const char *one, *several;
+    } parts[] = {{TD_ENV_HOST, "host", "hosts"},
+                 {TD_ENV_CPU, "CPU", "kinds of CPU"},
+                 {TD_ENV_KERNEL, "kernel", "kernels"}};
+    struct text text;
+
+    text_begin(&text);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(parts); i++) {
+        const size_t count = count_values(model, parts[i].key);
+
+        if (count == 0)
+            continue;
+        fputs(text.size ? "; " : "", text.out);
+        if (count > 1)
+            fprintf(text.out, "%zu %s: ", count, parts[i].several);
+        else
+            fprintf(text.out, "%s: ", parts[i].one);
+        for (size_t k = 0; k < count && k < VALUES_MAX; k++)
+            fprintf(text.out, "%s%s", k ? ", " : "", td_model_env_at(model, parts[i].key, k));
+        fputs(count > VALUES_MAX ? ", and others" : "", text.out);
+        fflush(text.out);
+    }
+    subject_end(style, "machine", &text);
+}
+
 static void print_machine(const struct td_model *model, const struct td_style *style)
 {
     static const struct {
@@ -124,6 +168,10 @@ static void print_machine(const struct td_model *model, const struct td_style *s
                  {TD_ENV_HOST, "host "}};
     struct text text;
 
+    if (td_model_env_at(model, TD_ENV_HOST, 1)) {
+        print_hosts(model, style);
+        return;
+    }
     text_begin(&text);
     for (size_t i = 0; i < TD_ARRAY_SIZE(parts); i++) {
         const char *value = td_model_env(model, parts[i].key);
@@ -219,16 +267,20 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     char count[32];
 
     text_begin(&text);
+    if (c->recordings > 1)
+        fprintf(text.out, "%s recordings merged",
+                td_format_count(count, sizeof(count), c->recordings));
     if (c->samples > 0 && is_sampled(head->measure)) {
+        fputs(comma(&text), text.out);
         fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
         print_rate(text.out, head->measure);
     }
     if (c->duration_s > 0)
         fprintf(text.out,
-                c->duration_s < 0.1  ? "%s%.4f s"
-                : c->duration_s < 10 ? "%s%.2f s"
-                                     : "%s%.1f s",
-                comma(&text), c->duration_s);
+                c->duration_s < 0.1  ? "%s%s%.4f s"
+                : c->duration_s < 10 ? "%s%s%.2f s"
+                                     : "%s%s%.1f s",
+                comma(&text), c->recordings > 1 ? "at most " : "", c->duration_s);
     if (instructions > 0) {
         fprintf(text.out, "%s%s %sinstructions", comma(&text),
                 td_format_count(count, sizeof(count), instructions),

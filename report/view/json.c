@@ -107,6 +107,8 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_env(json, "kernel", model, TD_ENV_KERNEL);
     add_env(json, "cpu", model, TD_ENV_CPU);
     td_json_double(json, "duration_s", coverage->duration_s, 9);
+    if (coverage->recordings > 0)
+        td_json_u64(json, "recordings", coverage->recordings);
     add_counts(json, measure);
     add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
     add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));

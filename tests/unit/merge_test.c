@@ -340,6 +340,53 @@ static void test_inputs_stay_known(void **state)
     td_buf_release(&file);
 }
 
+static void add_group_of(struct td_model *model, enum td_group_role role, enum td_unit unit)
+{
+    const struct td_event event = {.name = td_model_intern_z(model, "event"), .unit = unit};
+    const struct td_group group = {
+        .role = role,
+        .locates = TD_NODE_NONE,
+        .sampler = role == TD_ROLE_MODEL ? TD_NONE : td_model_add_event(model, &event),
+    };
+
+    td_model_add_group(model, &group);
+}
+
+/* Modelled figures and samples, or samples of two kinds of events, are sums of nothing. */
+static void test_kinds_do_not_add_up(void **state)
+{
+    static const struct {
+        enum td_group_role role;
+        enum td_unit unit;
+    } kinds[] = {{TD_ROLE_MODEL, TD_UNIT_SLOTS},
+                 {TD_ROLE_TIME, TD_UNIT_NS},
+                 {TD_ROLE_SLOTS, TD_UNIT_SLOTS},
+                 {TD_ROLE_METRIC, TD_UNIT_CYCLES},
+                 {TD_ROLE_METRIC, TD_UNIT_COUNT}};
+    struct td_model *const nothing = td_model_new();
+
+    (void)state;
+    for (size_t a = 0; a < TD_ARRAY_SIZE(kinds); a++) {
+        for (size_t b = 0; b < TD_ARRAY_SIZE(kinds); b++) {
+            struct td_merge *const merge = td_merge_new();
+            struct td_model *const first = td_model_new();
+            struct td_model *const second = td_model_new();
+            struct td_err err = TD_ERR_INIT;
+
+            add_group_of(first, kinds[a].role, kinds[a].unit);
+            add_group_of(second, kinds[b].role, kinds[b].unit);
+            assert_int_equal(td_merge_add(merge, nothing, "nothing", &err), TD_OK);
+            assert_int_equal(td_merge_add(merge, first, "first", &err), TD_OK);
+            assert_int_equal(td_merge_add(merge, second, "second", &err),
+                             a == b ? TD_OK : TD_EMISMATCH);
+            td_model_free(first);
+            td_model_free(second);
+            td_merge_free(merge);
+        }
+    }
+    td_model_free(nothing);
+}
+
 static void test_slots_of_two_cores_do_not_add_up(void **state)
 {
     struct td_merge *const merge = td_merge_new();
@@ -365,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_values_add_up),
         cmocka_unit_test(test_samples_of_slots),
         cmocka_unit_test(test_inputs_stay_known),
+        cmocka_unit_test(test_kinds_do_not_add_up),
         cmocka_unit_test(test_slots_of_two_cores_do_not_add_up),
     };
 
