@@ -13,6 +13,7 @@
 #include "record/jit.h"
 #include "record/modules.h"
 #include "record/sim/piece.h"
+#include "record/sim/trace.h"
 #include "symbolize/jitdump.h"
 
 /* A call path of a task. */
@@ -234,16 +235,17 @@ static void add_tasks(struct adding *a)
     }
 }
 
-/* An address as module and offset. Those that follow one another are near one another. */
+/* A place as module and offset. Those that follow one another are near one another. */
 static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
 {
     if (!a->range || address < a->range->start || address >= a->range->end)
         a->range = td_range_set_find(&a->piece->ranges, address);
     if (!a->range || a->modules[a->range->value] == TD_NONE) {
         *module = put_anonymous(a);
-        td_jit_note_address(a->pieces->jit, a->piece->pid, address, *module, a->now_ns);
+        td_jit_note_address(a->pieces->jit, a->piece->pid, TD_PLACE_ADDRESS(address), *module,
+                            a->now_ns);
         a->image->has_jit = true;
-        return address;
+        return TD_PLACE_ADDRESS(address);
     }
     *module = a->modules[a->range->value];
     return address - a->range->start + a->range->offset;

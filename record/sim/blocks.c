@@ -273,7 +273,7 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
     free(parts);
 }
 
-uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *bytes,
+uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_t *bytes,
                           const uint8_t *lengths, uint32_t count)
 {
     size_t size = 0;
@@ -282,10 +282,10 @@ uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *
     assert(count > 0 && count < TD_TRACE_INSNS_MAX);
     for (uint32_t i = 0; i < count; i++)
         size += lengths[i];
-    uint32_t *place =
-        td_map_put(&blocks->ids, pc, td_hash_bytes(bytes, size) ^ count, blocks->count, &added);
+    uint32_t *known =
+        td_map_put(&blocks->ids, place, td_hash_bytes(bytes, size) ^ count, blocks->count, &added);
     if (!added)
-        return *place;
+        return *known;
 
     const uint32_t id = blocks->count;
     assert(id >> CHUNK_BITS < CHUNKS_MAX);
@@ -293,7 +293,8 @@ uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *
     if (!*chunk)
         *chunk = td_xcalloc(CHUNK, sizeof(**chunk));
     struct td_block *block = &(*chunk)[id & (CHUNK - 1)];
-    *block = (struct td_block){.pc = pc, .id = id, .insn_count = (uint16_t)count};
+    *block = (struct td_block){
+        .pc = TD_PLACE_ADDRESS(place), .place = place, .id = id, .insn_count = (uint16_t)count};
     begin_draft(&blocks->draft, count);
     decode_block(blocks, block, bytes, lengths, &blocks->draft);
     finish_block(blocks, block, &blocks->draft);

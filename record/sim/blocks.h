@@ -25,6 +25,7 @@ struct td_fetch_part {
 
 struct td_block {
     uint64_t pc, end; /* `end` is the address after it */
+    uint64_t place;   /* of pc (trace.h) */
     uint64_t branch_pc, target;
     const struct td_uop *uops;
     const struct td_fetch_part *parts;
@@ -59,6 +60,12 @@ static inline bool td_block_is_next_round(const struct td_block *last, const str
            block->pc == last->branch_pc;
 }
 
+/* The place of an address in the block, or of the one after it. */
+static inline uint64_t td_block_place(const struct td_block *block, uint64_t address)
+{
+    return block->place + (address - block->pc);
+}
+
 struct td_blocks;
 
 /* Calls leave the return address in a register, not on the stack. */
@@ -70,9 +77,10 @@ void td_blocks_free(struct td_blocks *blocks); /* NULL is allowed */
 const struct td_core_desc *td_blocks_desc(const struct td_blocks *blocks);
 const struct td_ports *td_blocks_ports(const struct td_blocks *blocks);
 
-/* Announces the block at `pc` of `count` instructions (1 to TD_TRACE_INSNS_MAX - 1) with their
- * lengths; the same code at the same place gives the same id again. One caller at a time. */
-uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t pc, const uint8_t *bytes,
+/* Announces the block at `place` (trace.h) of `count` instructions (1 to TD_TRACE_INSNS_MAX - 1)
+ * with their lengths; the same code at the same place gives the same id again. One caller at a
+ * time. */
+uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_t *bytes,
                           const uint8_t *lengths, uint32_t count);
 uint32_t td_blocks_count(const struct td_blocks *blocks);
 /* `id` must have been returned by td_blocks_define. */

@@ -12,6 +12,9 @@
  * times. The first few thousand keep what they do at once; a later one only when it has done enough
  * to matter, and what it did before is kept by the nearest path above it that does.
  *
+ * Addresses of code are places (trace.h), so that paths through code that is no longer mapped stay
+ * apart from those through what came after it.
+ *
  * Where a call leaves its return address in a register, the place is the stack pointer at the call,
  * as far as it is known, and a return is matched by the address it goes to.
  */

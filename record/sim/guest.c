@@ -58,6 +58,8 @@ static const struct {
     {133, 130}, /* rt_sigsuspend */
     {164, 160}, /* setrlimit */
     {167, 157}, /* prctl */
+    {215, 11},  /* munmap */
+    {216, 25},  /* mremap */
     {221, 59},  /* execve */
     {222, 9},   /* mmap */
     {241, 298}, /* perf_event_open */

@@ -59,8 +59,8 @@ struct td_piece {
     struct td_piece_module *modules;
     struct td_piece_task *tasks;
     uint32_t module_count, task_count;
-    /* Where the addresses are; value: an index of modules. Addresses in none of them are of code
-     * in no file. */
+    /* Where the places (trace.h) are; value: an index of modules. Places in none of them are of
+     * code in no file. */
     struct td_range_set ranges;
 };
 

@@ -32,7 +32,7 @@ static size_t read_code(uint64_t pc, uint8_t *bytes, size_t size)
 /* "app+0x1139" */
 static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text, size_t size)
 {
-    const struct td_range *range = td_range_set_find(&maps->ranges, pc);
+    const struct td_range *range = td_range_set_find(&maps->code.now, pc);
     const char *path = range ? maps->paths[range->value] : NULL;
     const char *slash = path ? strrchr(path, '/') : NULL;
 

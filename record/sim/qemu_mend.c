@@ -181,3 +181,13 @@ bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd)
 
     return unmapped && unmapped == fd + 1 && (flags & MAP_TYPE) != MAP_PRIVATE;
 }
+
+/* QEMU 7.2 (accel/tcg/translate-all.c, page_set_flags) has a record of each page that is mapped,
+ * touched or not: 256 GB take 1.6 GB and seconds. Programs that reserve addresses by the terabyte
+ * are told that there are none, as a system with a limit would; most do with fewer. */
+#define MAPPED_MAX (UINT64_C(512) << 30)
+
+bool td_mend_is_too_large(uint64_t size)
+{
+    return size > MAPPED_MAX;
+}

@@ -39,4 +39,8 @@ void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5]);
 void td_mend_after_map(struct td_mend *mend);
 bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd);
 
+/* Whether memory of this size is more than the emulator can keep: it would be busy for minutes, and
+ * have no memory left, before the program goes on. */
+bool td_mend_is_too_large(uint64_t size);
+
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu_piece.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -24,7 +26,7 @@ struct writing {
     double squares; /* of the threads' errors */
     struct td_piece_writer out;
     const struct td_piece_maps *maps;
-    bool *used;                   /* by index of maps->ranges */
+    bool *used;                   /* by index of maps->code.places */
     const struct td_range *range; /* of the last address */
     const struct td_sim *sim;
     bool *described; /* by path of this sim */
@@ -76,6 +78,11 @@ void td_piece_maps_update(struct td_piece_maps *maps)
     const char *at = text;
     struct td_map_line line;
 
+    maps->stale = maps->more = false;
+    /* Where /proc is out of reach, what is known stays. */
+    if (text)
+        td_mappings_clear(&maps->code);
+    maps->updates++;
     while (at && td_map_line_next(&at, &line)) {
         if (line.path_len == 0 || line.path[0] != '/')
             continue;
@@ -83,12 +90,13 @@ void td_piece_maps_update(struct td_piece_maps *maps)
                                        .end = line.end,
                                        .offset = line.offset,
                                        .value = file_of(maps, &line)};
-        td_range_set_put(&maps->ranges, &range);
+        td_mappings_add(&maps->code, &range);
     }
     free(text);
 }
 
-/* Looked at once: the program may take the file away, or hide it. */
+/* Looked at once, when code of it is about to run: the program may take the file away, or hide it.
+ */
 static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t index)
 {
     struct td_piece_file *file = &maps->files[index];
@@ -105,14 +113,59 @@ static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t inde
     return &file->id;
 }
 
+/* Code that lies where no file is mapped any more. */
+struct copied {
+    const struct td_piece_maps *maps;
+    const uint8_t *code;
+    size_t size;
+};
+
+/* Programs copy their code to memory of their own, of large pages, and put that where the file was:
+ * it is the file's code all the same. */
+static bool is_in_file(void *ctx, uint32_t file, uint64_t offset)
+{
+    const struct copied *copied = ctx;
+    uint8_t bytes[4096];
+    bool same = false;
+
+    if (copied->size > sizeof(bytes))
+        return false;
+    const int fd = open(copied->maps->paths[file], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    same = pread(fd, bytes, copied->size, (off_t)offset) == (ssize_t)copied->size &&
+           memcmp(bytes, copied->code, copied->size) == 0;
+    close(fd);
+    return same;
+}
+
+uint64_t td_piece_maps_place(struct td_piece_maps *maps, uint64_t pc, const uint8_t *code,
+                             size_t size)
+{
+    struct copied copied = {.maps = maps, .code = code, .size = size};
+    uint64_t place = pc;
+
+    if (maps->stale || maps->updates == 0)
+        td_piece_maps_update(maps);
+    const struct td_range *range = td_mappings_find(&maps->code, pc, &place);
+    if (!range && maps->more) {
+        td_piece_maps_update(maps);
+        range = td_mappings_find(&maps->code, pc, &place);
+    }
+    if (!range)
+        return td_mappings_place_copy(&maps->code, pc, is_in_file, &copied);
+    id_of(maps, range->value);
+    return place;
+}
+
 /* Only what is used is told. */
 static void use_address(struct writing *w, uint64_t address)
 {
     if (w->range && address >= w->range->start && address < w->range->end)
         return;
-    w->range = td_range_set_find(&w->maps->ranges, address);
+    w->range = td_range_set_find(&w->maps->code.places, address);
     if (w->range)
-        w->used[w->range - w->maps->ranges.items] = true;
+        w->used[w->range - w->maps->code.places.items] = true;
 }
 
 /* A path and those above it, outermost first. */
@@ -211,8 +264,8 @@ static void add_ranges(struct writing *w, struct td_piece_maps *maps)
     uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
 
     piece->modules = td_xcalloc(maps->path_count + 1, sizeof(*piece->modules));
-    for (size_t i = 0; i < maps->ranges.len; i++) {
-        struct td_range range = maps->ranges.items[i];
+    for (size_t i = 0; i < maps->code.places.len; i++) {
+        struct td_range range = maps->code.places.items[i];
         const uint32_t file = range.value;
 
         /* A jitdump is mapped so that it is found, and never run. */
@@ -234,7 +287,7 @@ void td_piece_write(struct td_buf *ret, const struct td_piece_source *image)
     struct writing w = {
         .piece = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
         .maps = image->maps,
-        .used = td_xcalloc(image->maps->ranges.len + 1, sizeof(*w.used)),
+        .used = td_xcalloc(image->maps->code.places.len + 1, sizeof(*w.used)),
     };
 
     w.piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.piece.tasks));

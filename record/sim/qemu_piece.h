@@ -14,6 +14,7 @@
 #include "base/range.h"
 #include "formats/file_id.h"
 #include "formats/model.h"
+#include "record/sim/mappings.h"
 #include "record/sim/sim.h"
 
 struct td_piece_file {
@@ -23,9 +24,12 @@ struct td_piece_file {
     bool looked; /* at the file */
 };
 
-/* Files that are or were mapped, by guest address; what was unmapped stays until it is covered. */
+/* The files that are or were mapped. */
 struct td_piece_maps {
-    struct td_range_set ranges; /* value: an index of paths */
+    struct td_mappings code; /* value: an index of paths */
+    bool stale;              /* what was mapped is not there any more */
+    bool more;               /* something was mapped that is not in it yet */
+    uint32_t updates;        /* so often it was read */
     char **paths;
     struct td_piece_file *files; /* of the paths; one path may stand for several files in turn */
     size_t path_count, path_cap, file_cap;
@@ -33,6 +37,9 @@ struct td_piece_maps {
 
 /* Reads /proc/self/maps again. */
 void td_piece_maps_update(struct td_piece_maps *maps);
+/* The place (trace.h) of code that is about to run. Reads what is mapped when that has changed. */
+uint64_t td_piece_maps_place(struct td_piece_maps *maps, uint64_t pc, const uint8_t *code,
+                             size_t size);
 
 struct td_piece_thread {
     uint32_t tid;

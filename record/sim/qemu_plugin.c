@@ -180,8 +180,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
 static void on_syscall_done(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
 {
     (void)id;
-    (void)number;
-    td_process_syscall_done(self, self->threads[vcpu], result);
+    td_process_syscall_done(self, self->threads[vcpu], number, result);
 }
 
 /* The last instruction that a thread began. */
@@ -253,6 +252,10 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd, off6
         errno = EPERM;
         return MAP_FAILED;
     }
+    if (self && td_mend_is_too_large(size)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
     /* What it returns is an address or -1, as mmap's. */
     return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
 }
@@ -310,9 +313,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         at += size;
     }
     pthread_mutex_lock(&self->lock);
-    const struct td_block *block =
-        td_blocks_get(self->blocks, td_blocks_define(self->blocks, qemu_plugin_tb_vaddr(tb), bytes,
-                                                     lengths, (uint32_t)count));
+    const uint64_t place = td_process_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
+    const struct td_block *block = td_blocks_get(
+        self->blocks, td_blocks_define(self->blocks, place, bytes, lengths, (uint32_t)count));
     pthread_mutex_unlock(&self->lock);
     for (size_t i = 0; i < count; i++)
         watch_accesses(qemu_plugin_tb_get_insn(tb, i), block, (uint32_t)i);

@@ -62,10 +62,10 @@ struct td_qemu_pmu_thread {
     struct td_sim_pmu *counters;
     struct sample *samples;
     size_t sample_count, sample_cap;
-    struct td_buf reads; /* of the samples not written yet */
-    struct reads *last;  /* by sampler */
-    bool named;          /* its name is written */
-    size_t maps_written; /* so many ranges were mapped then */
+    struct td_buf reads;   /* of the samples not written yet */
+    struct reads *last;    /* by sampler */
+    bool named;            /* its name is written */
+    uint32_t maps_written; /* td_piece_maps.updates then */
 };
 
 static bool next_number(char **line, uint64_t *ret)
@@ -376,11 +376,11 @@ int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, const char *spool, uint
 
     if (!thread->named)
         put_comm(&w, who->name);
-    for (size_t i = 0; i < maps->ranges.len && thread->maps_written != maps->ranges.len; i++)
-        put_mapping(&w, &maps->ranges.items[i], maps->paths[maps->ranges.items[i].value],
-                    &maps->files[maps->ranges.items[i].value].inode);
+    for (size_t i = 0; i < maps->code.now.len && thread->maps_written != maps->updates; i++)
+        put_mapping(&w, &maps->code.now.items[i], maps->paths[maps->code.now.items[i].value],
+                    &maps->files[maps->code.now.items[i].value].inode);
     thread->named = true;
-    thread->maps_written = maps->ranges.len;
+    thread->maps_written = maps->updates;
     const size_t head = out.len;
     for (size_t s = 0; s < thread->pmu->session_count && rc == TD_OK; s++) {
         char *path =

@@ -103,7 +103,8 @@ static void write_piece(struct td_process *process)
 
     pthread_mutex_lock(&process->piece_lock);
     pthread_mutex_lock(&process->lock);
-    td_piece_maps_update(&process->maps);
+    if (process->pmu || process->maps.more)
+        td_piece_maps_update(&process->maps);
     for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
         struct td_process_thread *thread = process->threads[i];
 
@@ -393,6 +394,22 @@ void td_process_read_maps(struct td_process *process)
 {
     pthread_mutex_lock(&process->lock);
     td_piece_maps_update(&process->maps);
+    pthread_mutex_unlock(&process->lock);
+}
+
+uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code, size_t size)
+{
+    return process->spool ? td_piece_maps_place(&process->maps, pc, code, size) : pc;
+}
+
+void td_process_map(struct td_process *process, const struct td_process_change *change)
+{
+    pthread_mutex_lock(&process->lock);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(change->covered); i++)
+        process->maps.stale = process->maps.stale ||
+                              td_mappings_overlap(&process->maps.code, change->covered[i].start,
+                                                  change->covered[i].end);
+    process->maps.more = process->maps.more || change->more;
     pthread_mutex_unlock(&process->lock);
 }
 

@@ -36,6 +36,14 @@ enum {
 
 struct td_missing;
 
+/* What a system call does to what is mapped. */
+struct td_process_change {
+    struct {
+        uint64_t start, end; /* addresses; empty: none */
+    } covered[2];            /* nothing that was mapped there still is */
+    bool more;               /* a file is mapped, anywhere */
+};
+
 struct td_process_thread {
     /* What each callback looks at comes first: one line of the cache. */
     uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
@@ -52,7 +60,8 @@ struct td_process_thread {
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
     struct td_mend_action action;
-    const struct td_missing *asked; /* by the system call under way; NULL: nothing that may lack */
+    struct td_process_change change; /* by the system call under way */
+    const struct td_missing *asked;  /* by the system call under way; NULL: nothing that may lack */
     uint64_t recent[TD_PROCESS_RECENT];
     uint32_t recent_blocks[TD_PROCESS_RECENT_BLOCKS]; /* their ids, plus 1 */
     struct td_qemu_pmu_thread *sampled;               /* NULL unless the PMU is simulated */
@@ -116,6 +125,11 @@ void td_process_abandon(struct td_process *process);
 void td_process_before_wait(struct td_process *process, struct td_process_thread *thread);
 /* Where /proc is out of reach afterwards, what is known of the mappings stays. */
 void td_process_read_maps(struct td_process *process);
+/* The place (trace.h) of code that is about to run; process->lock is held. */
+uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code,
+                          size_t size);
+/* Before and after the system call: another thread may run between it and what is told of it. */
+void td_process_map(struct td_process *process, const struct td_process_change *change);
 /* What ended without a piece would not be in the profile. `own`: other threads may still run, and
  * their last batches are theirs; NULL at the end. */
 void td_process_finish(struct td_process *process, struct td_process_thread *own);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,7 +17,9 @@
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
     GUEST_MMAP = 9,
+    GUEST_MUNMAP = 11,
     GUEST_RT_SIGACTION = 13,
+    GUEST_MREMAP = 25,
     GUEST_CLONE = 56,
     GUEST_FORK = 57,
     GUEST_VFORK = 58,
@@ -62,6 +65,11 @@ static bool sets_space_of(const uint64_t a[5])
     return limits_space(a[1], a[2]);
 }
 
+static bool reserves_much(const uint64_t a[5])
+{
+    return td_mend_is_too_large(a[1]);
+}
+
 /* What programs ask of the kernel that the emulator, as of QEMU 7.2, does not have, and that they
  * do not do as well without. */
 static const struct td_missing {
@@ -71,6 +79,7 @@ static const struct td_missing {
     bool (*applies)(const uint64_t args[5]); /* NULL: to each call of the number */
 } missing[] = {
     {"code that is written through another mapping", GUEST_MMAP, -EPERM, td_mend_cannot_map},
+    {"more than 512 GB of addresses at once", GUEST_MMAP, -ENOMEM, reserves_much},
     {"ptrace", GUEST_PTRACE, -ENOSYS, NULL},
     {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
     {"seccomp", GUEST_PRCTL, -EINVAL, begins_seccomp},
@@ -186,9 +195,40 @@ static void note_missing(struct td_process *process, const struct td_missing *as
     free(text);
 }
 
-void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
-                             int64_t result)
+/* False when it does nothing to mappings. An address is only a hint where nothing is to be covered:
+ * then nothing is mapped there. */
+static bool changes_maps(struct td_process_change *change, int64_t number, const uint64_t a[5])
 {
+    *change = (struct td_process_change){.more = false};
+    switch (number) {
+    case GUEST_MMAP:
+        change->more = !(a[3] & MAP_ANONYMOUS);
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        return change->more || (a[3] & MAP_FIXED);
+    case GUEST_MUNMAP:
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        return true;
+    case GUEST_MREMAP:
+        change->more = true;
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        if (a[3] & MREMAP_FIXED) {
+            change->covered[1].start = a[4];
+            change->covered[1].end = a[4] + a[2];
+        }
+        return true;
+    default: return false;
+    }
+}
+
+void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
+                             int64_t number, int64_t result)
+{
+    number = td_guest_call(process->exec.guest, number);
+    if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
+        td_process_map(process, &thread->change);
     td_mend_after_action(&process->mend, &thread->action, result);
     td_mend_after_map(&process->mend);
     if (thread->asked && thread->asked->refusal == result && !process->abandoned)
@@ -206,6 +246,8 @@ void td_process_syscall(struct td_process *process, struct td_process_thread *th
         td_mend_before_action(&process->mend, &thread->action, arguments);
     else if (number == GUEST_MMAP)
         td_mend_before_map(&process->mend, arguments);
+    if (changes_maps(&thread->change, number, arguments))
+        td_process_map(process, &thread->change);
     thread->asked = find_missing(number, arguments);
     if (needs_thread(number))
         td_process_learn_thread(thread);

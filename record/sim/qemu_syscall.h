@@ -13,8 +13,8 @@
 /* `number` is the guest's; an execve that the emulator can follow does not return. */
 void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
                         int64_t number, const uint64_t arguments[5]);
-/* Its result; an error as the kernel gives it, below 0. */
+/* The same number, and its result; an error as the kernel gives it, below 0. */
 void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
-                             int64_t result);
+                             int64_t number, int64_t result);
 
 #endif

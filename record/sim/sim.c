@@ -92,7 +92,7 @@ static void follow_links(struct td_sim *sim, const struct td_block *block, uint6
     const bool lost = block->sp_effect == TD_SP_LOST;
 
     if (td_block_calls(block)) {
-        td_callstack_call(&sim->calls, sim->stack_pointer, block->end);
+        td_callstack_call(&sim->calls, sim->stack_pointer, td_block_place(block, block->end));
         sim->stack_moved = 0;
         sim->stack_since = TD_STACK_CALLED;
     } else if (block->branch == TD_BRANCH_RETURN) {
@@ -113,7 +113,7 @@ static void follow_calls(struct td_sim *sim, const struct td_block *block, uint6
     if (sim->link) {
         follow_links(sim, block, next);
     } else if (td_block_calls(block)) {
-        td_callstack_call(&sim->calls, sim->stack_place, block->end);
+        td_callstack_call(&sim->calls, sim->stack_place, td_block_place(block, block->end));
     } else if (block->branch == TD_BRANCH_RETURN) {
         td_callstack_return(&sim->calls, sim->stack_place);
     }
@@ -171,7 +171,7 @@ static void pay_for_branch(struct td_sim *sim, const struct td_block *block, uin
 }
 
 /* Resolves the last block's branch, now that `next` is known. */
-static void resolve(struct td_sim *sim, uint64_t outcome, uint64_t next)
+static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
 {
     const struct td_block *block = sim->last;
 
@@ -185,9 +185,9 @@ static void resolve(struct td_sim *sim, uint64_t outcome, uint64_t next)
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
     if (outcome & TD_TRACE_TAKEN)
-        td_fetch_taken(&sim->fetch, block->branch_pc, next,
+        td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
-    follow_calls(sim, block, next);
+    follow_calls(sim, block, next->place);
 }
 
 /* The same, functional only. */
@@ -267,7 +267,7 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
 
     if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
-    resolve(sim, word, block->pc);
+    resolve(sim, word, block);
     if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
@@ -306,7 +306,7 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     struct td_block_state *state = state_of(sim, (uint32_t)word);
     const struct td_block *block = state->block;
 
-    resolve_warm(sim, word, block->pc);
+    resolve_warm(sim, word, block->place);
     sim->warmed += block->insn_counted;
     td_learning_add(&sim->learning, block->insn_counted, (word & TD_TRACE_WRONG) != 0);
     sim->last = block;
@@ -321,8 +321,8 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     return words;
 }
 
-/* What the last block did to the stack; nothing else is made of it. `next` may be 0 where returns
- * are matched by their place. */
+/* What the last block did to the stack; nothing else is made of it. `next`, a place, may be 0 where
+ * returns are matched by their place. */
 static void settle(struct td_sim *sim, uint64_t next)
 {
     if (!sim->last)
@@ -380,7 +380,7 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
         warm_code(sim, state);
         if (*words & TD_TRACE_CODE)
             continue;
-        settle(sim, block->pc);
+        settle(sim, block->place);
         sim->last = block;
         lose_stack_pointer(sim);
         if (!sim->link && words + 1 < end) {
@@ -434,7 +434,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
     const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
-    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[first])->block->pc : 0);
+    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_SKIP) {
         run_skip(sim, words, end);
         return;

@@ -115,7 +115,7 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
  * over all tallies they are td_sim_totals.slots, and cycles and instructions the totals too. */
 struct td_sim_tally {
     uint32_t path; /* node of td_sim_path; 0: no caller known */
-    uint64_t pc;
+    uint64_t pc;   /* a place (trace.h): equal addresses in two mappings are two */
     uint64_t runs; /* times executed */
     uint64_t values[TD_SIM_COLUMN_COUNT];
 };
@@ -128,7 +128,7 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 /* The paths: node 0 is the root; parents have lower numbers than their children. */
 struct td_sim_path {
     uint32_t parent;
-    uint64_t call; /* the last byte of the call instruction */
+    uint64_t call; /* the last byte of the call instruction, a place */
 };
 uint32_t td_sim_path_count(const struct td_sim *sim);
 struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node);

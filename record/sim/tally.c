@@ -95,12 +95,19 @@ static const struct td_block *block_of(const struct gather *gather, uint32_t acc
     return td_blocks_get(gather->sim->blocks, gather->sim->ledger.accounts[account].block);
 }
 
+static uint64_t end_of(const struct gather *gather, uint32_t account)
+{
+    const struct td_block *block = block_of(gather, account);
+
+    return td_block_place(block, block->end);
+}
+
 static void add_account(struct gather *gather, uint32_t account)
 {
     gather->blocks = td_grow(gather->blocks, &gather->block_cap, gather->block_count + 1,
                              sizeof(*gather->blocks));
     gather->blocks[gather->block_count++] =
-        (struct place){.pc = block_of(gather, account)->pc, .account = account};
+        (struct place){.pc = block_of(gather, account)->place, .account = account};
 }
 
 static void add_places(struct gather *gather, uint32_t account)
@@ -110,8 +117,8 @@ static void add_places(struct gather *gather, uint32_t account)
     gather->places = td_grow(gather->places, &gather->cap, gather->count + block->insn_count,
                              sizeof(*gather->places));
     for (uint32_t i = 0; i < block->insn_count; i++)
-        gather->places[gather->count++] =
-            (struct place){.pc = block->pc + block->insn_offsets[i], .account = account, .insn = i};
+        gather->places[gather->count++] = (struct place){
+            .pc = block->place + block->insn_offsets[i], .account = account, .insn = i};
 }
 
 /* A column's value; what is scaled adds up to what the sum scales to. */
@@ -172,7 +179,7 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
         gather->sim->ledger.cells + td_ledger_cell(account->row, (enum td_cause)0);
 
     for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_CAUSE_COUNT) {
-        struct td_sim_tally tally = {.path = path, .pc = block->pc + block->insn_offsets[i]};
+        struct td_sim_tally tally = {.path = path, .pc = block->place + block->insn_offsets[i]};
 
         tally.values[TD_SIM_COLUMN_INSTRUCTIONS] = account->runs;
         tally.values[block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT] =
@@ -188,11 +195,11 @@ static void give_path(struct gather *gather, uint32_t path)
     qsort(gather->blocks, gather->block_count, sizeof(*gather->blocks), by_pc);
     for (size_t i = 0; i < gather->block_count;) {
         const uint32_t first = gather->blocks[i].account;
-        uint64_t end = block_of(gather, first)->end;
+        uint64_t end = end_of(gather, first);
         size_t next = i + 1;
 
         for (; next < gather->block_count && gather->blocks[next].pc < end; next++) {
-            const uint64_t other = block_of(gather, gather->blocks[next].account)->end;
+            const uint64_t other = end_of(gather, gather->blocks[next].account);
 
             end = other > end ? other : end;
         }

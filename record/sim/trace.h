@@ -12,6 +12,21 @@
 #include <stdint.h>
 
 /*
+ * A place is an address of code with the number of what was mapped there above it: code that is
+ * mapped where other code was is another place. What is mapped first has the number 0.
+ */
+#define TD_PLACE_SHIFT     48
+#define TD_PLACE_NUMBER(p) ((p) >> 63 ? 0 : (uint32_t)((p) >> TD_PLACE_SHIFT))
+/* Of places in the upper half, where no program maps anything, the number is none. */
+#define TD_PLACE_ADDRESS(p) ((p) >> 63 ? (p) : (p) & ((UINT64_C(1) << TD_PLACE_SHIFT) - 1))
+#define TD_PLACE_NUMBERS    0x7fff /* so many, the last for code in no file */
+
+static inline uint64_t td_place(uint64_t address, uint32_t number)
+{
+    return address >> TD_PLACE_SHIFT ? address : address | (uint64_t)number << TD_PLACE_SHIFT;
+}
+
+/*
  * bit 63        1: a block or mark word, 0: an access
  * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
  *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in;
