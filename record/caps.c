@@ -217,22 +217,15 @@ static void read_sysctls(struct td_caps *caps)
 /* The CPUs that this process may use, where there is no /sys to say which there are. */
 static void guess_online(struct td_cpulist *online)
 {
-    struct td_buf text = {0};
-    char word[16];
     cpu_set_t set;
 
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof(set), &set) < 0)
         return;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &set))
-            continue;
-        const int len = snprintf(word, sizeof(word), "%s%u", text.len ? "," : "", cpu);
-        td_buf_bytes(&text, word, (size_t)len);
+        if (CPU_ISSET(cpu, &set))
+            td_cpulist_add(online, cpu);
     }
-    td_buf_u8(&text, 0);
-    td_cpulist_parse(online, (const char *)text.data, NULL);
-    td_buf_release(&text);
 }
 
 static int read_online(struct td_caps *caps, struct td_err *err)

@@ -175,28 +175,25 @@ static struct td_ring *find_ring(const struct td_events *events, unsigned cpu, s
     return NULL;
 }
 
-/* Maps a ring of as many pages as the kernel allows, halving. */
+/* Maps a ring. Where the kernel allows no such one, all are to be of half the size: what it allows
+ * is for the rings together, and the first must not take it from the others. */
 static int map_ring(struct td_events *events, struct td_ring *ring, int fd, struct td_err *err)
 {
     const struct td_caps *caps = events->caps;
+    const size_t least = td_plan_least_ring_pages(events->plan, caps);
+    const int rc = td_ring_map(ring, fd, events->ring_pages, caps->page_bytes);
+    const uint64_t need = (events->ring_pages + 1) * caps->page_bytes / 1024;
 
-    for (;;) {
-        const int rc = td_ring_map(ring, fd, events->ring_pages, caps->page_bytes);
-
-        if (rc == 0)
-            return TD_OK;
-        if ((rc != -EPERM && rc != -ENOMEM) || events->ring_pages <= 2) {
-            const uint64_t need = (events->ring_pages + 1) * caps->page_bytes / 1024;
-
-            return td_fail_errno(err, TD_EPERM, -rc,
-                                 "a ring buffer of %llu kB a CPU cannot be locked: allowed are "
-                                 "perf_event_mlock_kb (%lld) a CPU and ulimit -l (%llu kB); raise "
-                                 "one of them",
-                                 (unsigned long long)need, (long long)caps->mlock_kb,
-                                 (unsigned long long)(caps->memlock_bytes / 1024));
-        }
-        events->ring_pages /= 2;
-    }
+    if (rc == 0)
+        return TD_OK;
+    events->too_large =
+        (rc == -EPERM || rc == -ENOMEM) && events->ring_pages > 2 && events->ring_pages > least;
+    return td_fail_errno(err, TD_EPERM, -rc,
+                         "a ring buffer of %llu kB a CPU cannot be locked: allowed are "
+                         "perf_event_mlock_kb (%lld) a CPU and ulimit -l (%llu kB), together with "
+                         "what you record already; raise one of them",
+                         (unsigned long long)need, (long long)caps->mlock_kb,
+                         (unsigned long long)(caps->memlock_bytes / 1024));
 }
 
 /* Gives the event a ring: its CPU's, or a new one. */
@@ -358,7 +355,8 @@ static size_t default_pages(const struct td_plan *plan, const struct td_caps *ca
         bytes *= 2;
     while (bytes * caps->online.len > RINGS_BYTES && bytes > 4 * (size_t)caps->page_bytes)
         bytes /= 2;
-    return bytes / caps->page_bytes;
+    const size_t pages = bytes / caps->page_bytes, least = td_plan_least_ring_pages(plan, caps);
+    return pages > least ? pages : least;
 }
 
 /* As many descriptors as the hard limit allows; the command was started with its own limit. */
@@ -380,21 +378,39 @@ static bool takes(const struct td_plan_group *group, const struct td_events_targ
            (target->part == TD_EVENTS_TRACKER) == td_plan_is_tracker(group);
 }
 
+static int open_all(struct td_events *events, const struct td_events_target *target,
+                    struct td_err *err)
+{
+    int rc = TD_OK;
+
+    for (size_t i = 0; i < events->plan->group_count && rc == TD_OK; i++) {
+        if (takes(&events->plan->groups[i], target))
+            rc = open_instances(events, i, target, err);
+    }
+    return rc;
+}
+
 int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
                    const struct td_events_target *target, struct td_err *err)
 {
-    *events = (struct td_events){.plan = plan, .caps = caps, .part = target->part};
-    events->ring_pages = target->ring_pages ? target->ring_pages : default_pages(plan, caps);
-    events->ring_wanted = events->ring_pages;
-    raise_descriptor_limit();
-    for (size_t i = 0; i < plan->group_count; i++) {
-        if (!takes(&plan->groups[i], target))
-            continue;
-        const int rc = open_instances(events, i, target, err);
+    const size_t wanted = target->ring_pages ? target->ring_pages : default_pages(plan, caps);
+    size_t pages = wanted;
+    int rc = TD_OK;
 
-        if (rc < 0)
-            return rc;
+    *events = (struct td_events){.too_large = true};
+    raise_descriptor_limit();
+    while (events->too_large) {
+        td_events_close(events);
+        *events = (struct td_events){.plan = plan,
+                                     .caps = caps,
+                                     .part = target->part,
+                                     .ring_pages = pages,
+                                     .ring_wanted = wanted};
+        rc = open_all(events, target, err);
+        pages /= 2;
     }
+    if (rc < 0)
+        return rc;
     return target->part == TD_EVENTS_COUNTERS ? TD_OK : make_layouts(events, err);
 }
 

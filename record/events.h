@@ -40,6 +40,7 @@ struct td_events {
     size_t layout_count;
     size_t ring_pages;  /* what was got */
     size_t ring_wanted; /* what would have been better */
+    bool too_large;     /* the kernel allows no rings of that size */
     bool no_build_id;   /* the kernel refused these; done without */
     bool no_lost;
     enum td_events_part part;

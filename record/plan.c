@@ -10,8 +10,16 @@
 #include "record/frames.h"
 #include "record/source.h"
 
+/* What a sample has beside the copy of the stack: registers, a kernel's chain, identifiers. */
+#define SAMPLE_REST_BYTES 2048
+#define NS_PER_S          UINT64_C(1000000000)
+
 /* At more samples a second, copies of stacks are taken of the wanted tasks only. */
 #define COPIES_CPU_HZ_MAX 1000
+/* From more samples a second on, so are those of a clock. On whole CPUs the timers would interrupt
+ * everything that runs beside, and us: under load nothing gets on, we do not either and the rings
+ * run full. At 40 us a sample, inherited events miss no short process. */
+#define CLOCK_CPU_HZ_MAX 25000
 
 /* Branch records come with hardware events only, and each core's PMU must have the mode. */
 static int check_call_graph(struct td_plan *plan, const struct td_caps *caps,
@@ -58,6 +66,54 @@ static void forbid(struct td_plan *plan, const struct td_caps *caps,
     td_plan_leave_out(plan, "everything", plan->privilege);
 }
 
+/* A CPU that is asked for is sampled, or the user is told which is not. */
+static int check_cpus(const struct td_caps *caps, const struct td_request *request,
+                      struct td_err *err)
+{
+    for (size_t i = 0; i < request->cpus.len; i++) {
+        if (td_cpulist_has(&caps->online, request->cpus.cpus[i]))
+            continue;
+        char *online = td_cpulist_text(&caps->online);
+        const int rc =
+            td_fail(err, TD_EUSAGE, "-C: CPU %u is not online (%s)", request->cpus.cpus[i], online);
+        free(online);
+        return rc;
+    }
+    return TD_OK;
+}
+
+size_t td_plan_least_ring_pages(const struct td_plan *plan, const struct td_caps *caps)
+{
+    size_t bytes = 0, pages = 1;
+
+    for (size_t g = 0; g < plan->group_count; g++) {
+        for (size_t e = 0; e < plan->groups[g].event_count; e++) {
+            const uint32_t stack = plan->groups[g].events[e].stack_bytes;
+
+            bytes = stack > bytes ? stack : bytes;
+        }
+    }
+    while (bytes && pages * caps->page_bytes < 2 * (bytes + SAMPLE_REST_BYTES))
+        pages *= 2;
+    return pages;
+}
+
+/* A ring that holds less than a sample and the one that is being read would lose all of them. */
+static int check_ring(const struct td_plan *plan, const struct td_caps *caps,
+                      const struct td_request *request, struct td_err *err)
+{
+    const size_t least = td_plan_least_ring_pages(plan, caps);
+
+    if (request->ring_pages == 0 || request->ring_pages >= least)
+        return TD_OK;
+    return td_fail(err, TD_EUSAGE,
+                   "-m %llu: a ring buffer of %llu kB does not hold two samples with %u bytes of "
+                   "stack: -m %zu or more, or --call-graph fp",
+                   (unsigned long long)request->ring_pages,
+                   (unsigned long long)(request->ring_pages * caps->page_bytes / 1024),
+                   request->stack_bytes, least);
+}
+
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err)
 {
@@ -82,7 +138,11 @@ int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct 
         rc = check_call_graph(plan, caps, request, err);
     if (rc == TD_OK && request->count)
         rc = td_plan_count_check(plan, request, err);
-    return rc < 0 ? rc : source->plan(plan, caps, request, err);
+    if (rc == TD_OK)
+        rc = check_cpus(caps, request, err);
+    if (rc == TD_OK)
+        rc = source->plan(plan, caps, request, err);
+    return rc < 0 ? rc : check_ring(plan, caps, request, err);
 }
 
 void td_plan_release(struct td_plan *plan)
@@ -177,6 +237,17 @@ static int refuse_whole_cpus(const struct td_caps *caps, const char *what, struc
                    td_caps_or_root(caps));
 }
 
+static bool is_dense(const struct td_plan *plan, const struct td_caps *caps,
+                     const struct td_request *request)
+{
+    const uint64_t most = (uint64_t)caps->max_sample_rate;
+    uint64_t hz = request->frequency_max ? most : request->frequency_hz;
+
+    if (request->period)
+        hz = NS_PER_S / request->period;
+    return strcmp(plan->source, "clock") == 0 && (hz < most ? hz : most) > CLOCK_CPU_HZ_MAX;
+}
+
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
                           const struct td_request *request, struct td_err *err)
 {
@@ -213,7 +284,8 @@ int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,
                         (request->period || request->frequency_hz > COPIES_CPU_HZ_MAX);
     plan->method = request->count ? TD_METHOD_TASK : request->method;
     if (plan->method == TD_METHOD_AUTO)
-        plan->method = allowed && !copies ? TD_METHOD_CPU : TD_METHOD_TASK;
+        plan->method =
+            allowed && !copies && !is_dense(plan, caps, request) ? TD_METHOD_CPU : TD_METHOD_TASK;
     plan->follow = plan->method == TD_METHOD_CPU;
     return TD_OK;
 }

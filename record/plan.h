@@ -104,6 +104,8 @@ struct td_plan {
  * a failure too. */
 int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                  struct td_err *err);
+/* The smallest ring that a recording of this plan works with, in pages: a power of two. */
+size_t td_plan_least_ring_pages(const struct td_plan *plan, const struct td_caps *caps);
 void td_plan_release(struct td_plan *plan);
 
 /* Whether the event takes the second sample of each pair. */

@@ -294,14 +294,14 @@ static void warn_gap(struct session *s)
     if (td_recorder_counter(s->recorder, TD_COUNTER_LOST))
         snprintf(
             text, sizeof(text),
-            "%.0f %% of the CPU time was not sampled: the kernel could not deliver all samples "
-            "(lower -F, or larger ring buffers: -m %zu)",
+            "%.0f %% of the CPU time was not sampled: the kernel could not deliver all records, "
+            "samples and names of threads alike (lower -F, or larger ring buffers: -m %zu)",
             missed, s->run.events.ring_pages * 4);
     else if (s->plan->method == TD_METHOD_TASK)
         snprintf(text, sizeof(text),
                  "%.0f %% of the CPU time was not sampled: short processes and threads are missed "
-                 "by inherited events (sudo tdrec samples whole CPUs, or raise -F)",
-                 missed);
+                 "by inherited events (%s samples whole CPUs, or raise -F)",
+                 missed, td_caps_system_wide(s->caps) ? "--method cpu" : "sudo tdrec");
     else
         snprintf(text, sizeof(text), "%.0f %% of the CPU time was not sampled", missed);
     warn(s, text);

@@ -324,6 +324,27 @@ static int check_time(const struct td_session *session, struct td_err *err)
     return TD_OK;
 }
 
+/* Why there is no sample decides what to do about it. */
+static int fail_empty(const struct td_session *session, struct td_err *err)
+{
+    const struct td_coverage coverage = td_coverage_of(session->measure);
+    char lost[32];
+
+    if (coverage.lost)
+        return td_fail(err, TD_ENODATA,
+                       "the profile holds no samples: the recorder could not keep up, and %s were "
+                       "lost; sample slower with 'tdrec -F 999', or with larger ring buffers "
+                       "(-m), or without -g",
+                       td_format_count(lost, sizeof(lost), coverage.lost));
+    if (!coverage.complete)
+        return td_fail(err, TD_ENODATA,
+                       "the profile holds no samples: it was cut off, by a full disk or a recorder "
+                       "that was killed, before any was written; record it again");
+    return td_fail(err, TD_ENODATA,
+                   "the profile holds no samples: the command used too little CPU time; run it "
+                   "longer, or sample faster with 'tdrec -F 20000'");
+}
+
 static int measure(struct td_session *session, struct td_session_needs needs, struct td_err *err)
 {
     const struct td_filter filter = make_filter(session->opts, needs);
@@ -341,9 +362,7 @@ static int measure(struct td_session *session, struct td_session_needs needs, st
     if (total == 0 && session->filter_text)
         return td_fail(err, TD_ENODATA, "nothing in this profile matches %s", session->filter_text);
     if (total == 0)
-        return td_fail(err, TD_ENODATA,
-                       "the profile holds no samples: the command used too little CPU time; run it "
-                       "longer, or sample faster with 'tdrec -F 20000'");
+        return fail_empty(session, err);
     session->coverage = td_coverage_of(session->measure);
     return check_time(session, err);
 }

@@ -322,6 +322,11 @@ def memory_lock():
     td.run(["bash", "-c", 'ulimit -l 64; exec "$@"', "-", *prefix, f"{folder}/tdrec", "--source", "clock", "-m",
             "16384", "-F", "999", "-o", out, "--", f"{folder}/split", "0.5"])
     td.check(samples(out) > 50, f"{samples(out)} samples")
+    # What may be locked is for all CPUs together: the first ring must not take it from the second.
+    for pages in ("256", "4096"):
+        td.run(["bash", "-c", 'ulimit -l 0; exec "$@"', "-", *prefix, f"{folder}/tdrec", "--source", "clock", "-g", "-m",
+                pages, "-F", "999", "-o", out, "--", f"{folder}/split", "0.5"])
+        td.check(samples(out) > 50, f"-m {pages}: {samples(out)} samples")
 
 
 def setuid():
@@ -441,6 +446,8 @@ def quick_end():
     child.kill()
     child.wait()
     td.check(b"sleep" in td.run([td.TDREPORT, "dump", "-i", out], (0, 3)).stdout, "the command is not in the head")
+    said = td.run([td.TDREPORT, "-i", out], None).stderr
+    td.check(b"cut off" in said and b"sample faster" not in said, f"{said!r}")
 
 
 td.need_perf_events()

@@ -153,6 +153,15 @@ static void test_privilege(void **state)
     caps.cap_perfmon = true;
     expect(&caps, "tdrec ./app", TD_OK, "per-cpu", "\"exclude_kernel\": false", NULL);
     expect(&caps, "tdrec --method task ./app", TD_OK, "per-task", NULL);
+    /* So many samples a second are taken of the command alone. */
+    expect(&caps, "tdrec --source clock -F max ./app", TD_OK, "per-task", NULL);
+    expect(&caps, "tdrec --source clock -F 25000 ./app", TD_OK, "per-cpu", NULL);
+    expect(&caps, "tdrec --source clock -F max --method cpu ./app", TD_OK, "per-cpu", NULL);
+    expect(&caps, "tdrec -F max -a", TD_OK, "per-cpu", NULL);
+    /* A ring that does not hold two samples is refused, with the smallest that does. */
+    expect(&caps, "tdrec --source clock -g -m 16 ./app", TD_EUSAGE, "-m 32 or more", NULL);
+    expect(&caps, "tdrec --source clock -g -m 32 ./app", TD_OK, "stack", NULL);
+    expect(&caps, "tdrec --source clock --call-graph fp -m 1 ./app", TD_OK, "CALLCHAIN", NULL);
     td_caps_release(&caps);
 }
 
@@ -166,9 +175,10 @@ static void test_scopes(void **state)
            "\"scope\": \"thread\"", "\"enable_on_exec\": false", NULL);
     expect(&caps, "tdrec -p 12 --method task", TD_OK, "\"inherit\": true",
            "\"enable_on_exec\": false", NULL);
-    expect(&caps, "tdrec -C 1-2,9", TD_OK, "\"cpus\": \"1-2\"", "\"cpus\": \"0-3,8\"", "dummy",
+    expect(&caps, "tdrec -C 1-2", TD_OK, "\"cpus\": \"1-2\"", "\"cpus\": \"0-3,8\"", "dummy",
            "IDENTIFIER", NULL);
     expect(&caps, "tdrec -C 9", TD_EUSAGE, "online", NULL);
+    expect(&caps, "tdrec -C 1-2,9", TD_EUSAGE, "CPU 9 is not online (0-3,8)", NULL);
     expect(&caps, "tdrec -a -p 1", TD_EUSAGE, "only one of", NULL);
     expect(&caps, "tdrec -p 1,x", TD_EUSAGE, "process id", NULL);
     expect(&caps, "tdrec -C 1-", TD_EUSAGE, "1-", NULL);
