@@ -59,6 +59,8 @@ void td_measure_free(struct td_measure *measure)
         return;
     if (measure->free_slots)
         measure->free_slots(measure->slots);
+    if (measure->free_join)
+        measure->free_join(measure->join);
     free(measure->no_slots);
     free(measure->event_name);
     free(measure->rows);

@@ -39,6 +39,7 @@ struct td_measure_row {
 };
 
 struct td_slots; /* report/query/slots.h */
+struct td_join;  /* report/query/weights.h */
 
 struct td_measure {
     const struct td_model *model; /* borrowed */
@@ -47,6 +48,8 @@ struct td_measure {
     char *no_slots; /* why the profile's top-down groups say nothing; NULL when they do, or there
                        are none */
     enum td_attribution attribution;
+    struct td_join *join; /* of a join: how it was made; NULL else */
+    void (*free_join)(struct td_join *join);
     bool weighted; /* a join of measured time with modelled categories (report/query/weights.h) */
     /* Modelled time: so many of this metric are a second. 0: time was measured. */
     uint64_t time_rate;

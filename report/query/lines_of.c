@@ -212,7 +212,7 @@ static void mark_thin(struct td_sections *sections, const struct td_measure *mea
     struct td_map ids = {.slots = NULL};
     struct td_rows rows;
 
-    if (!measure->slots)
+    if (!measure->slots && !measure->join)
         return;
     td_rows_init(&rows, measure, TD_ROWS_LINES, no_inline);
     for (size_t i = 0; i < rows.len; i++)

@@ -532,27 +532,17 @@ out:
     return rc;
 }
 
-/* Keeps the rows that pass the filter. */
-static void filter_rows(struct td_measure *m, const struct td_filter *filter)
+/* Keeps the rows of a join that pass the filter. */
+static void filter_join(struct td_measure *m, const struct td_filter *filter)
 {
     struct builder b = {.model = m->model, .measure = m};
-    size_t kept = 0;
+    bool *keep = td_xcalloc(m->row_count + 1, sizeof(*keep));
 
     apply_filter(&b, filter);
-    memset(m->totals, 0, sizeof(m->totals));
-    for (size_t i = 0; i < m->row_count; i++) {
-        if (!passes(&b, m->rows[i].thread, m->rows[i].node))
-            continue;
-        m->rows[kept] = m->rows[i];
-        for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
-            if (!m->values[k])
-                continue;
-            m->values[k][kept] = m->values[k][i];
-            m->totals[k] += m->values[k][i];
-        }
-        kept++;
-    }
-    m->row_count = kept;
+    for (size_t i = 0; i < m->row_count; i++)
+        keep[i] = passes(&b, m->rows[i].thread, m->rows[i].node);
+    td_weights_filter(m, keep);
+    free(keep);
     free(b.keep_location);
     free(b.keep_thread);
 }
@@ -570,7 +560,8 @@ static int measure_join(struct td_measure **ret, const struct td_model *model,
     if (rc == TD_OK && modelled->values[TD_METRIC_SLOTS] && modelled->values[TD_METRIC_TIME_NS] &&
         native->values[TD_METRIC_TIME_NS]) {
         *ret = td_weights_join(native, modelled);
-        filter_rows(*ret, filter);
+        modelled = NULL;
+        filter_join(*ret, filter);
     } else if (rc == TD_OK) {
         rc = measure_groups(ret, model, filter, err);
     }

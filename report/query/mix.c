@@ -29,7 +29,7 @@
 const char *td_mix_kind_name(enum td_mix_kind kind)
 {
     static const char *const names[TD_MIX_KINDS] = {"interval", "same-function", "paired",
-                                                    "located", "timed"};
+                                                    "located",  "timed",         "joined"};
 
     return names[kind];
 }

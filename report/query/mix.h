@@ -43,6 +43,7 @@ enum td_mix_kind {
     TD_MIX_PAIRED,   /* short windows that began and ended there */
     TD_MIX_LOCATED,  /* by precise events (slots.h) */
     TD_MIX_TIMED,    /* the same, weighted by how long each took */
+    TD_MIX_JOINED,   /* measured time, modelled categories (weights.h) */
     TD_MIX_KINDS
 };
 const char *td_mix_kind_name(enum td_mix_kind kind);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "formats/frames.h"
 #include "report/query/slots.h"
 #include "report/query/stats.h"
+#include "report/query/weights.h"
 
 #define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
 #define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
@@ -213,7 +215,10 @@ static void find_evidence(struct summing *s)
     if (!s->row_index)
         return;
     rows->evidence = td_xcalloc(rows->len + 1, sizeof(*rows->evidence));
-    td_slots_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
+    if (rows->measure->join)
+        td_weights_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
+    else
+        td_slots_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
     for (size_t i = 0; i < rows->len; i++)
         rows->at[i].evidence = (uint32_t)i;
 }
@@ -230,7 +235,7 @@ void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum t
         (struct td_rows){.measure = measure, .kind = kind, .primary = td_measure_primary(measure)};
     s.row_of = td_xcalloc(count, sizeof(*s.row_of));
     memset(s.row_of, 0xff, count * sizeof(*s.row_of));
-    if (measure->slots)
+    if (measure->slots || measure->join)
         s.row_index = td_xcalloc(measure->row_count + 1, sizeof(*s.row_index));
     for (size_t i = 0; i < measure->row_count; i++)
         sum_row(&s, i, no_inline);
@@ -487,11 +492,26 @@ uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row)
     return thin;
 }
 
+/* Of a join: by how much the time that the model gives a line, or inlined code, differs from where
+ * the samples were. */
+static double moved_share(const struct td_rows *rows, const struct td_row *row)
+{
+    const bool by_place = rows->kind == TD_ROWS_LINES || rows->kind == TD_ROWS_FUNCTIONS;
+
+    if (!rows->measure->weighted || !by_place || row->values[TD_METRIC_SLOTS] == 0)
+        return 0;
+    return fabs((double)row->values[TD_METRIC_TIME_NS] -
+                (double)row->values[TD_METRIC_SAMPLED_NS]) /
+           (double)rows->measure->totals[TD_METRIC_TIME_NS];
+}
+
 double td_row_error(const struct td_rows *rows, const struct td_row *row)
 {
-    if (rows->evidence)
+    if (rows->evidence && !rows->measure->weighted)
         return rows->evidence[row->evidence].slots_error;
     if (rows->measure->attribution == TD_ATTRIBUTION_EXACT && !rows->measure->weighted)
         return 0;
-    return td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
+    const double sampled =
+        td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
+    return hypot(sampled, moved_share(rows, row));
 }

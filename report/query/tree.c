@@ -5,6 +5,7 @@
 
 #include "report/query/slots.h"
 #include "report/query/stats.h"
+#include "report/query/weights.h"
 
 /* TMA's own thresholds, as in Intel's perfmon metrics (TMA_Metrics-full.csv) for shares of slots.
  */
@@ -36,8 +37,9 @@ static const double thresholds[TD_NODE_COUNT] = {
 /* What a tree is of: a measure's rows, or all that one kind of core counted. */
 struct whole {
     const struct td_measure *measure;
-    const struct td_slots_part *part; /* NULL: the rows */
-    const struct td_pmu_core *core;   /* NULL: not measured slots */
+    const struct td_slots_part *part;  /* NULL: the rows */
+    const struct td_pmu_core *core;    /* NULL: not measured slots */
+    double join_errors[TD_NODE_COUNT]; /* of a join */
 };
 
 /* The core's own where its description has one. */
@@ -71,6 +73,8 @@ static double error_of(const struct whole *whole, enum td_tma_node node, double 
     if (whole->part)
         return whole->part->later[node].run ? whole->part->later[node].error
                                             : whole->part->error[node];
+    if (whole->measure->join)
+        return whole->join_errors[node];
     if (whole->measure->slots)
         return td_slots_error(whole->measure, node);
     return td_share_error(share, whole->measure->totals[TD_METRIC_SAMPLES]);
@@ -118,6 +122,8 @@ struct td_tree td_tree_of(const struct td_measure *measure)
     struct whole whole = {.measure = measure};
     uint64_t most = 0;
 
+    if (measure->join)
+        td_weights_errors(whole.join_errors, measure);
     for (size_t p = 0; measure->slots && p < measure->slots->len; p++) {
         if (measure->slots->parts[p].slots < most)
             continue;

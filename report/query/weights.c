@@ -5,52 +5,24 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/query/row_order.h"
 #include "report/query/stats.h"
+#include "report/query/weights_priv.h"
 
-/* K: so many samples of a function weigh as much as the model's word on its inside. */
-#define PRIOR_SAMPLES 10.0
-/* Further apart than the longest instruction: other code lies between. */
-#define GAP_BYTES 15
+/* Of a unit's modelled slots: if less is lost, the model does not say to what more is. */
+#define LOSS_MIN 0.01
 /* A place that takes less is not judged. */
 #define CHECK_SHARE 0.005
 #define CHECK_RATIO 1.5
-
-/* Modelled code at one place, over all threads and call paths. */
-struct site {
-    uint32_t location;
-    uint64_t offset;
-    uint32_t owner;
-    uint64_t runs, slots;
-};
-
-struct block {
-    uint64_t first, last; /* offsets of instructions */
-    uint64_t slots;
-    uint64_t sampled_ns;
-    double scale; /* native ns a modelled slot */
-};
-
-/* A function that the compiler made; of code without a name, a module. */
-struct owner {
-    uint32_t first_block, block_count;
-    uint64_t slots, sampled_ns, samples;
-    bool joined;
-};
 
 struct joining {
     const struct td_measure *native, *modelled;
     const struct td_model *model;
     struct td_measure *joined;
-    uint32_t *owner_of; /* by location; the last: no location */
-    struct owner *owners;
-    uint32_t owner_count;
-    struct site *sites; /* by owner, module, offset */
-    size_t site_count;
-    struct block *blocks;
-    size_t block_count;
-    uint32_t *block_of;                 /* by location; TD_NONE: not modelled */
-    long double running[TD_NODE_COUNT]; /* scaled slots so far, */
-    uint64_t given[TD_NODE_COUNT];      /* and what of them rows have */
+    struct td_join *join;
+    uint32_t *unit_of;                      /* by location; the last: no location */
+    long double running[TD_NODE_COUNT + 1]; /* scaled slots so far; the last: of no node */
+    uint64_t given[TD_NODE_COUNT + 1];      /* and what of them rows have */
 };
 
 const char *td_weights_event(const struct td_model *model)
@@ -69,163 +41,94 @@ const char *td_weights_event(const struct td_model *model)
     return modelled ? event : NULL;
 }
 
-/* Functions first, then modules for what has no name, then what has no place. */
-static void find_owners(struct joining *j)
+/* A unit is a function that the compiler made, inlined ones included; of code without a name, a
+ * module; what has no place is one. In this order. */
+static void find_units(struct joining *j)
 {
     const struct td_model *model = j->model;
     const uint32_t locations = td_model_location_count(model);
     const uint32_t functions = td_model_function_count(model);
 
-    j->owner_count = functions + td_model_module_count(model) + 1;
-    j->owners = td_xcalloc(j->owner_count, sizeof(*j->owners));
-    j->owner_of = td_xcalloc((size_t)locations + 1, sizeof(*j->owner_of));
-    j->block_of = td_xcalloc((size_t)locations + 1, sizeof(*j->block_of));
-    memset(j->block_of, 0xff, ((size_t)locations + 1) * sizeof(*j->block_of));
+    j->join->unit_count = (size_t)functions + td_model_module_count(model) + 1;
+    j->join->units = td_xcalloc(j->join->unit_count, sizeof(*j->join->units));
+    j->join->nodes = td_xcalloc(j->join->unit_count * TD_NODE_COUNT, sizeof(*j->join->nodes));
+    j->unit_of = td_xcalloc((size_t)locations + 1, sizeof(*j->unit_of));
     for (uint32_t i = 0; i < locations; i++) {
         const struct td_location *l = td_model_location(model, i);
 
-        j->owner_of[i] = l->line_count
-                             ? td_model_line(model, l->line_first + l->line_count - 1)->function
-                             : functions + l->module;
+        j->unit_of[i] = l->line_count
+                            ? td_model_line(model, l->line_first + l->line_count - 1)->function
+                            : functions + l->module;
     }
-    j->owner_of[locations] = j->owner_count - 1;
+    j->unit_of[locations] = (uint32_t)j->join->unit_count - 1;
 }
 
-/* The place of a row; the count of locations for none. */
-static uint32_t location_of(const struct joining *j, const struct td_measure *measure, size_t row)
+static uint32_t unit_of(const struct joining *j, const struct td_measure *measure, size_t row)
 {
     const uint32_t location = td_model_node(j->model, measure->rows[row].node)->location;
 
-    return location == TD_NONE ? td_model_location_count(j->model) : location;
+    return j->unit_of[location == TD_NONE ? td_model_location_count(j->model) : location];
 }
 
-static int compare_sites(const void *a, const void *b)
+static double value_of(const struct td_measure *m, unsigned metric, size_t row)
 {
-    const struct site *x = a, *y = b;
-
-    if (x->owner != y->owner)
-        return x->owner < y->owner ? -1 : 1;
-    return (x->offset > y->offset) - (x->offset < y->offset);
+    return m->values[metric] ? (double)m->values[metric][row] : 0;
 }
 
-static void find_sites(struct joining *j)
+static void sum_units(struct joining *j)
 {
-    const struct td_measure *m = j->modelled;
-    const uint32_t locations = td_model_location_count(j->model);
-    struct site *at = td_xcalloc((size_t)locations + 1, sizeof(*at));
+    const struct td_measure *m = j->modelled, *n = j->native;
 
     for (size_t i = 0; i < m->row_count; i++) {
-        struct site *site = &at[location_of(j, m, i)];
+        const uint32_t index = unit_of(j, m, i);
 
-        site->slots += m->values[TD_METRIC_SLOTS][i];
-        site->runs += m->values[TD_METRIC_INSTRUCTIONS] ? m->values[TD_METRIC_INSTRUCTIONS][i] : 0;
+        j->join->units[index].modelled += value_of(m, TD_METRIC_SLOTS, i);
+        j->join->units[index].useful += value_of(m, USEFUL, i);
+        for (unsigned k = 0; k < TD_NODE_COUNT; k++)
+            j->join->nodes[(size_t)index * TD_NODE_COUNT + k] +=
+                value_of(m, TD_METRIC_FIRST_NODE + k, i);
     }
-    for (uint32_t i = 0; i < locations; i++) {
-        const struct site site = {.location = i,
-                                  .offset = td_model_location(j->model, i)->offset,
-                                  .owner = j->owner_of[i],
-                                  .runs = at[i].runs,
-                                  .slots = at[i].slots};
-
-        if (site.runs > 0 || site.slots > 0)
-            at[j->site_count++] = site;
-    }
-    j->sites = at;
-    if (j->site_count > 1)
-        qsort(at, j->site_count, sizeof(*at), compare_sites);
-}
-
-static bool begins_block(const struct site *sites, size_t i)
-{
-    return i == 0 || sites[i].owner != sites[i - 1].owner || sites[i].runs != sites[i - 1].runs ||
-           sites[i].offset - sites[i - 1].offset > GAP_BYTES;
-}
-
-static void find_blocks(struct joining *j)
-{
-    j->blocks = td_xcalloc(j->site_count + 1, sizeof(*j->blocks));
-    for (size_t i = 0; i < j->site_count; i++) {
-        const struct site *site = &j->sites[i];
-        struct owner *owner = &j->owners[site->owner];
-
-        if (begins_block(j->sites, i)) {
-            if (owner->block_count++ == 0)
-                owner->first_block = (uint32_t)j->block_count;
-            j->blocks[j->block_count++] = (struct block){.first = site->offset};
-        }
-        struct block *block = &j->blocks[j->block_count - 1];
-        block->last = site->offset;
-        block->slots += site->slots;
-        owner->slots += site->slots;
-        j->block_of[site->location] = (uint32_t)j->block_count - 1;
-    }
-}
-
-/* The block that holds the offset: a sample may stand on an instruction that the model fused with
- * the one before it. NULL in code that did not run in the model. */
-static struct block *block_at(struct joining *j, const struct owner *owner, uint64_t offset)
-{
-    size_t low = owner->first_block, high = low + owner->block_count;
-
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (j->blocks[mid].first <= offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == owner->first_block)
-        return NULL;
-    struct block *block = &j->blocks[low - 1];
-    return offset - block->first <= block->last - block->first + GAP_BYTES ? block : NULL;
-}
-
-static void place_samples(struct joining *j)
-{
-    const struct td_measure *n = j->native;
-
     for (size_t i = 0; i < n->row_count; i++) {
-        const uint32_t location = location_of(j, n, i);
-        struct owner *owner = &j->owners[j->owner_of[location]];
-        const uint64_t ns = n->values[TD_METRIC_TIME_NS][i];
+        struct td_join_unit *unit = &j->join->units[unit_of(j, n, i)];
 
-        owner->sampled_ns += ns;
-        owner->samples += n->values[TD_METRIC_SAMPLES][i];
-        if (owner->slots == 0)
-            continue;
-        owner->joined = true;
-        struct block *block = block_at(j, owner, td_model_location(j->model, location)->offset);
-        if (block)
-            block->sampled_ns += ns;
+        unit->ns += value_of(n, TD_METRIC_TIME_NS, i);
+        unit->samples += value_of(n, TD_METRIC_SAMPLES, i);
     }
 }
 
-/* Divides an owner's time among its blocks. A block without slots cannot hold any. */
-static void weigh_blocks(struct joining *j, const struct owner *owner)
+/* What the unit's measured slots are: what it retires is known exactly, by the model; the others
+ * are lost as the model's losses are. */
+static void weigh_unit(struct td_join_unit *unit, double slots_per_ns)
 {
-    struct block *blocks = &j->blocks[owner->first_block];
-    const double samples = (double)owner->samples;
-    double sum = 0;
+    const double lost = unit->modelled - unit->useful;
 
-    for (uint32_t b = 0; b < owner->block_count; b++) {
-        const double sampled = samples * td_ratio(blocks[b].sampled_ns, owner->sampled_ns);
-        const double part = td_ratio(blocks[b].slots, owner->slots);
-
-        blocks[b].scale = blocks[b].slots ? sampled + PRIOR_SAMPLES * part : 0;
-        sum += blocks[b].scale;
-    }
-    for (uint32_t b = 0; b < owner->block_count && sum > 0; b++) {
-        if (blocks[b].slots > 0)
-            blocks[b].scale *= (double)owner->sampled_ns / sum / (double)blocks[b].slots;
+    unit->slots = unit->ns * slots_per_ns;
+    unit->keep = 1;
+    unit->grow = 1;
+    if (unit->slots < unit->useful) {
+        unit->keep = unit->slots / unit->useful;
+        unit->grow = 0;
+    } else if (unit->slots < unit->modelled || lost > LOSS_MIN * unit->modelled) {
+        unit->grow = (unit->slots - unit->useful) / lost;
+    } else {
+        unit->without = (unit->slots - unit->modelled) / unit->modelled;
     }
 }
 
+static bool is_joined(const struct td_join_unit *unit)
+{
+    return unit->modelled > 0 && unit->samples > 0;
+}
+
+/* Measured time is counted in cycles of the modelled core's clock, and slots of its width. */
 static void weigh(struct joining *j)
 {
-    for (uint32_t i = 0; i < j->owner_count; i++) {
-        if (j->owners[i].joined)
-            weigh_blocks(j, &j->owners[i]);
+    const double slots_per_ns =
+        td_ratio(j->modelled->totals[TD_METRIC_SLOTS], j->modelled->totals[TD_METRIC_TIME_NS]);
+
+    for (size_t u = 0; u < j->join->unit_count; u++) {
+        if (is_joined(&j->join->units[u]))
+            weigh_unit(&j->join->units[u], slots_per_ns);
     }
 }
 
@@ -248,68 +151,97 @@ static uint64_t own_slots(const struct td_measure *m, size_t row, int node)
     return own;
 }
 
-/* Rounded where they were charged, and summed up the tree again: rows and tree stay sums of what is
- * in them. Of each node as differences of a rounded running sum: the totals are the same however
- * the places are divided among rows. */
-static void scale_slots(struct joining *j, size_t from, size_t to, long double scale)
+/* As a difference of a rounded running sum: totals are the same however the places are divided
+ * among rows, and rows and tree stay sums of what is in them. */
+static uint64_t part_of(struct joining *j, int which, long double slots)
 {
+    j->running[which] += slots;
+    const uint64_t now = (uint64_t)(j->running[which] + 0.5L), part = now - j->given[which];
+
+    j->given[which] = now;
+    return part;
+}
+
+bool td_join_is_useful(int node)
+{
+    return node == TD_NODE_RETIRING ||
+           td_tma_info((enum td_tma_node)node)->parent == TD_NODE_RETIRING;
+}
+
+/* Rounded where they were charged, and summed up the tree again. */
+static void scale_slots(struct joining *j, size_t from, size_t to, const struct td_join_unit *unit)
+{
+    const uint64_t *slots = j->modelled->values[TD_METRIC_SLOTS];
     struct td_measure *m = j->joined;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (!m->values[TD_METRIC_FIRST_NODE + n])
             continue;
-        const uint64_t own = own_slots(j->modelled, from, n);
-
-        j->running[n] += (long double)own * scale;
-        const uint64_t now = (uint64_t)(j->running[n] + 0.5L), value = now - j->given[n];
-        j->given[n] = now;
-        if (value == 0)
-            continue;
+        const uint64_t value =
+            part_of(j, n,
+                    (long double)own_slots(j->modelled, from, n) *
+                        (long double)(td_join_is_useful(n) ? unit->keep : unit->grow));
         add(m, TD_METRIC_SLOTS, to, value);
         for (int up = n; up != TD_NODE_NONE; up = td_tma_info((enum td_tma_node)up)->parent)
             add(m, (enum td_metric)(TD_METRIC_FIRST_NODE + up), to, value);
     }
+    add(m, TD_METRIC_SLOTS, to,
+        part_of(j, TD_NODE_COUNT, (long double)slots[from] * (long double)unit->without));
 }
 
-/* Slots that a nanosecond of modelled time has: with it, slots stay slots of the core. */
-static double slots_per_ns(const struct joining *j)
+/* The row's part of the unit's time: as much as of its slots. */
+static long double time_of(const struct joining *j, size_t from, const struct td_join_unit *unit)
 {
-    return td_ratio(j->modelled->totals[TD_METRIC_SLOTS], j->modelled->totals[TD_METRIC_TIME_NS]);
+    const struct td_measure *m = j->modelled;
+    const double useful = value_of(m, USEFUL, from);
+    const double all = value_of(m, TD_METRIC_SLOTS, from);
+    const double slots = useful * unit->keep + (all - useful) * unit->grow + all * unit->without;
+
+    return unit->slots > 0 ? (long double)(slots / unit->slots * unit->ns) : 0;
+}
+
+static void keep_counts(struct joining *j, size_t from, size_t to)
+{
+    static const enum td_metric kept[] = {TD_METRIC_CYCLES, TD_METRIC_INSTRUCTIONS};
+
+    for (size_t k = 0; k < TD_ARRAY_SIZE(kept); k++) {
+        if (j->modelled->values[kept[k]])
+            add(j->joined, kept[k], to, j->modelled->values[kept[k]][from]);
+    }
 }
 
 /* Each row gets the difference of two rounded running sums, so that rows add up to the time that
  * was sampled. */
 static void add_modelled(struct joining *j)
 {
-    static const enum td_metric kept[] = {TD_METRIC_CYCLES, TD_METRIC_INSTRUCTIONS};
     const struct td_measure *from = j->modelled;
-    const double rate = slots_per_ns(j);
+    size_t *order = td_row_order(from);
     long double running = 0;
     uint64_t before = 0;
 
-    for (size_t i = 0; i < from->row_count; i++) {
-        const uint32_t location = location_of(j, from, i);
-        const uint32_t index = j->block_of[location];
-        const size_t row = j->joined->row_count++;
+    for (size_t k = 0; k < from->row_count; k++) {
+        const size_t i = order[k], row = j->joined->row_count++;
+        const uint32_t index = unit_of(j, from, i);
+        const struct td_join_unit *unit = &j->join->units[index];
+        const uint64_t modelled_ns = from->values[TD_METRIC_TIME_NS][i];
+        const bool joined = is_joined(unit);
 
         j->joined->rows[row] = from->rows[i];
-        for (size_t k = 0; k < TD_ARRAY_SIZE(kept); k++) {
-            if (from->values[kept[k]])
-                add(j->joined, kept[k], row, from->values[kept[k]][i]);
-        }
-        const uint64_t modelled_ns = from->values[TD_METRIC_TIME_NS][i];
-        if (index == TD_NONE || !j->owners[j->owner_of[location]].joined) {
+        j->join->rows[row] =
+            (struct td_join_row){.modelled = (uint32_t)i, .unit = joined ? index : TD_NONE};
+        keep_counts(j, i, row);
+        if (!joined) {
             j->joined->modelled_only_ns += modelled_ns;
             continue;
         }
-        const double scale = j->blocks[index].scale;
-        running += (long double)from->values[TD_METRIC_SLOTS][i] * (long double)scale;
+        running += time_of(j, i, unit);
         const uint64_t now = (uint64_t)(running + 0.5L);
         add(j->joined, TD_METRIC_TIME_NS, row, now - before);
         before = now;
         add(j->joined, TD_METRIC_MODELLED_NS, row, modelled_ns);
-        scale_slots(j, i, row, (long double)scale * (long double)rate);
+        scale_slots(j, i, row, unit);
     }
+    free(order);
 }
 
 static void add_native(struct joining *j)
@@ -318,16 +250,17 @@ static void add_native(struct joining *j)
 
     for (size_t i = 0; i < from->row_count; i++) {
         const size_t row = j->joined->row_count++;
+        const struct td_join_unit *unit = &j->join->units[unit_of(j, from, i)];
         const uint64_t ns = from->values[TD_METRIC_TIME_NS][i];
-        const bool joined = j->owners[j->owner_of[location_of(j, from, i)]].joined;
 
         j->joined->rows[row] = from->rows[i];
+        j->join->rows[row] = (struct td_join_row){.modelled = TD_NONE, .unit = TD_NONE};
         add(j->joined, TD_METRIC_SAMPLES, row, from->values[TD_METRIC_SAMPLES][i]);
-        add(j->joined, joined ? TD_METRIC_SAMPLED_NS : TD_METRIC_TIME_NS, row, ns);
+        add(j->joined, is_joined(unit) ? TD_METRIC_SAMPLED_NS : TD_METRIC_TIME_NS, row, ns);
     }
 }
 
-static struct td_measure *new_measure(const struct joining *j)
+static struct td_measure *new_measure(struct joining *j)
 {
     static const enum td_metric own[] = {TD_METRIC_TIME_NS, TD_METRIC_SAMPLES, TD_METRIC_SAMPLED_NS,
                                          TD_METRIC_MODELLED_NS};
@@ -339,7 +272,10 @@ static struct td_measure *new_measure(const struct joining *j)
     m->event = j->native->event;
     m->event_name = j->native->event_name ? td_xstrdup(j->native->event_name) : NULL;
     m->weighted = true;
+    m->join = j->join;
+    m->free_join = td_join_free;
     m->rows = td_xcalloc(rows + 1, sizeof(*m->rows));
+    j->join->rows = td_xcalloc(rows + 1, sizeof(*j->join->rows));
     for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
         if (j->modelled->values[k])
             m->values[k] = td_xcalloc(rows + 1, sizeof(uint64_t));
@@ -352,24 +288,54 @@ static struct td_measure *new_measure(const struct joining *j)
 }
 
 struct td_measure *td_weights_join(const struct td_measure *native,
-                                   const struct td_measure *modelled)
+                                   struct td_measure *take_modelled)
 {
-    struct joining j = {.native = native, .modelled = modelled, .model = native->model};
+    struct joining j = {.native = native,
+                        .modelled = take_modelled,
+                        .model = native->model,
+                        .join = td_xcalloc(1, sizeof(*j.join))};
 
+    j.join->modelled = take_modelled;
     j.joined = new_measure(&j);
-    find_owners(&j);
-    find_sites(&j);
-    find_blocks(&j);
-    place_samples(&j);
+    find_units(&j);
+    sum_units(&j);
     weigh(&j);
     add_modelled(&j);
     add_native(&j);
-    free(j.owner_of);
-    free(j.owners);
-    free(j.sites);
-    free(j.blocks);
-    free(j.block_of);
+    free(j.unit_of);
     return j.joined;
+}
+
+void td_join_free(struct td_join *join)
+{
+    if (!join)
+        return;
+    td_measure_free(join->modelled);
+    free(join->units);
+    free(join->nodes);
+    free(join->rows);
+    free(join);
+}
+
+void td_weights_filter(struct td_measure *m, const bool *keep)
+{
+    size_t kept = 0;
+
+    memset(m->totals, 0, sizeof(m->totals));
+    for (size_t i = 0; i < m->row_count; i++) {
+        if (!keep[i])
+            continue;
+        m->rows[kept] = m->rows[i];
+        m->join->rows[kept] = m->join->rows[i];
+        for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+            if (!m->values[k])
+                continue;
+            m->values[k][kept] = m->values[k][i];
+            m->totals[k] += m->values[k][i];
+        }
+        kept++;
+    }
+    m->row_count = kept;
 }
 
 struct td_weights_check td_weights_check_of(const struct td_measure *measure,
@@ -391,8 +357,35 @@ struct td_weights_check td_weights_check_of(const struct td_measure *measure,
     return c;
 }
 
+static double unexplained_share(const struct td_measure *measure)
+{
+    const uint64_t slots = measure->totals[TD_METRIC_SLOTS];
+    uint64_t known = 0;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (td_tma_info((enum td_tma_node)n)->level == 1)
+            known += measure->totals[TD_METRIC_FIRST_NODE + n];
+    }
+    return td_ratio(slots > known ? slots - known : 0, slots);
+}
+
+static uint64_t too_fast_ns(const struct td_measure *measure)
+{
+    uint64_t ns = 0;
+
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint32_t unit = measure->join->rows[i].unit;
+
+        if (unit != TD_NONE && measure->join->units[unit].keep < 1)
+            ns += measure->values[TD_METRIC_TIME_NS][i];
+    }
+    return ns;
+}
+
 struct td_weights_coverage td_weights_coverage_of(const struct td_measure *measure)
 {
+    if (!measure->join)
+        return (struct td_weights_coverage){.uncategorized = 0};
     const uint64_t time = measure->totals[TD_METRIC_TIME_NS];
     const uint64_t joined = td_measure_categorized_ns(measure);
 
@@ -400,7 +393,16 @@ struct td_weights_coverage td_weights_coverage_of(const struct td_measure *measu
         .uncategorized = td_ratio(time > joined ? time - joined : 0, time),
         .modelled_only =
             td_ratio(measure->modelled_only_ns,
-                     measure->modelled_only_ns + measure->totals[TD_METRIC_MODELLED_NS])};
+                     measure->modelled_only_ns + measure->totals[TD_METRIC_MODELLED_NS]),
+        .unexplained = unexplained_share(measure),
+        .too_fast = td_ratio(too_fast_ns(measure), time)};
+}
+
+double td_weights_clock_hz(const struct td_measure *measure)
+{
+    const struct td_measure *m = measure->join ? measure->join->modelled : NULL;
+
+    return m ? 1e9 * td_ratio(m->totals[TD_METRIC_CYCLES], m->totals[TD_METRIC_TIME_NS]) : 0;
 }
 
 uint64_t td_measure_categorized_ns(const struct td_measure *measure)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A native run's time with a modelled run's categories (hybrid). Both are of the same code, joined
- * by module and offset: the time of a function is measured; how it is spread over the instructions
- * of a block, and what their slots were lost to, is modelled. So the model's error in how long a
- * function takes cancels; only its error in the mix stays.
+ * by function: below that a sample does not say what took the time, since it lies on an instruction
+ * behind that (skid).
  *
- * Between function and instruction stand blocks: modelled code that ran equally often. A block's
- * part of its function's time is what was sampled there, held to what the model says as far as
- * there are few samples: (n_block + K m_block) / (n + K), m_block the modelled part.
+ * What a function retires is counted exactly by the model; its measured time has so many cycles,
+ * and those so many slots; the slots that are left were lost, as the model's losses are divided. So
+ * retiring slots are never more than the uops that ran. Inside of a function it is the model that
+ * says where slots are. attribution.md, section 9, says how sure that is.
  */
 #ifndef TD_REPORT_QUERY_WEIGHTS_H
 #define TD_REPORT_QUERY_WEIGHTS_H
@@ -15,16 +15,26 @@
 #include <stdbool.h>
 
 #include "formats/measure.h"
+#include "report/query/mix.h"
 
 /* The event that sampled the native run when the model holds both runs; else NULL. */
 const char *td_weights_event(const struct td_model *model);
 
 /* The join, owned by the caller: modelled rows with the native time put on them, and native rows.
  * Native code that was not modelled (kernel, another variant of a library's function) keeps its
- * time on its own rows, without slots. Both measures are of the same model and borrow nothing of
- * the result. */
+ * time on its own rows, without slots. Both measures are of the same model; the join takes the
+ * modelled one. */
 struct td_measure *td_weights_join(const struct td_measure *native,
-                                   const struct td_measure *modelled);
+                                   struct td_measure *take_modelled);
+/* Keeps the rows that pass, by row. */
+void td_weights_filter(struct td_measure *measure, const bool *keep);
+
+/* How sure the categories of rows are that each sum rows of a join: key[row] is below `keys`, or
+ * `keys` for those that are in none. `mixes` has room for as many. */
+void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
+                         const uint32_t *key, size_t keys);
+/* ±, 95 %, of each node's share of the join's slots. */
+void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure);
 
 /* How a place's share of the native samples stands to its share of modelled time, both of the code
  * that ran in both. */
@@ -42,7 +52,12 @@ struct td_weights_check td_weights_check_of(const struct td_measure *measure,
  * modelled there; of modelled time, what is in functions without a native sample. */
 struct td_weights_coverage {
     double uncategorized, modelled_only;
+    double unexplained; /* of slots: measured beyond what the model knows a category for */
+    double too_fast;    /* of the time: in code that took less than its uops take at full width */
 };
+
+/* The clock that measured time is counted in cycles of: the modelled core's. 0: not known. */
+double td_weights_clock_hz(const struct td_measure *measure);
 
 struct td_weights_coverage td_weights_coverage_of(const struct td_measure *measure);
 

@@ -10,6 +10,7 @@
 #include "report/query/measure.h"
 #include "report/query/sampled.h"
 #include "report/view/slots.h"
+#include "report/view/weights.h"
 
 #define LABEL_WIDTH 10
 #define VALUES_MAX  4 /* of one thing, in a merge: more are not listed */
@@ -360,6 +361,7 @@ static void print_slots(const struct td_head *head, const struct td_style *style
 
     text_begin(&text);
     td_slots_words(text.out, head->measure);
+    td_weights_words(text.out, head->measure);
     subject_end(style, "slots", &text);
 }
 

@@ -145,6 +145,8 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
 
         td_json_double(json, "uncategorized_share", c.uncategorized, DIGITS);
         td_json_double(json, "modelled_only_share", c.modelled_only, DIGITS);
+        td_json_double(json, "unexplained_slots_share", c.unexplained, DIGITS);
+        td_json_double(json, "too_fast_share", c.too_fast, DIGITS);
     }
     td_json_bool(json, "complete", coverage->complete);
     td_json_end(json);
@@ -295,6 +297,13 @@ static void add_check(struct td_json *json, const struct td_measure *measure,
     td_json_bool(json, "disagrees", check.disagrees);
 }
 
+static void add_join_errors(struct td_json *json, const struct td_rows *rows,
+                            const struct td_row *row)
+{
+    td_json_double(json, "slots_share_bound", td_row_evidence(rows, row)->slots_bound, DIGITS);
+    td_slots_errors_json(json, rows, row);
+}
+
 static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_measure *measure = rows->measure;
@@ -322,7 +331,7 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
         td_json_u64(json, "processes", (uint64_t)row->others + 1);
         break;
     }
-    if (rows->evidence)
+    if (measure->slots)
         td_slots_row_json(json, rows, row);
     else /* Of a join, what was not modelled has time and nothing to attribute. */
         td_json_string(json, "attribution",
@@ -333,6 +342,8 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
     td_json_double(json, "error", td_row_error(rows, row), DIGITS);
     if (measure->weighted && rows->kind == TD_ROWS_FUNCTIONS)
         add_check(json, measure, row->values);
+    if (measure->weighted && row->values[TD_METRIC_SLOTS] > 0)
+        add_join_errors(json, rows, row);
     add_categories(json, measure, row->values, td_row_thin(rows, row));
     td_json_end(json);
 }

@@ -38,6 +38,7 @@ static void print_kind(FILE *out, enum td_mix_kind kind, double same_share)
         break;
     case TD_MIX_LOCATED:
     case TD_MIX_TIMED:
+    case TD_MIX_JOINED:
     case TD_MIX_KINDS: fputs("where precise events sample", out); break;
     }
 }
@@ -214,6 +215,19 @@ static void add_runs(struct td_json *json, const struct td_measure *measure)
         td_json_end(json);
 }
 
+void td_slots_errors_json(struct td_json *json, const struct td_rows *rows,
+                          const struct td_row *row)
+{
+    const struct td_mix *mix = td_row_evidence(rows, row);
+
+    td_json_object(json, "category_errors");
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (rows->measure->values[TD_METRIC_FIRST_NODE + n])
+            td_json_double(json, td_tma_info((enum td_tma_node)n)->id, mix->error[n], DIGITS);
+    }
+    td_json_end(json);
+}
+
 void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_mix *mix = td_row_evidence(rows, row);
@@ -223,12 +237,7 @@ void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const s
     td_json_u64(json, "intervals", mix->intervals);
     td_json_double(json, "same_share", mix->same_share, DIGITS);
     td_json_double(json, "slots_share_bound", mix->slots_bound, DIGITS);
-    td_json_object(json, "category_errors");
-    for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (rows->measure->values[TD_METRIC_FIRST_NODE + n])
-            td_json_double(json, td_tma_info((enum td_tma_node)n)->id, mix->error[n], DIGITS);
-    }
-    td_json_end(json);
+    td_slots_errors_json(json, rows, row);
     add_runs(json, rows->measure);
 }
 

@@ -16,6 +16,9 @@ void td_slots_words(FILE *out, const struct td_measure *measure);
 /* The same as a member "attribution", with a tree for each kind of core. Nothing when slots were
  * not measured. */
 void td_slots_json(struct td_json *json, const struct td_measure *measure);
+/* Of a row whose categories have errors: a member "category_errors". */
+void td_slots_errors_json(struct td_json *json, const struct td_rows *rows,
+                          const struct td_row *row);
 /* Of a row: members "attribution", and where slots were measured what they rest on. */
 void td_slots_row_json(struct td_json *json, const struct td_rows *rows, const struct td_row *row);
 /* A line below a table of a node's children that says which of them come from a later run; nothing

@@ -50,6 +50,19 @@ static void paragraph(const struct td_style *style, char *take_text)
     free(take_text);
 }
 
+void td_weights_words(FILE *out, const struct td_measure *measure)
+{
+    if (!measure->weighted)
+        return;
+    fprintf(
+        out,
+        "a function's retiring is its modelled uops over its measured cycles (at %.1f GHz); other "
+        "slots are divided as its modelled losses; inside of a function the model says where "
+        "slots are, since samples lie behind what took the time; blank where the error is as "
+        "large as the figure, or above 25 %%",
+        td_weights_clock_hz(measure) / 1e9);
+}
+
 void td_weights_print(const struct td_measure *measure, const struct td_style *style)
 {
     const struct td_weights_coverage c = td_weights_coverage_of(measure);
@@ -64,6 +77,16 @@ void td_weights_print(const struct td_measure *measure, const struct td_style *s
                                       100 * c.uncategorized, names));
         free(names);
     }
+    if (c.unexplained >= NAMED_SHARE)
+        paragraph(style,
+                  td_xasprintf("%.1f %% of the slots have no category: that code took longer "
+                               "than modelled, and the model has no loss in it",
+                               100 * c.unexplained));
+    if (c.too_fast >= NAMED_SHARE)
+        paragraph(style, td_xasprintf("%.1f %% of the time is in code that ran faster than the "
+                                      "modelled core can retire its instructions: all of it counts "
+                                      "as retiring",
+                                      100 * c.too_fast));
     if (c.modelled_only >= NAMED_SHARE)
         paragraph(style, td_xasprintf("%.1f %% of modelled time is in functions without a native "
                                       "sample, and is not in this report",

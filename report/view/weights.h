@@ -6,6 +6,8 @@
 
 #include "report/view/table.h"
 
+/* How the categories were made, in words. */
+void td_weights_words(FILE *out, const struct td_measure *measure);
 /* Below the tree: how much time has no categories, and where it is. */
 void td_weights_print(const struct td_measure *measure, const struct td_style *style);
 /* A column of marks for functions whose modelled time is far from the measured one. */

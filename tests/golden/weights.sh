@@ -14,10 +14,10 @@ symbol 0 0x2000 0x100 branchy
 symbol 0 0x4000 0x100 branchy_native
 thread 200 200 app app
 clock 1000
-tally 0 0 600 600000000 0:0x1012
-tally 0 0 250 250000000 0:0x2010
-tally 0 0 100 100000000 0:0x4010
-tally 0 0 50 50000000 0:0x9000
+tally 0 0 600 60000000 0:0x1012
+tally 0 0 250 25000000 0:0x2010
+tally 0 0 100 10000000 0:0x4010
+tally 0 0 50 5000000 0:0x9000
 P
 COLUMNS=80 tdreport -i sim.td --weights clock.td
 COLUMNS=80 tdreport functions -i sim.td --weights clock.td --category dram_bound

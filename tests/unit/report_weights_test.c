@@ -44,12 +44,14 @@ static uint32_t sim_group(struct td_model *m)
     return td_model_add_group(m, &g);
 }
 
-static void modelled(struct td_model *m, uint32_t location, uint64_t runs, uint64_t light,
+/* Slots in millions. */
+static void modelled(struct td_model *model, uint32_t location, uint64_t runs, uint64_t light,
                      uint64_t dram)
 {
-    const uint64_t values[] = {light, dram, (light + dram) / 4};
+    const uint64_t m = 1000000;
+    const uint64_t values[] = {light * m, dram * m, (light + dram) / 4 * m};
 
-    td_model_add_values(m, 0, td_model_put_node(m, 0, location), 0, runs, values);
+    td_model_add_values(model, 0, td_model_put_node(model, 0, location), 0, runs, values);
 }
 
 /* Two functions: f with a block of light work and one that waits, g of light work; and `avx`,
@@ -223,31 +225,90 @@ static void time_is_measured(void **state)
     release(&j);
 }
 
-/* The block that waits took two thirds of f's samples: its mix weighs two thirds. */
+static double share(const struct join *j, const char *function, enum td_tma_node node)
+{
+    return td_row_node_share(row_of(j, function), node);
+}
+
+/* f takes 3 s, which have 12 G slots; 9 G of them retire uops, and what is left was lost. */
 static void categories_are_modelled(void **state)
 {
     struct join j = join_of(1000, 2000, NULL);
-    const struct td_row *f = row_of(&j, "f"), *g = row_of(&j, "g");
 
     (void)state;
-    assert_true(fabs(td_row_node_share(f, TD_NODE_DRAM_BOUND) - 2.0 / 3 * 7 / 8) < 0.002);
-    assert_true(fabs(td_row_node_share(f, TD_NODE_RETIRING) - (1 - 2.0 / 3 * 7 / 8)) < 0.002);
-    assert_true(td_row_node_share(g, TD_NODE_RETIRING) == 1);
-    /* 4 slots a ns. */
-    assert_true(llabs((long long)g->values[TD_METRIC_SLOTS] - 4000000000) < 4);
+    assert_true(fabs(share(&j, "f", TD_NODE_RETIRING) - 9.0 / 12) < 1e-6);
+    assert_true(fabs(share(&j, "f", TD_NODE_DRAM_BOUND) - 3.0 / 12) < 1e-6);
+    assert_int_equal(row_of(&j, "f")->values[TD_METRIC_SLOTS], UINT64_C(12000000000));
+    release(&j);
+    j = join_of(4000, 2000, NULL); /* 24 G slots: longer than modelled */
+    assert_true(fabs(share(&j, "f", TD_NODE_RETIRING) - 9.0 / 24) < 1e-6);
+    assert_true(fabs(share(&j, "f", TD_NODE_DRAM_BOUND) - 15.0 / 24) < 1e-6);
     release(&j);
 }
 
-/* Few samples say little about blocks: the model's parts hold. */
-static void few_samples_lean_on_the_model(void **state)
+/* Where in a function a sample lies says nothing: it is behind what took the time. */
+static void skid_moves_nothing(void **state)
 {
-    struct join j = join_of(0, 1, NULL);
-    const struct td_row *f = row_of(&j, "f");
+    struct join there = join_of(0, 3000, NULL), here = join_of(3000, 0, NULL);
 
     (void)state;
-    assert_int_equal(f->values[TD_METRIC_TIME_NS], 1000000);
-    const double waiting = (1 + 10 * 0.5) / 11;
-    assert_true(fabs(td_row_node_share(f, TD_NODE_DRAM_BOUND) - waiting * 7 / 8) < 0.002);
+    assert_memory_equal(row_of(&there, "f")->values, row_of(&here, "f")->values,
+                        sizeof(here.rows.at[0].values));
+    release(&there);
+    release(&here);
+}
+
+/* g retires 16 G uops in 1 s, which has 4 G slots: no more than those can be said to. */
+static void retired_slots_are_uops(void **state)
+{
+    const uint64_t samples[][2] = {{0, 1}, {7, 3}, {1000, 2000}, {500, 0}, {40000, 9000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct join j = join_of(samples[i][0], samples[i][1], NULL);
+        const uint64_t f = row_of(&j, "f")->values[TD_METRIC_FIRST_NODE + TD_NODE_RETIRING];
+
+        assert_true(f <= UINT64_C(9000000000));
+        assert_true(f <= row_of(&j, "f")->values[TD_METRIC_SLOTS]);
+        assert_true(share(&j, "g", TD_NODE_RETIRING) == 1);
+        assert_int_equal(row_of(&j, "g")->values[TD_METRIC_SLOTS], UINT64_C(4000000000));
+        assert_true(td_weights_coverage_of(j.measure).too_fast > 0);
+        release(&j);
+    }
+}
+
+/* What the model says of the same code is never farther away than the error. */
+static void errors_hold_the_model(void **state)
+{
+    static const enum td_tma_node nodes[] = {TD_NODE_RETIRING, TD_NODE_DRAM_BOUND};
+    const uint64_t samples[][2] = {{0, 1}, {7, 3}, {1000, 2000}, {500, 0}, {40000, 9000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct join j = join_of(samples[i][0], samples[i][1], NULL);
+        const struct td_tree tree = td_tree_of(j.measure);
+
+        for (size_t n = 0; n < 2; n++) {
+            const double f = n == 0 ? 9.0 / 16 : 7.0 / 16, all = n == 0 ? 33.0 / 40 : 7.0 / 40;
+            const struct td_cell cell = td_row_cell(&j.rows, row_of(&j, "f"), nodes[n]);
+            const struct td_tree_node *whole = td_tree_find(&tree, nodes[n]);
+
+            assert_true(cell.error >= fabs(cell.share - f));
+            assert_true(cell.error > 0.05 && cell.error <= 1);
+            assert_true(whole->error >= fabs(whole->share - all));
+        }
+        release(&j);
+    }
+}
+
+/* Three samples are no ground to print a category by. */
+static void few_samples_are_blank(void **state)
+{
+    struct join j = join_of(1, 2, NULL);
+
+    (void)state;
+    assert_int_equal(row_of(&j, "f")->values[TD_METRIC_TIME_NS], 3000000);
+    assert_true(td_row_cell(&j.rows, row_of(&j, "f"), TD_NODE_RETIRING).thin);
     release(&j);
 }
 
@@ -336,7 +397,10 @@ int main(void)
         cmocka_unit_test(overlay_refuses),
         cmocka_unit_test(time_is_measured),
         cmocka_unit_test(categories_are_modelled),
-        cmocka_unit_test(few_samples_lean_on_the_model),
+        cmocka_unit_test(skid_moves_nothing),
+        cmocka_unit_test(retired_slots_are_uops),
+        cmocka_unit_test(errors_hold_the_model),
+        cmocka_unit_test(few_samples_are_blank),
         cmocka_unit_test(what_was_not_modelled_keeps_its_time),
         cmocka_unit_test(disagreement),
         cmocka_unit_test(sums_are_exact),

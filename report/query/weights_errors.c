@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* How far a join's shares can be wrong: attribution.md, section 9. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "report/query/stats.h"
+#include "report/query/weights.h"
+#include "report/query/weights_priv.h"
+
+#define Z_95 1.959964
+/* Of the native clock, which is not measured: a core's boost above the nominal clock of its kind.
+ */
+#define CLOCK_ERROR 0.2
+/* Two standard deviations hold 95 %. */
+#define DEVIATIONS 2.0
+
+/* What a row's slots are, measured and modelled, while rows are summed. */
+struct summed {
+    double slots, modelled;
+    double scatter; /* slots over the root of their unit's samples */
+    double node[TD_NODE_COUNT], modelled_node[TD_NODE_COUNT];
+    double unknown[TD_NODE_COUNT]; /* slots that may be, or not be, of the node */
+};
+
+static double value_of(const struct td_measure *m, int metric, size_t row)
+{
+    return m->values[metric] ? (double)m->values[metric][row] : 0;
+}
+
+/* How sure it is that the slots by which a unit differs from its model are lost as its modelled
+ * ones are. If all of them have one cause, which is each with the probability that the model's
+ * losses give it, then the model's shares are the mean, and this is twice the deviation; never more
+ * than the farther of all and nothing. */
+static double spread_of(double lost_to_node, double lost)
+{
+    const double p = lost > 0 ? fmin(lost_to_node / lost, 1) : 0.5;
+
+    return fmin(DEVIATIONS * sqrt(p * (1 - p)), fmax(p, 1 - p));
+}
+
+/* By unit and node: the slots that may be of the node or not, for each modelled one that is. */
+static double *unknown_parts(const struct td_measure *measure)
+{
+    const struct td_join *join = measure->join;
+    double *parts = td_xcalloc(join->unit_count * TD_NODE_COUNT + 1, sizeof(*parts));
+
+    for (size_t u = 0; u < join->unit_count; u++) {
+        const struct td_join_unit *unit = &join->units[u];
+        const double lost = unit->modelled - unit->useful;
+        const double differ = fabs(unit->slots - fmax(unit->modelled, unit->useful));
+
+        for (int n = 0; n < TD_NODE_COUNT; n++) {
+            const size_t at = u * TD_NODE_COUNT + (size_t)n;
+
+            if (join->nodes[at] > 0 && !td_join_is_useful(n))
+                parts[at] = differ * spread_of(join->nodes[at], lost) / join->nodes[at];
+        }
+    }
+    return parts;
+}
+
+static void add_row(struct summed *sum, const struct td_measure *measure, const double *parts,
+                    size_t i, bool whole)
+{
+    const struct td_join_row *row = &measure->join->rows[i];
+    const struct td_measure *m = measure->join->modelled;
+
+    if (row->modelled == TD_NONE || (row->unit == TD_NONE && !whole))
+        return;
+    sum->modelled += value_of(m, TD_METRIC_SLOTS, row->modelled);
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        sum->modelled_node[n] += value_of(m, TD_METRIC_FIRST_NODE + n, row->modelled);
+    if (row->unit == TD_NONE)
+        return;
+    const double slots = value_of(measure, TD_METRIC_SLOTS, i);
+    sum->slots += slots;
+    sum->scatter += slots / sqrt(measure->join->units[row->unit].samples);
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        sum->node[n] += value_of(measure, TD_METRIC_FIRST_NODE + n, i);
+        sum->unknown[n] += value_of(m, TD_METRIC_FIRST_NODE + n, row->modelled) *
+                           parts[(size_t)row->unit * TD_NODE_COUNT + (size_t)n];
+    }
+}
+
+/* Of a node's share of the row's slots: ±, 95 %. */
+static double error_of(const struct summed *sum, int node)
+{
+    const double share = sum->node[node] / sum->slots;
+    const double useful = sum->node[TD_NODE_RETIRING] / sum->slots;
+    const double from_model = sum->modelled > 0 ? sum->modelled_node[node] / sum->modelled : share;
+    /* Measured cycles, by samples and clock, move what is useful, and with it what is left. */
+    const double cycles = hypot(fmin(Z_95 * sum->scatter / sum->slots, 1), CLOCK_ERROR);
+    const double of_losses = useful < 1 ? share / (1 - useful) * useful : 1;
+    const double moved = (td_join_is_useful(node) ? share : of_losses) * cycles;
+    const double unknown = sum->unknown[node] / sum->slots;
+
+    return fmin(
+        sqrt(moved * moved + unknown * unknown + (share - from_model) * (share - from_model)), 1);
+}
+
+/* Of the row's share of all slots: with what the model says of the same. */
+static double bound_of(const struct summed *sum, const struct td_measure *measure)
+{
+    const double all = (double)measure->totals[TD_METRIC_SLOTS];
+    const double modelled = (double)measure->join->modelled->totals[TD_METRIC_SLOTS];
+    const double share = all > 0 ? sum->slots / all : 0;
+    const double from_model = modelled > 0 ? sum->modelled / modelled : share;
+
+    return fmin(
+        hypot(td_share_error(share, measure->totals[TD_METRIC_SAMPLES]), share - from_model), 1);
+}
+
+static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct td_measure *measure)
+{
+    *mix = (struct td_mix){.slots = sum->slots,
+                           .kind = TD_MIX_JOINED,
+                           .same_share = NAN,
+                           .slots_bound = bound_of(sum, measure)};
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const bool known = sum->slots > 0 && measure->values[TD_METRIC_FIRST_NODE + n];
+
+        mix->share[n] = known ? sum->node[n] / sum->slots : NAN;
+        mix->error[n] = known ? error_of(sum, n) : NAN;
+    }
+    if (sum->scatter > 0)
+        mix->intervals = (uint64_t)(sum->slots * sum->slots / (sum->scatter * sum->scatter) + 0.5);
+}
+
+void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
+                         const uint32_t *key, size_t keys)
+{
+    struct summed *sums = td_xcalloc(keys + 1, sizeof(*sums));
+    double *parts = unknown_parts(measure);
+
+    for (size_t i = 0; i < measure->row_count; i++)
+        add_row(&sums[key[i] < keys ? key[i] : keys], measure, parts, i, false);
+    for (size_t k = 0; k < keys; k++)
+        fill_mix(&mixes[k], &sums[k], measure);
+    free(parts);
+    free(sums);
+}
+
+void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure)
+{
+    const uint64_t samples = measure->totals[TD_METRIC_SAMPLES];
+    double *parts = unknown_parts(measure);
+    struct summed sum = {.slots = 0};
+
+    for (size_t i = 0; i < measure->row_count; i++)
+        add_row(&sum, measure, parts, i, true);
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        errors[n] =
+            sum.slots > 0
+                ? fmin(hypot(error_of(&sum, n), td_share_error(sum.node[n] / sum.slots, samples)),
+                       1)
+                : 1;
+    free(parts);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What a join keeps of how it was made: weights.c makes it, weights_errors.c tells how sure it is.
+ */
+#ifndef TD_REPORT_QUERY_WEIGHTS_PRIV_H
+#define TD_REPORT_QUERY_WEIGHTS_PRIV_H
+
+#include "formats/measure.h"
+
+#define USEFUL (TD_METRIC_FIRST_NODE + TD_NODE_RETIRING)
+
+/* Code whose measured time is one with its modelled slots: a function. */
+struct td_join_unit {
+    double modelled, useful; /* slots on the modelled core; those that retired uops */
+    double samples, ns;      /* of the native run */
+    double slots;            /* that long at the modelled clock and width */
+    double keep, grow;       /* of its modelled slots: what is left of useful, lost ones */
+    double without;          /* measured slots of no category, for each modelled slot */
+};
+
+struct td_join_row {
+    uint32_t modelled; /* row of the modelled measure; TD_NONE: a native row */
+    uint32_t unit;     /* TD_NONE: not in both runs */
+};
+
+struct td_join {
+    struct td_measure *modelled; /* owned */
+    struct td_join_unit *units;
+    size_t unit_count;
+    double *nodes;            /* by unit and node: modelled slots */
+    struct td_join_row *rows; /* by row of the join */
+};
+
+/* Slots that were used, not lost. */
+bool td_join_is_useful(int node);
+void td_join_free(struct td_join *join); /* NULL is allowed */
+
+#endif
