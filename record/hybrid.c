@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/hybrid.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/bytes.h"
-#include "base/mem.h"
 #include "base/text.h"
-#include "formats/load.h"
 #include "record/emulate.h"
+#include "record/env.h"
 #include "record/modelled.h"
 #include "record/session.h"
 #include "record/status.h"
@@ -21,27 +17,11 @@ struct hybrid {
     const struct td_caps *caps;
     const struct td_plan *plan;
     struct td_status status;
-    char *folder;
-    struct td_model *native; /* what the native run recorded */
-    int native_status;
+    struct td_recording *recording; /* of both runs; borrowed */
 };
 
-/* A pattern (td_output_expand) that stands for this path. */
-static char *literal_pattern(const char *path)
-{
-    struct td_buf buf = {0};
-
-    for (; *path; path++) {
-        td_buf_u8(&buf, (uint8_t)*path);
-        if (*path == '%')
-            td_buf_u8(&buf, '%');
-    }
-    td_buf_u8(&buf, 0);
-    return (char *)buf.data;
-}
-
 /* What would fail in the second run must not wait for the first. */
-static int check(struct hybrid *h, struct td_err *err)
+static int check(const struct hybrid *h, struct td_err *err)
 {
     const struct td_guest *guest = NULL;
     char *path = NULL, *qemu = NULL, *plugin = NULL;
@@ -55,94 +35,78 @@ static int check(struct hybrid *h, struct td_err *err)
     return rc;
 }
 
-static int make_folder(struct hybrid *h, struct td_err *err)
+static int run_natively(const struct hybrid *h, struct td_session_end *end)
 {
-    const char *temp = getenv("TMPDIR");
-    char *folder = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
-
-    if (mkdtemp(folder)) {
-        h->folder = folder;
-        return TD_OK;
-    }
-    const int rc = td_fail_errno(err, TD_EIO, errno, "cannot create the folder '%s'", folder);
-    free(folder);
-    return rc;
-}
-
-static int run_natively(struct hybrid *h, struct td_err *err)
-{
-    const struct td_load_opts opts = {.keep_samples = true};
-    struct td_load_status status = {.damaged = false};
-    char *path = td_xasprintf("%s/native.td", h->folder);
-    char *pattern = literal_pattern(path);
-    struct td_request request = *h->request;
-
-    request.output = pattern;
-    request.quiet = true;
-    h->native_status = td_session_run(&request, h->caps, h->plan);
-    const int rc = td_load_file(&h->native, path, &opts, &status, err);
-    unlink(path);
-    free(pattern);
-    free(path);
-    return rc;
+    h->recording->more = true;
+    const int status = td_session_run(h->request, h->caps, h->plan, h->recording, end);
+    h->recording->more = false;
+    return status;
 }
 
 /* What ended the command by force would end it again. */
-static bool was_interrupted(const struct hybrid *h)
+static int end_natively(struct hybrid *h, const struct td_session_end *native, int status)
 {
-    const char *end = td_model_env(h->native, TD_ENV_EXIT);
+    struct td_err err = TD_ERR_INIT;
+    char text[160], how[32];
 
-    return !end || strcmp(end, "signal 2") == 0 || strcmp(end, "signal 15") == 0;
+    td_env_exit_text(how, sizeof(how), native->status);
+    if (native->whole)
+        snprintf(text, sizeof(text),
+                 "the native run was ended by %s: the command was not run again on the modelled "
+                 "core",
+                 how);
+    else
+        snprintf(text, sizeof(text),
+                 "the native run was not recorded to its end: the command was not run again on the "
+                 "modelled core");
+    td_recording_cut(h->recording, &h->status, text);
+    if (td_recording_finish(h->recording, &err) < 0) {
+        td_status_error(&h->status, err.text);
+        return TD_EXIT_FAILED;
+    }
+    td_recording_tell(h->recording, &h->status);
+    return status;
 }
 
-static void tell_native(struct hybrid *h)
+static void tell_native(struct hybrid *h, const struct td_session_end *native)
 {
-    const uint64_t ns = td_model_counter(h->native, TD_COUNTER_ENDED_NS) -
-                        td_model_counter(h->native, TD_COUNTER_STARTED_NS);
     char samples[32];
 
-    td_status_note(
-        &h->status, "natively: %.2f s, %s samples; now the same on the modelled %s",
-        (double)ns / 1e9,
-        td_format_count(samples, sizeof(samples), td_model_counter(h->native, TD_COUNTER_SAMPLES)),
-        h->plan->core);
+    td_status_note(&h->status, "natively: %.2f s, %s samples; now the same on the modelled %s",
+                   (double)native->elapsed_ns / 1e9,
+                   td_format_count(samples, sizeof(samples), native->samples), h->plan->core);
 }
 
-static int run_both(struct hybrid *h, struct td_err *err)
+static int run_both(struct hybrid *h)
 {
-    int rc = check(h, err);
+    struct td_err err = TD_ERR_INIT;
+    struct td_session_end native = {.began = false};
+    const int rc = check(h, &err);
 
-    if (rc < 0)
+    if (rc < 0) {
+        td_status_error(&h->status, err.text);
         return td_target_failure_status(rc);
-    if (make_folder(h, err) < 0)
-        return TD_EXIT_FAILED;
-    rc = run_natively(h, err);
-    if (rc < 0)
-        return h->native_status ? h->native_status : TD_EXIT_FAILED;
-    if (was_interrupted(h)) {
-        td_status_note(&h->status, "the native run was ended by a signal: nothing was recorded");
-        return h->native_status;
     }
-    tell_native(h);
-    const int status = td_modelled_run(h->request, h->caps, h->plan, h->native);
-    return status == TD_EXIT_FAILED ? status : h->native_status;
+    const int status = run_natively(h, &native);
+    if (!native.began)
+        return status;
+    if (status == TD_EXIT_FAILED) /* the file cannot be written, which was told */
+        return status;
+    if (!native.whole || td_target_was_stopped(native.status))
+        return end_natively(h, &native, status);
+    tell_native(h, &native);
+    const int modelled = td_modelled_run(h->request, h->caps, h->plan, h->recording, &native);
+    return modelled == TD_EXIT_FAILED || h->recording->cut ? modelled : status;
 }
 
 int td_hybrid_run(const struct td_request *request, const struct td_caps *caps,
-                  const struct td_plan *plan)
+                  const struct td_plan *plan, struct td_recording *recording)
 {
-    struct td_err err = TD_ERR_INIT;
     struct hybrid h = {.request = request,
                        .caps = caps,
                        .plan = plan,
-                       .status = td_status_init(stderr, request->quiet)};
-    const int status = run_both(&h, &err);
+                       .status = td_status_init(stderr, request->quiet),
+                       .recording = recording};
 
-    if (err.code != TD_OK)
-        td_status_error(&h.status, err.text);
-    if (h.folder)
-        rmdir(h.folder);
-    free(h.folder);
-    td_model_free(h.native);
-    return status;
+    return run_both(&h);
 }

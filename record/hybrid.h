@@ -8,10 +8,12 @@
 
 #include "record/caps.h"
 #include "record/plan.h"
+#include "record/recording.h"
 #include "record/request.h"
 
-/* As td_session_run, for a plan of the `hybrid` source. The status is the native run's. */
+/* As td_session_run, for a plan of the `hybrid` source. The status is the native run's, or the
+ * modelled one's when that was cut. */
 int td_hybrid_run(const struct td_request *request, const struct td_caps *caps,
-                  const struct td_plan *plan);
+                  const struct td_plan *plan, struct td_recording *recording);
 
 #endif

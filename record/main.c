@@ -19,6 +19,7 @@
 #include "record/plan.h"
 #include "record/plan_print.h"
 #include "record/probe.h"
+#include "record/recording.h"
 #include "record/request.h"
 #include "record/session.h"
 #include "record/target.h"
@@ -91,16 +92,26 @@ static void look_at_kernel(struct td_caps *caps, const struct td_request *reques
         td_probe(caps, td_probe_count, NULL);
 }
 
+static int record_source(const struct td_request *request, const struct td_caps *caps,
+                         const struct td_plan *plan, struct td_recording *recording)
+{
+    if (strcmp(plan->source, "sim") == 0)
+        return td_modelled_run(request, caps, plan, recording, NULL);
+    if (strcmp(plan->source, "hybrid") == 0)
+        return td_hybrid_run(request, caps, plan, recording);
+    return td_session_run(request, caps, plan, recording, NULL);
+}
+
 static int record(const struct td_request *request, const struct td_caps *caps,
                   const struct td_plan *plan)
 {
+    struct td_recording recording = TD_RECORDING_INIT;
+    struct td_err err = TD_ERR_INIT;
+
     if (request->count)
         return td_count_run(request, caps, plan);
-    if (strcmp(plan->source, "sim") == 0)
-        return td_modelled_run(request, caps, plan, NULL);
-    if (strcmp(plan->source, "hybrid") == 0)
-        return td_hybrid_run(request, caps, plan);
-    return td_session_run(request, caps, plan);
+    const int status = record_source(request, caps, plan, &recording);
+    return td_recording_close(&recording, &err) < 0 ? fail(&err) : status;
 }
 
 static int run(const struct td_request *request)

@@ -19,13 +19,14 @@
 #include "formats/uarch_core.h"
 #include "record/emulate.h"
 #include "record/env.h"
-#include "record/output.h"
 #include "record/pieces.h"
+#include "record/recording.h"
 #include "record/signals.h"
 #include "record/sim/launch.h"
 #include "record/sim/spool.h"
 #include "record/sim_pmu.h"
 #include "record/status.h"
+#include "record/still_running.h"
 #include "record/target.h"
 
 /* A recorder that is killed loses at most what came since the images were last looked at, or this
@@ -33,16 +34,20 @@
 #define ADD_EVERY_NS TD_NS_PER_S
 #define ADD_SHARE    40
 #define FIRST_NS     (TD_NS_PER_S / 4)
+/* How long processes that outlive the command have to say what they did. */
+#define ANSWER_NS (TD_NS_PER_S / 2)
+/* How often it is looked whether the program runs already. */
+#define LOOK_MS 10
+#define WAIT_MS 100
 
 struct modelled {
     const struct td_request *request;
     const struct td_plan *plan;
     struct td_status status;
     struct td_target target;
-    struct td_output output;
-    struct td_profile_writer *writer;
+    struct td_recording *recording; /* borrowed */
     struct td_pieces pieces;
-    const struct td_model *native; /* of the same command; NULL unless hybrid */
+    const struct td_session_end *native; /* of the same command; NULL unless hybrid */
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
     char *pmu_folder;
@@ -54,9 +59,9 @@ struct modelled {
     char **argv, **env;
     int signal_fd;
     unsigned interrupts;
-    bool recording; /* the file takes what the images tell */
-    bool leave;     /* end, whether or not the command did */
-    int rc;         /* of writing the file */
+    bool running; /* the file takes what the images tell */
+    bool leave;   /* end, whether or not the command did */
+    int rc;       /* of writing the file */
     uint64_t start_ns, next_ns, next_line_ns;
 };
 
@@ -123,21 +128,7 @@ static int prepare_command(struct modelled *m, struct td_err *err)
     return rc;
 }
 
-static int open_output(struct modelled *m, const struct td_caps *caps, struct td_err *err)
-{
-    char *path = NULL;
-    int rc = td_output_expand(&path, m->request->output, caps->host, (uint32_t)m->target.pid,
-                              td_output_rank(), err);
-
-    if (rc == TD_OK)
-        rc = td_output_open(&m->output, path, err);
-    free(path);
-    if (rc == TD_OK)
-        rc = td_profile_writer_new(&m->writer, td_output_write, &m->output, NULL, err);
-    return rc;
-}
-
-static void write_head(struct modelled *m, const struct td_caps *caps)
+static void write_head(struct modelled *m)
 {
     static const char *const unseen[] = {
         "the model does not see: kernel time, page faults, waiting, frequency changes",
@@ -145,20 +136,18 @@ static void write_head(struct modelled *m, const struct td_caps *caps)
         "coherence between cores",
     };
     const struct td_core_desc *desc = &m->plan->core_desc;
+    struct td_profile_writer *writer = m->recording->writer;
     char text[64];
 
-    td_env_write(m->writer, caps, m->request, m->plan);
     m->mhz = (uint64_t)desc->mhz;
     snprintf(text, sizeof(text), "clock_hz=%llu", (unsigned long long)desc->mhz * 1000000);
-    td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
     snprintf(text, sizeof(text), "width=%d", desc->width);
-    td_profile_env(m->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
     for (size_t i = 0; i < TD_ARRAY_SIZE(unseen); i++)
-        td_profile_env(m->writer, td_env_key_name(TD_ENV_LEFT_OUT), unseen[i]);
-    if (m->native)
-        td_pieces_add_native(&m->pieces, m->native);
-    else
-        td_profile_counter(m->writer, TD_COUNTER_STARTED_NS, m->start_ns);
+        td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT), unseen[i]);
+    if (!m->native)
+        td_profile_counter(writer, TD_COUNTER_STARTED_NS, m->start_ns);
 }
 
 static int start(struct modelled *m, const struct td_caps *caps, struct td_err *err)
@@ -174,16 +163,18 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
     if (rc == TD_OK)
         rc = td_signals_open(true, &m->signal_fd, err);
     if (rc == TD_OK)
-        rc = open_output(m, caps, err);
+        rc = td_recording_open(m->recording, m->request, caps, m->plan, (uint32_t)m->target.pid,
+                               err);
     if (rc < 0)
         return rc;
     m->start_ns = td_clock_ns();
     m->next_ns = m->start_ns + FIRST_NS;
     m->next_line_ns = m->start_ns + TD_NS_PER_S;
-    m->recording = true;
-    td_pieces_init(&m->pieces, m->writer);
-    write_head(m, caps);
-    rc = td_profile_flush(m->writer, err);
+    m->running = true;
+    td_pieces_init(&m->pieces, m->recording->writer);
+    m->pieces.native = m->native != NULL;
+    write_head(m);
+    rc = td_profile_flush(m->recording->writer, err);
     return rc < 0 ? rc : td_target_start(&m->target, m->request->command[0], err);
 }
 
@@ -214,8 +205,8 @@ static void add_images(struct modelled *m, struct td_err *err)
     for (uint32_t i = 0; i < td_spool_images(m->spool); i++)
         add_image(m, i);
     if (!m->native)
-        td_profile_counter(m->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
-    m->rc = td_profile_flush(m->writer, err);
+        td_profile_counter(m->recording->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
+    m->rc = td_profile_flush(m->recording->writer, err);
 }
 
 /* Images whose last words never came. */
@@ -226,15 +217,39 @@ static uint64_t count_lost(const struct modelled *m)
     for (uint32_t i = 0; i < td_spool_images(m->spool); i++) {
         const struct td_spool_piece piece = td_spool_look(m->spool, i);
 
-        lost += piece.claimed && !piece.ended && piece.sequence == 0;
+        lost += piece.claimed && !piece.ended && piece.sequence == 0 && !td_target_runs(piece.pid);
     }
     return lost;
 }
 
+/* Whether an image that runs has not answered since it was asked. */
+static bool is_awaited(const struct modelled *m, uint32_t image)
+{
+    const struct td_spool_piece piece = td_spool_look(m->spool, image);
+
+    return piece.claimed && !piece.ended && !piece.answered && td_target_runs(piece.pid);
+}
+
+/* What still runs when the command has ended goes on without the model: what it did until now is
+ * asked for, and waited for a moment. */
+static void ask_running(struct modelled *m)
+{
+    const uint64_t until_ns = td_clock_ns() + ANSWER_NS;
+    bool awaited = true;
+
+    td_spool_ask(m->spool);
+    while (awaited && td_clock_ns() < until_ns) {
+        awaited = false;
+        for (uint32_t i = 0; i < td_spool_images(m->spool) && !awaited; i++)
+            awaited = is_awaited(m, i);
+        if (awaited)
+            poll(NULL, 0, 5);
+    }
+}
+
 static void warn(struct modelled *m, const char *text)
 {
-    td_profile_env(m->writer, td_env_key_name(TD_ENV_WARNING), text);
-    td_status_note(&m->status, "%s", text);
+    td_recording_warn(m->recording, &m->status, text);
 }
 
 /* What the images noted, each sentence once. */
@@ -257,16 +272,59 @@ static void tell_notes(struct modelled *m)
 /* Joined figures are of two runs: they must have been of the same work. */
 static void tell_other_end(struct modelled *m)
 {
-    const char *native = td_model_env(m->native, TD_ENV_EXIT);
-    char modelled[32], text[160];
+    char native[32], modelled[32], text[160];
 
+    td_env_exit_text(native, sizeof(native), m->native->status);
     td_env_exit_text(modelled, sizeof(modelled), m->target.status);
-    if (!m->target.ended || (native && strcmp(native, modelled) == 0))
+    if (!m->target.ended || strcmp(native, modelled) == 0)
         return;
+    if (td_target_was_stopped(m->target.status)) {
+        snprintf(text, sizeof(text),
+                 "the modelled run was ended by %s: what it had not come to is not modelled",
+                 modelled);
+        td_recording_cut(m->recording, &m->status, text);
+        return;
+    }
     snprintf(text, sizeof(text),
              "the command ended differently on the modelled core (%s) than natively (%s)", modelled,
-             native ? native : "not known");
+             native);
     warn(m, text);
+}
+
+/* Why the recording ends although the command does not. */
+static void tell_cut(struct modelled *m)
+{
+    static const char second[] = "recording stopped by a second interrupt; the command goes on "
+                                 "without the model";
+
+    if (m->target.ended)
+        return;
+    if (m->leave)
+        td_recording_cut(m->recording, &m->status,
+                         "the recorder was hung up (SIGHUP) before the command ended: it goes on "
+                         "without the model");
+    else if (m->native)
+        td_recording_cut(m->recording, &m->status, second);
+    else
+        warn(m, second);
+}
+
+/* Processes that outlive the command. */
+static void tell_running(struct modelled *m)
+{
+    struct td_still_running running = {0};
+
+    for (uint32_t i = 0; m->target.ended && i < td_spool_images(m->spool); i++) {
+        const struct td_spool_piece piece = td_spool_look(m->spool, i);
+
+        if (piece.claimed && !piece.ended && td_target_runs(piece.pid))
+            td_still_running_add(&running, piece.pid);
+    }
+    if (running.count == 0)
+        return;
+    char *text = td_still_running_text(&running, "modelled");
+    warn(m, text);
+    free(text);
 }
 
 static void tell_lost(struct modelled *m)
@@ -290,7 +348,7 @@ static void summarize(struct modelled *m)
     const double rate =
         (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1);
     const bool tiny = modelled_s < 0.001;
-    char instructions[32], images[32], threads[32], bytes[32], speed[64] = "";
+    char instructions[32], images[32], threads[32], speed[64] = "";
 
     /* Of a short run it says nothing: most of that is the emulator's start. */
     if (rate >= 1)
@@ -316,21 +374,61 @@ static void summarize(struct modelled *m)
                    counters[TD_COUNTER_PROCESSES] == 1 ? "" : "s",
                    td_format_count(threads, sizeof(threads), counters[TD_COUNTER_THREADS]),
                    counters[TD_COUNTER_THREADS] == 1 ? "" : "s");
-    td_status_note(&m->status, "wrote %s, %s", m->output.path,
-                   td_format_bytes(bytes, sizeof(bytes), td_profile_bytes(m->writer)));
-    if (strcmp(m->output.path, "profile.td") == 0)
-        td_status_note(&m->status, "now type: tdreport");
-    else
-        td_status_note(&m->status, "now type: tdreport -i %s", m->output.path);
+    td_recording_tell(m->recording, &m->status);
 }
 
 /* The file cannot be written any more: the command goes on, we only wait for it. */
 static void give_up(struct modelled *m, struct td_err *err)
 {
-    m->recording = false;
+    m->running = false;
     td_spool_leave(m->spool);
-    td_err_prefix(err, "recording stopped, what was written before is readable");
+    td_recording_prefix(m->recording, err);
     td_status_error(&m->status, err->text);
+}
+
+/* Whether the emulator came to run the program. */
+static bool has_begun(const struct modelled *m)
+{
+    return td_spool_images(m->spool) > 0;
+}
+
+/* The profile takes its place when the program runs, and there will be something to keep. */
+static void place_once(struct modelled *m)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (!m->running || !has_begun(m) || td_recording_place(m->recording, &err) == TD_OK)
+        return;
+    m->rc = err.code;
+    give_up(m, &err);
+}
+
+/* The emulator ended, or was ended, before it ran the program. */
+static void never_began(struct modelled *m)
+{
+    struct td_err err = TD_ERR_INIT;
+    char how[32];
+
+    td_env_exit_text(how, sizeof(how), m->target.status);
+    m->running = false;
+    td_spool_leave(m->spool);
+    if (!m->target.ended || td_target_was_stopped(m->target.status)) {
+        td_fail(&err, TD_ENODATA, "%s before the emulator was ready: nothing was modelled",
+                m->target.ended ? how : "the recorder was told to end");
+    } else {
+        m->rc = td_fail(&err, TD_EIO,
+                        "the emulator ended (%s) before the command began: its own message says "
+                        "why (too little memory? ulimit -v)",
+                        how);
+    }
+    td_status_error(&m->status, err.text);
+    if (!m->native)
+        return;
+    /* The native run stays, and says what it is without. */
+    m->recording->cut = true;
+    td_profile_env(m->recording->writer, td_env_key_name(TD_ENV_WARNING), err.text);
+    if (td_recording_finish(m->recording, NULL) < 0)
+        m->rc = TD_EIO;
 }
 
 /* The last pieces, the totals, the end of the file. */
@@ -338,27 +436,34 @@ static void finish(struct modelled *m)
 {
     struct td_err err = TD_ERR_INIT;
 
-    if (!m->recording)
+    if (!m->running)
         return;
+    if (!has_begun(m)) {
+        never_began(m);
+        return;
+    }
+    ask_running(m);
     if (m->pmu)
-        m->rc = td_sim_pmu_collect(m->pmu, m->request, m->output.path, &err);
+        m->rc = td_sim_pmu_collect(m->pmu, m->request, m->recording->output.path, &err);
     if (m->rc == TD_OK)
         add_images(m, &err);
     for (uint32_t i = 0; m->rc == TD_OK && i < td_spool_images(m->spool); i++)
         td_pieces_name_code(&m->pieces, i);
     tell_notes(m);
     tell_lost(m);
+    tell_running(m);
+    tell_cut(m);
     if (m->native)
         tell_other_end(m);
     else if (m->target.ended)
-        td_env_write_exit(m->writer, m->target.status);
+        td_env_write_exit(m->recording->writer, m->target.status);
     if (m->rc == TD_OK)
-        m->rc = td_profile_finish(m->writer, &err);
+        m->rc = td_recording_finish(m->recording, &err);
     if (m->rc < 0) {
         give_up(m, &err);
         return;
     }
-    m->recording = false;
+    m->running = false;
     td_spool_leave(m->spool);
     summarize(m);
 }
@@ -366,14 +471,12 @@ static void finish(struct modelled *m)
 /* As td_session_run's: the first interrupt is the command's alone, SIGTERM is handed on. */
 static void take_signal(struct modelled *m, int number)
 {
-    if (number == SIGINT && ++m->interrupts == 2 && m->recording) {
+    if (number == SIGINT && ++m->interrupts == 2)
         finish(m);
-        td_status_note(&m->status, "recording stopped by a second interrupt; the command goes on");
-    } else if (number == SIGTERM && m->target.pid > 0 && !m->target.ended) {
+    else if (number == SIGTERM && m->target.pid > 0 && !m->target.ended)
         kill(m->target.pid, SIGTERM);
-    } else if (number == SIGHUP) {
+    else if (number == SIGHUP)
         m->leave = true;
-    }
 }
 
 static void show_progress(struct modelled *m, uint64_t now)
@@ -394,7 +497,7 @@ static void on_time(struct modelled *m)
     struct td_err err = TD_ERR_INIT;
     const uint64_t before = td_clock_ns();
 
-    if (m->recording && before >= m->next_ns) {
+    if (m->running && before >= m->next_ns) {
         const uint64_t cpu = td_clock_thread_ns();
         add_images(m, &err);
         if (m->rc < 0)
@@ -402,7 +505,7 @@ static void on_time(struct modelled *m)
         const uint64_t after = td_clock_ns(), pause = (td_clock_thread_ns() - cpu) * ADD_SHARE;
         m->next_ns = after + (pause > ADD_EVERY_NS ? pause : ADD_EVERY_NS);
     }
-    if (m->recording && before >= m->next_line_ns) {
+    if (m->running && before >= m->next_line_ns) {
         show_progress(m, before);
         m->next_line_ns = before + TD_NS_PER_S;
     }
@@ -413,7 +516,8 @@ static void wait_for_command(struct modelled *m)
     while (!m->leave && !td_target_poll(&m->target)) {
         struct pollfd fd = {.fd = m->signal_fd, .events = POLLIN};
 
-        if (poll(&fd, 1, 100) > 0) {
+        place_once(m);
+        if (poll(&fd, 1, has_begun(m) ? WAIT_MS : LOOK_MS) > 0) {
             for (int number; (number = td_signals_next(m->signal_fd));)
                 take_signal(m, number);
         }
@@ -421,13 +525,11 @@ static void wait_for_command(struct modelled *m)
     }
 }
 
-static int release(struct modelled *m, struct td_err *err)
+static void release(struct modelled *m)
 {
     td_target_release(&m->target);
     td_pieces_release(&m->pieces);
     td_spool_close(m->spool);
-    td_profile_writer_free(m->writer);
-    const int rc = td_output_close(&m->output, err);
     if (m->signal_fd >= 0)
         close(m->signal_fd);
     td_sim_pmu_run_free(m->pmu);
@@ -440,20 +542,20 @@ static int release(struct modelled *m, struct td_err *err)
     free(m->plugin);
     free(m->seen);
     free(m->option);
-    return rc;
 }
 
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
-                    const struct td_plan *plan, const struct td_model *native)
+                    const struct td_plan *plan, struct td_recording *recording,
+                    const struct td_session_end *native)
 {
     struct td_err err = TD_ERR_INIT;
     struct modelled m = {
         .request = request,
         .plan = plan,
+        .recording = recording,
         .native = native,
         .status = td_status_init(stderr, request->quiet),
         .target = {.go_fd = -1, .error_fd = -1},
-        .output = {.fd = -1},
         .signal_fd = -1,
     };
     int rc = start(&m, caps, &err);
@@ -463,6 +565,7 @@ int td_modelled_run(const struct td_request *request, const struct td_caps *caps
         status = td_target_failure_status(rc);
     } else {
         wait_for_command(&m);
+        place_once(&m);
         finish(&m);
         if (m.rc < 0)
             status = TD_EXIT_FAILED;
@@ -473,9 +576,6 @@ int td_modelled_run(const struct td_request *request, const struct td_caps *caps
     }
     if (rc < 0)
         td_status_error(&m.status, err.text);
-    if (release(&m, &err) < 0 && rc == TD_OK) {
-        td_status_error(&m.status, err.text);
-        status = TD_EXIT_FAILED;
-    }
+    release(&m);
     return status;
 }

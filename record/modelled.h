@@ -7,14 +7,16 @@
 #define TD_RECORD_MODELLED_H
 
 #include "base/err.h"
-#include "formats/model.h"
 #include "record/caps.h"
 #include "record/plan.h"
+#include "record/recording.h"
 #include "record/request.h"
+#include "record/session.h"
 
-/* As td_session_run, for a plan of the `sim` source. `native`, what a native run of the same
- * command recorded, with its samples, goes into the profile too; NULL for `sim` alone. */
+/* As td_session_run, for a plan of the `sim` source. `native`: how the native run of the same
+ * command went that `recording` holds already; NULL for `sim` alone. */
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
-                    const struct td_plan *plan, const struct td_model *native);
+                    const struct td_plan *plan, struct td_recording *recording,
+                    const struct td_session_end *native);
 
 #endif

@@ -174,7 +174,7 @@ static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_mo
     return id;
 }
 
-uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_module *module)
+static uint32_t put_module(struct td_pieces *pieces, const struct td_profile_module *module)
 {
     bool added = false;
     uint32_t *id = td_map_put(&pieces->modules, module_text(pieces, module), 0, TD_NONE, &added);
@@ -184,7 +184,7 @@ uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_
     return *id;
 }
 
-void td_pieces_warn(struct td_pieces *pieces, const char *text)
+static void warn_once(struct td_pieces *pieces, const char *text)
 {
     const uint32_t id = td_intern_put(pieces->texts, text, strlen(text));
     bool added = false;
@@ -200,7 +200,7 @@ static uint32_t put_anonymous(struct adding *a)
         .kind = TD_MODULE_ANON, .path = "//anon", .pid = a->piece->pid};
 
     if (a->anonymous == TD_NONE)
-        a->anonymous = td_pieces_put_module(a->pieces, &module);
+        a->anonymous = put_module(a->pieces, &module);
     return a->anonymous;
 }
 
@@ -213,7 +213,7 @@ static void add_modules(struct adding *a)
             .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
         const bool is_file = m->path && !td_module_path_is_anon(m->path, strlen(m->path));
 
-        a->modules[i] = is_file ? td_pieces_put_module(a->pieces, &module) : TD_NONE;
+        a->modules[i] = is_file ? put_module(a->pieces, &module) : TD_NONE;
         if (is_file && td_jitdump_is_name(m->path) && !a->image->dump_path)
             a->image->dump_path = td_xstrdup(m->path);
     }
@@ -469,7 +469,7 @@ static void add_warnings(struct adding *a)
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
         if (a->piece->warnings >> i & 1)
-            td_pieces_warn(a->pieces, texts[i]);
+            warn_once(a->pieces, texts[i]);
     }
 }
 

@@ -26,7 +26,7 @@ struct td_pieces {
     uint32_t group; /* TD_NONE: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
     double squares;          /* of the images' errors */
-    bool native;             /* a native run was added */
+    bool native;             /* set by the caller: the profile has a native run's counters */
     struct td_jit *jit;      /* addresses of generated code */
     struct td_intern *texts; /* what modules are, and what pieces warned of */
     struct td_map modules;   /* text to the profile's module */
@@ -47,13 +47,5 @@ void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
 /* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a
  * jitdump: when it has ended, or the recording does. */
 void td_pieces_name_code(struct td_pieces *pieces, uint32_t image);
-
-/* For what both kinds of runs have: each module and each warning once. */
-uint32_t td_pieces_put_module(struct td_pieces *pieces, const struct td_profile_module *module);
-void td_pieces_warn(struct td_pieces *pieces, const char *text);
-
-/* Adds what a native run of the same command recorded, samples and all. Its counters stand where
- * both runs have them. Before any piece. */
-void td_pieces_add_native(struct td_pieces *pieces, const struct td_model *model);
 
 #endif

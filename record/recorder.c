@@ -561,11 +561,10 @@ int td_recorder_flush(struct td_recorder *recorder, struct td_err *err)
     return td_profile_flush(recorder->writer, err);
 }
 
-int td_recorder_finish(struct td_recorder *recorder, struct td_err *err)
+void td_recorder_end(struct td_recorder *recorder)
 {
     td_tasks_end_all(recorder->tasks);
     write_names(recorder);
     write_counters(recorder);
     write_counts(recorder);
-    return td_profile_finish(recorder->writer, err);
 }

@@ -42,7 +42,8 @@ uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter
 
 /* Writes all that is known so far. */
 int td_recorder_flush(struct td_recorder *recorder, struct td_err *err);
-/* The names of code whose process still runs, then the end of the profile. */
-int td_recorder_finish(struct td_recorder *recorder, struct td_err *err);
+/* Adds what is known at the end only: the names of code whose process still runs, and what each
+ * event counted. */
+void td_recorder_end(struct td_recorder *recorder);
 
 #endif

@@ -16,12 +16,13 @@
 #include "formats/profile_write.h"
 #include "record/drain.h"
 #include "record/env.h"
-#include "record/output.h"
 #include "record/phase.h"
 #include "record/recorder.h"
+#include "record/recording.h"
 #include "record/run.h"
 #include "record/signals.h"
 #include "record/status.h"
+#include "record/still_running.h"
 #include "record/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -40,8 +41,7 @@ struct session {
     const struct td_plan *plan;
     struct td_run run;
     struct td_status status;
-    struct td_output output;
-    struct td_profile_writer *writer;
+    struct td_recording *recording; /* borrowed */
     struct td_drain drain;
     struct td_recorder *recorder;
     uint64_t lost_before; /* samples lost in earlier runs */
@@ -50,8 +50,8 @@ struct session {
     size_t *watched; /* a ring: which opened event stands for it in fds */
     uint64_t next_flush_ns;
     unsigned interrupts;
-    bool recording; /* events run and the file takes what they tell */
-    bool failed;    /* of ours: exit status 125 */
+    bool running; /* events run and the file takes what they tell */
+    bool failed;  /* of ours: exit status 125 */
 };
 
 /* Start. */
@@ -59,22 +59,11 @@ struct session {
 /* Our part is small and must not wait for a CPU while rings run full; refused to ordinary users. */
 #define NICENESS (-10)
 
-static int open_output(struct session *s, struct td_err *err)
+static uint32_t recorded_pid(const struct session *s)
 {
-    uint32_t pid = (uint32_t)getpid();
-    char *path = NULL;
-
     if (s->run.target.pid > 0)
-        pid = (uint32_t)s->run.target.pid;
-    else if (s->request->id_count)
-        pid = s->request->ids[0];
-    int rc = td_output_expand(&path, s->request->output, s->caps->host, pid, td_output_rank(), err);
-    if (rc == TD_OK)
-        rc = td_output_open(&s->output, path, err);
-    free(path);
-    if (rc < 0)
-        return rc;
-    return td_profile_writer_new(&s->writer, td_output_write, &s->output, NULL, err);
+        return (uint32_t)s->run.target.pid;
+    return s->request->id_count ? s->request->ids[0] : (uint32_t)getpid();
 }
 
 /* Processes that run when recording begins. Events run already, so that nothing that changes in
@@ -121,8 +110,7 @@ static void make_poll_set(struct session *s)
 
 static void warn(struct session *s, const char *text)
 {
-    td_status_note(&s->status, "%s", text);
-    td_profile_env(s->writer, td_env_key_name(TD_ENV_WARNING), text);
+    td_recording_warn(s->recording, &s->status, text);
 }
 
 static void tell_compromises(struct session *s)
@@ -150,13 +138,23 @@ static int open_profile(struct session *s, struct td_err *err)
         td_recorder_set_rings(s->recorder, s->run.events.rings, s->run.events.ring_count);
         return TD_OK;
     }
-    const int rc = open_output(s, err);
+    const int rc =
+        td_recording_open(s->recording, s->request, s->caps, s->plan, recorded_pid(s), err);
     if (rc < 0)
         return rc;
-    td_env_write(s->writer, s->caps, s->request, s->plan);
-    s->recorder =
-        td_recorder_new(s->plan, s->writer, s->run.events.rings, s->run.events.ring_count);
+    s->recorder = td_recorder_new(s->plan, s->recording->writer, s->run.events.rings,
+                                  s->run.events.ring_count);
     return TD_OK;
+}
+
+/* The file cannot be written any more: the command goes on, we only wait for it. */
+static void give_up(struct session *s, struct td_err *err)
+{
+    td_events_disable(&s->run.events);
+    s->running = false;
+    s->failed = true;
+    td_recording_prefix(s->recording, err);
+    td_status_error(&s->status, err->text);
 }
 
 static int start(struct session *s, struct td_err *err)
@@ -176,11 +174,18 @@ static int start(struct session *s, struct td_err *err)
     if (s->run.pass == 1)
         td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->run.start_ns);
     s->next_flush_ns = s->run.start_ns + FLUSH_NS;
-    s->recording = true;
+    s->running = true;
     add_running(s);
-    /* A reader of a recording that is killed at once finds at least its head. */
     rc = td_recorder_flush(s->recorder, err);
-    return rc == TD_OK ? td_run_execute(&s->run, err) : rc;
+    if (rc == TD_OK)
+        rc = td_run_execute(&s->run, err);
+    if (rc < 0)
+        return rc;
+    /* From now on there is something to keep: what stood there before may go. */
+    struct td_err place = TD_ERR_INIT;
+    if (td_recording_place(s->recording, &place) < 0)
+        give_up(s, &place);
+    return TD_OK;
 }
 
 /* Recording. */
@@ -199,22 +204,12 @@ static struct td_status_figures figures_of(const struct session *s)
         .threads = td_recorder_counter(r, TD_COUNTER_THREADS),
         .counted_ns = td_recorder_counter(r, TD_COUNTER_COUNTED_NS),
         .sampled_ns = td_recorder_counter(r, TD_COUNTER_SAMPLED_NS),
-        .bytes = td_profile_bytes(s->writer),
+        .bytes = td_profile_bytes(s->recording->writer),
         .frequency_hz = s->plan->frequency_hz,
         .period = s->request->period,
         .method = s->plan->method == TD_METHOD_CPU ? "per-CPU" : "per-task",
-        .path = s->output.path,
+        .path = s->recording->output.path,
     };
-}
-
-/* The file cannot be written any more: the command goes on, we only wait for it. */
-static void give_up(struct session *s, struct td_err *err)
-{
-    td_events_disable(&s->run.events);
-    s->recording = false;
-    s->failed = true;
-    td_err_prefix(err, "recording stopped, what was written before is readable");
-    td_status_error(&s->status, err->text);
 }
 
 static void drain(struct session *s, uint64_t horizon_ns)
@@ -338,12 +333,46 @@ static bool goes_on(const struct session *s)
     return td_run_goes_on(&s->run) && s->interrupts == 0 && !s->failed;
 }
 
+static void add_running_process(void *ctx, const struct td_process *process)
+{
+    if (td_target_runs(process->pid))
+        td_still_running_add(ctx, process->pid);
+}
+
+/* What the command started and did not wait for. */
+static void tell_running(struct session *s)
+{
+    struct td_still_running running = {.count = 0};
+
+    if (!td_run_launches(&s->run) || !s->run.target.ended)
+        return;
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
+    if (running.count == 0)
+        return;
+    char *text = td_still_running_text(&running, "recorded");
+    warn(s, text);
+    free(text);
+}
+
+/* Says that the command goes on, when the recording did not end because it was asked to. */
+static void tell_cut(struct session *s)
+{
+    if (!td_run_launches(&s->run) || s->run.target.ended)
+        return;
+    if (s->run.leave)
+        td_recording_cut(s->recording, &s->status,
+                         "the recorder was hung up (SIGHUP) before the command ended: what the "
+                         "command did after that is not recorded");
+    else if (s->interrupts > 1)
+        warn(s, "recording stopped by a second interrupt; the command goes on");
+}
+
 /* The last records, the totals, the end of the file. */
 static void finish(struct session *s)
 {
     struct td_err err = TD_ERR_INIT;
 
-    if (!s->recording)
+    if (!s->running)
         return;
     const uint64_t now = td_clock_ns();
     td_events_disable(&s->run.events);
@@ -352,22 +381,25 @@ static void finish(struct session *s)
     update_lost(s);
     count_command(s);
     if (td_run_launches(&s->run) && s->run.target.ended)
-        td_env_write_exit(s->writer, s->run.target.status);
+        td_env_write_exit(s->recording->writer, s->run.target.status);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
     warn_gap(s);
     warn_stacks(s);
-    s->recording = false;
+    tell_running(s);
+    tell_cut(s);
+    s->running = false;
     if (goes_on(s)) {
         s->lost_before = td_recorder_counter(s->recorder, TD_COUNTER_LOST);
         return;
     }
-    if (td_recorder_finish(s->recorder, &err) < 0) {
-        s->recording = true;
+    td_recorder_end(s->recorder);
+    if (td_recording_finish(s->recording, &err) < 0) {
         give_up(s, &err);
         return;
     }
     const struct td_status_figures figures = figures_of(s);
-    td_status_summary(&s->status, &figures);
+    if (!s->recording->more)
+        td_status_summary(&s->status, &figures);
 }
 
 /* The loop. */
@@ -380,10 +412,8 @@ static void take_interrupt(struct session *s)
         return;
     }
     /* The first is the command's alone. */
-    if (s->interrupts == 2 && s->recording) {
+    if (s->interrupts == 2)
         finish(s);
-        td_status_note(&s->status, "recording stopped by a second interrupt; the command goes on");
-    }
 }
 
 static void take_signal(struct session *s, int number)
@@ -447,7 +477,7 @@ static bool is_over(const struct session *s)
         return true;
     if (s->request->command)
         return s->run.target.ended;
-    return !s->recording || !attached_run(s);
+    return !s->running || !attached_run(s);
 }
 
 static int until(uint64_t now, uint64_t then)
@@ -460,7 +490,7 @@ static int wait_ms(const struct session *s, uint64_t now)
 {
     uint64_t next = s->next_flush_ns;
 
-    if (!s->recording)
+    if (!s->running)
         return -1;
     if (s->run.enable_ns && s->run.enable_ns < next)
         next = s->run.enable_ns;
@@ -474,19 +504,19 @@ static void on_time(struct session *s, uint64_t now)
     td_run_enable_late(&s->run, now);
     if (now >= s->next_flush_ns)
         flush(s, now);
-    if (s->recording && s->run.stop_ns && now >= s->run.stop_ns)
+    if (s->running && s->run.stop_ns && now >= s->run.stop_ns)
         finish(s);
 }
 
 static void loop(struct session *s)
 {
     while (!is_over(s)) {
-        const size_t watched = s->recording ? s->fd_count : 1;
+        const size_t watched = s->running ? s->fd_count : 1;
 
         if (poll(s->fds, watched, wait_ms(s, td_clock_ns())) < 0 && errno != EINTR)
             break;
         look_at_fds(s);
-        if (!s->recording)
+        if (!s->running)
             continue;
         const uint64_t now = td_clock_ns();
         drain(s, now - SLACK_NS);
@@ -511,19 +541,37 @@ static void release_run(struct session *s)
 
 static void release(struct session *s)
 {
-    struct td_err err = TD_ERR_INIT;
-
     release_run(s);
     td_recorder_free(s->recorder);
-    td_profile_writer_free(s->writer);
-    if (td_output_close(&s->output, &err) < 0) {
-        td_status_error(&s->status, err.text);
-        s->failed = true;
+}
+
+static struct td_session_end end_of(const struct session *s, bool began)
+{
+    const struct td_target *target = &s->run.target;
+
+    return (struct td_session_end){
+        .began = began,
+        .whole = began && !s->failed && !s->run.leave && s->interrupts < 2 && target->ended,
+        .status = target->status,
+        .elapsed_ns = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_ENDED_NS) -
+                                        td_recorder_counter(s->recorder, TD_COUNTER_STARTED_NS)
+                                  : 0,
+        .samples = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_SAMPLES) : 0,
+    };
+}
+
+/* A run that could not be started takes nothing from those before it. */
+static void keep_runs_before(struct session *s)
+{
+    if (s->run.pass > 1) {
+        td_recorder_end(s->recorder);
+        td_recording_finish(s->recording, NULL);
     }
 }
 
 int td_session_run(const struct td_request *request, const struct td_caps *caps,
-                   const struct td_plan *plan)
+                   const struct td_plan *plan, struct td_recording *recording,
+                   struct td_session_end *end)
 {
     struct td_err err = TD_ERR_INIT;
     struct session s = {
@@ -531,7 +579,7 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         .caps = caps,
         .plan = plan,
         .status = td_status_init(stderr, request->quiet),
-        .output = {.fd = -1},
+        .recording = recording,
     };
     int rc = TD_OK, status = 0;
     bool again = true;
@@ -542,8 +590,7 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         if (rc < 0) {
             td_status_error(&s.status, err.text);
             status = td_run_failure_status(&s.run, rc);
-            if (s.run.pass > 1) /* what the runs before recorded is whole */
-                td_recorder_finish(s.recorder, NULL);
+            keep_runs_before(&s);
             break;
         }
         if (plan->passes > 1)
@@ -555,6 +602,8 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         if (again)
             release_run(&s);
     }
+    if (end)
+        *end = end_of(&s, rc == TD_OK);
     release(&s);
-    return rc == TD_OK && s.failed ? TD_EXIT_FAILED : status;
+    return status;
 }

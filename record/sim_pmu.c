@@ -380,8 +380,11 @@ static int make_profile(struct td_sim_pmu_run *run, const struct session *sessio
                        "sampled from the modelled core as from hardware: no machine was measured");
         struct td_recorder *recorder = td_recorder_new(&run->plan, writer, &ring, 1);
         rc = take_folder(run, session, recorder, err);
-        const int finished = td_recorder_finish(recorder, rc == TD_OK ? err : NULL);
-        rc = rc < 0 ? rc : finished;
+        td_recorder_end(recorder);
+        if (rc == TD_OK)
+            rc = td_profile_finish(writer, err);
+        if (rc == TD_OK)
+            rc = td_output_place(&output, err);
         td_recorder_free(recorder);
     }
     td_profile_writer_free(writer);

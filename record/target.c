@@ -169,6 +169,31 @@ void td_target_release(struct td_target *target)
         collect(target, 0);
 }
 
+bool td_target_was_stopped(int wait_status)
+{
+    static const int stopping[] = {SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(stopping); i++) {
+        if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == stopping[i])
+            return true;
+    }
+    return false;
+}
+
+bool td_target_runs(uint32_t pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%u/status", pid);
+    char *status = td_procfs_text(NULL, path);
+    char *state = status ? td_procfs_field(status, "State") : NULL;
+    const bool runs = state && state[0] != 'Z' && state[0] != 'X';
+
+    free(state);
+    free(status);
+    return runs;
+}
+
 int td_target_exit_status(const struct td_target *target)
 {
     if (WIFSIGNALED(target->status))

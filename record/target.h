@@ -47,6 +47,10 @@ int td_target_start(struct td_target *target, const char *name, struct td_err *e
 bool td_target_poll(struct td_target *target);
 /* Ends a child that was not started. Safe to call always. */
 void td_target_release(struct td_target *target);
+/* Whether it was ended by a signal that people and machines send to end things. */
+bool td_target_was_stopped(int wait_status);
+/* Whether the process runs: not ended, and no zombie. */
+bool td_target_runs(uint32_t pid);
 /* The shell's exit status for it: its own, or 128 + signal. */
 int td_target_exit_status(const struct td_target *target);
 

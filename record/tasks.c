@@ -215,6 +215,17 @@ void td_tasks_end_all(struct td_tasks *tasks)
     }
 }
 
+void td_tasks_each_running(const struct td_tasks *tasks,
+                           void (*visit)(void *ctx, const struct td_process *process), void *ctx)
+{
+    for (size_t i = 0; i < tasks->processes.len; i++) {
+        const struct td_process *process = tasks->processes.places[i];
+
+        if (process && !process->ended)
+            visit(ctx, process);
+    }
+}
+
 static void pool_release(struct pool *pool)
 {
     td_map_release(&pool->index);

@@ -76,6 +76,10 @@ void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec);
 /* Calls the end function for every process that is left. */
 void td_tasks_end_all(struct td_tasks *tasks);
 
+/* Each process that is kept and, as far as is known, has not ended. */
+void td_tasks_each_running(const struct td_tasks *tasks,
+                           void (*visit)(void *ctx, const struct td_process *process), void *ctx);
+
 uint64_t td_tasks_process_count(const struct td_tasks *tasks); /* seen so far */
 uint64_t td_tasks_thread_count(const struct td_tasks *tasks);
 

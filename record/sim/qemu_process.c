@@ -190,7 +190,11 @@ static void write_piece_in_time(struct td_process *process, struct td_process_th
     const uint64_t now = td_clock_ns();
 
     count_progress(process, thread, now);
-    if (process->spool && now >= __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED))
+    if (!process->spool)
+        return;
+    const uint64_t next = __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED);
+    /* UINT64_MAX: another thread is at it. */
+    if (now >= next || (next != UINT64_MAX && td_spool_asked(process->spool, process->place)))
         write_piece_now(process);
 }
 

@@ -38,6 +38,7 @@ struct image {
      * td_spool_get. */
     _Atomic uint32_t sequence;
     struct room rooms[2];
+    _Atomic uint32_t pid, answered; /* answered: what `asked` was when the piece was put */
 };
 
 struct header {
@@ -46,7 +47,8 @@ struct header {
     _Atomic uint64_t instructions, cycles, refused;
     _Atomic uint32_t image_count; /* places that were ever claimed */
     _Atomic uint32_t notes_used;
-    _Atomic uint32_t left; /* 1: nobody reads any more */
+    _Atomic uint32_t left;  /* 1: nobody reads any more */
+    _Atomic uint32_t asked; /* how often pieces were asked for */
     struct td_core_desc core;
     char notes[NOTES_BYTES];
     struct image images[IMAGES_MAX];
@@ -200,6 +202,8 @@ uint32_t td_spool_claim(struct td_spool *spool)
 
         if (!atomic_compare_exchange_strong(&h->images[i].state, &expected, CLAIMED))
             continue;
+        atomic_store(&h->images[i].pid, (uint32_t)getpid());
+        atomic_store(&h->images[i].answered, 0);
         while (count <= i && !atomic_compare_exchange_weak(&h->image_count, &count, i + 1))
             continue;
         return i;
@@ -236,11 +240,16 @@ bool td_spool_put(struct td_spool *spool, uint32_t image, const void *data, size
     const uint32_t next = atomic_load_explicit(&i->sequence, memory_order_relaxed) + 1;
     struct room *room = &i->rooms[next & 1];
 
-    if (!make_room(spool, room, size))
+    const uint32_t asked = atomic_load(&spool->header->asked);
+
+    if (!make_room(spool, room, size)) {
+        atomic_store(&i->answered, asked); /* there is nothing to wait for */
         return false;
+    }
     memcpy((uint8_t *)spool->header + room->offset, data, size);
     room->size = size;
     atomic_store_explicit(&i->sequence, next, memory_order_release);
+    atomic_store(&i->answered, asked);
     return true;
 }
 
@@ -268,6 +277,19 @@ void td_spool_count(struct td_spool *spool, uint64_t instructions, uint64_t cycl
     atomic_fetch_add_explicit(&spool->header->cycles, cycles, memory_order_relaxed);
 }
 
+bool td_spool_asked(const struct td_spool *spool, uint32_t image)
+{
+    const struct header *h = spool->header;
+
+    return image != TD_SPOOL_NONE && atomic_load_explicit(&h->asked, memory_order_relaxed) !=
+                                         atomic_load(&h->images[image].answered);
+}
+
+void td_spool_ask(struct td_spool *spool)
+{
+    atomic_fetch_add(&spool->header->asked, 1);
+}
+
 uint32_t td_spool_images(const struct td_spool *spool)
 {
     const uint32_t count = atomic_load(&spool->header->image_count);
@@ -283,8 +305,10 @@ struct td_spool_piece td_spool_look(const struct td_spool *spool, uint32_t image
 
     return (struct td_spool_piece){
         .sequence = atomic_load_explicit(&i->sequence, memory_order_acquire),
+        .pid = atomic_load(&i->pid),
         .claimed = state != FREE,
         .ended = state == ENDED,
+        .answered = atomic_load(&i->answered) == atomic_load(&spool->header->asked),
     };
 }
 

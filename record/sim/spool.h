@@ -54,11 +54,18 @@ void td_spool_note(struct td_spool *spool, const char *text);
 /* Adds to what all images have done. From any thread. */
 void td_spool_count(struct td_spool *spool, uint64_t instructions, uint64_t cycles);
 
+/* Whether tdrec wants a piece now, since it asked and this image last put one. */
+bool td_spool_asked(const struct td_spool *spool, uint32_t image);
+
 /* By tdrec. Images are below td_spool_images. */
 struct td_spool_piece {
     uint32_t sequence; /* of this piece; 0: none yet */
+    uint32_t pid;      /* of the image */
     bool claimed, ended;
+    bool answered; /* the piece came after tdrec asked */
 };
+/* Asks all images for what they have done up to now. */
+void td_spool_ask(struct td_spool *spool);
 uint32_t td_spool_images(const struct td_spool *spool);
 struct td_spool_piece td_spool_look(const struct td_spool *spool, uint32_t image);
 /* Fills `data` with the last piece. False when there is none. */

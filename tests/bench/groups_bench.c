@@ -171,7 +171,8 @@ static bool record_once(struct kind *kind, uint8_t *ring_bytes)
     const double took = cpu_s() - start;
     kind->best_s = kind->best_s == 0 || took < kind->best_s ? took : kind->best_s;
     const bool all = td_recorder_counter(recorder, TD_COUNTER_SAMPLES) == SAMPLES;
-    td_recorder_finish(recorder, NULL);
+    td_recorder_end(recorder);
+    td_profile_finish(writer, NULL);
     td_drain_release(&drain);
     td_recorder_free(recorder);
     td_profile_writer_free(writer);

@@ -69,6 +69,9 @@ def signalled(number):
              f"the application did not go on after signal {number}: {err!r}")
     data = td.report_json(profile_of_killed(out), status=(0, 3))
     td.check(data["coverage"]["samples"] > KILL_S * 999 * 0.9, f"{data['coverage']['samples']} samples")
+    if number == signal.SIGHUP:  # the command goes on: its profile is not complete
+        td.check(data["coverage"]["complete"] is False and b"hung up (SIGHUP)" in err, f"{data['coverage']} {err!r}")
+        td.check("hung up (SIGHUP)" in " ".join(td.report(out, status=3).split()), "the report does not say why")
 
 
 def hangup():

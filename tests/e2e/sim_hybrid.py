@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """--source hybrid: a native run for the time and a modelled one for the categories, in one profile."""
 import os
+import signal
+import subprocess
 
 import td
 
@@ -92,7 +94,70 @@ def against_model(kernel, rounds, function):
     td.check(any(cell[0] == function for cell in cells), f"nothing is said of {function}: {joined['functions'][:2]}")
 
 
-td.cases({"both": both, "refused": refused,
+def start(name, *words):
+    """A program that runs for a third of a second natively, and much longer on the model."""
+    temp = td.scratch("temp")
+    os.makedirs(temp, exist_ok=True)
+    child = subprocess.Popen([td.TDREC, "--source", "hybrid", "-o", td.scratch(name), "--", program(), *words],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             start_new_session=True, env={**os.environ, "TMPDIR": temp})
+    return child
+
+
+def ended(child, name, number, allowed):
+    """What is left of it: readable, called cut with the reason, and nothing beside it."""
+    child.send_signal(number)
+    child.wait(timeout=60)
+    try:
+        os.killpg(child.pid, signal.SIGKILL)  # the program, where it goes on
+    except ProcessLookupError:
+        pass
+    err = child.communicate(timeout=60)[1].decode()
+    td.check(child.returncode in allowed, f"exit {child.returncode}: {err}")
+    data = td.report_json(td.scratch(name), status=3)
+    td.check(data["coverage"]["complete"] is False, f"{data['coverage']}")
+    td.check(not os.listdir(td.scratch("temp")), f"left behind: {os.listdir(td.scratch('temp'))}")
+    near = [other for other in os.listdir(td.SCRATCH) if other.startswith(name) and other != name]
+    td.check(not near, f"left behind: {near}")
+    return data, err, td.report(td.scratch(name), status=3)
+
+
+def native(number, allowed, words):
+    name = f"native{number}.td"
+    child = start(name, "100000000000")
+    td.wait_for_cpu(child, 1.2)
+    data, err, report = ended(child, name, number, allowed)
+    td.check(data["coverage"]["samples"] > 500, f"{data['coverage']}")
+    for text in (err, report) if words else ():
+        td.check(words in " ".join(text.split()), f"{words!r} is not said: {text}")
+
+
+def modelled(number, allowed, words):
+    name = f"modelled{number}.td"
+    child = start(name, "30000000")
+    while b"natively:" not in child.stderr.readline():
+        td.check(child.poll() is None, "no modelled run")
+    td.wait_for_cpu(child, 2)
+    data, err, report = ended(child, name, number, allowed)
+    td.check(data["coverage"]["samples"] > 20 and data["profile"]["instructions"] > 100000,
+             f"{data['coverage']} {data['profile']}")
+    for text in (err, report) if words else ():
+        td.check(words in " ".join(text.split()), f"{words!r} is not said: {text}")
+
+
+def native_signals():
+    native(signal.SIGTERM, (143,), "the native run was ended by signal 15")
+    native(signal.SIGHUP, (129,), "was hung up (SIGHUP)")
+    native(signal.SIGKILL, (-9,), "")
+
+
+def modelled_signals():
+    modelled(signal.SIGTERM, (143,), "the modelled run was ended by signal 15")
+    modelled(signal.SIGHUP, (129,), "was hung up (SIGHUP)")
+    modelled(signal.SIGKILL, (-9,), "")
+
+
+td.cases({"both": both, "refused": refused, "native_signals": native_signals, "modelled_signals": modelled_signals,
           "interpreter": lambda: against_model("interpreter", 2000000, "interpret"),
           "hash_join": lambda: against_model("hash-join", 800000, "probe"),
           "sparse": lambda: against_model("sparse", 12, "multiply")})

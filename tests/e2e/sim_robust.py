@@ -67,7 +67,8 @@ def kill():
 
 def hangup():
     code, data, done, err = ended(signal.SIGHUP, "hangup.td")
-    td.check(code == 128 + signal.SIGHUP and data["coverage"]["complete"], f"{code}: {err!r}")
+    td.check(code == 128 + signal.SIGHUP and not data["coverage"]["complete"], f"{code}: {err!r}")
+    td.check(b"hung up (SIGHUP)" in err, f"{err!r}")
     td.check(finished(done), "the program did not go on")
 
 

@@ -77,7 +77,8 @@ static struct td_model *finish(struct fixture *f)
     const struct td_load_opts opts = {.keep_samples = true};
     struct td_model *model = NULL;
 
-    assert_int_equal(td_recorder_finish(f->recorder, NULL), TD_OK);
+    td_recorder_end(f->recorder);
+    assert_int_equal(td_profile_finish(f->writer, NULL), TD_OK);
     td_recorder_free(f->recorder);
     td_profile_writer_free(f->writer);
     assert_int_equal(td_load_bytes(&model, f->file.data, f->file.len, "test", &opts, NULL, NULL),
