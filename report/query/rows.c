@@ -126,6 +126,19 @@ static void add_part(struct summing *s, uint32_t row, const struct td_frame *fra
     s->parts[part].value += value;
 }
 
+static const char *function_name(const struct td_model *model, uint32_t function)
+{
+    return function == TD_NONE ? ""
+                               : td_model_string(model, td_model_function(model, function)->name);
+}
+
+/* Of functions that cost the same the first by name is shown, whichever the recorder met first. */
+static bool is_before(const struct td_model *model, const struct line_part *part,
+                      const struct td_row *row)
+{
+    return strcmp(function_name(model, part->function), function_name(model, row->function)) < 0;
+}
+
 static void choose_line_functions(struct summing *s)
 {
     uint64_t *best = td_xcalloc(s->rows->len + 1, sizeof(*best));
@@ -136,7 +149,8 @@ static void choose_line_functions(struct summing *s)
 
         if (part->function != row->function)
             row->others++;
-        if (part->value > best[part->row]) {
+        if (part->value > best[part->row] ||
+            (part->value == best[part->row] && is_before(s->rows->measure->model, part, row))) {
             best[part->row] = part->value;
             row->function = part->function;
             row->module = part->module;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Runs of a single-threaded program on the modelled core are equal to the last slot: under load, from another folder,
-with a longer environment."""
+with a longer environment; and what is reported of them to the last byte."""
+import contextlib
 import os
+import re
 import subprocess
 import sys
 
@@ -56,16 +58,82 @@ def compare(what, one, other):
     td.check(differences == 0, f"{what}: {differences} of {len(one)} rows differ")
 
 
-def again():
-    """Under load: as many spinning processes beside it as there are CPUs."""
-    one = tallies("one")
-    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+@contextlib.contextmanager
+def load():
+    """As many spinning processes beside it as there are CPUs."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
     try:
-        compare("under load", one, tallies("loaded"))
+        yield
     finally:
-        for process in load:
+        for process in spinning:
             process.kill()
             process.wait()
+
+
+def again():
+    one = tallies("one")
+    with load():
+        compare("under load", one, tallies("loaded"))
+
+
+# More call paths than keep what they do from the first, recursion beyond its budget, and children.
+PATHS = r"""
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+static uint64_t x = 1;
+#define DECLARE(n) static void f##n(int depth);
+EACH(DECLARE)
+static void (*const calls[])(int) = {f0, f1, f2, f3, f4, f5, f6, f7};
+static void go(int depth)
+{
+    if (depth > 0) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        calls[x >> 61](depth - 1);
+        calls[x >> 40 & 7](depth - 2);
+    }
+}
+#define DEFINE(n) static void f##n(int depth) { for (int i = 0; i < 3 * n; i++) x ^= x << 7 ^ x >> 9; go(depth); }
+EACH(DEFINE)
+int main(int argc, char **argv)
+{
+    go(atoi(argv[1]));
+    for (int i = 2; i < argc; i++) {
+        if (fork() == 0) {
+            go(atoi(argv[i]));
+            _exit(0);
+        }
+        wait(0);
+    }
+    return 0;
+}
+"""
+
+
+def outputs(command):
+    """What tdreport says of a run, but for how long it took."""
+    out = td.scratch("equal.td")
+    td.run([td.TDREC, "-q", "--source", "sim", "-o", out, "--", *command], timeout=230)
+    texts = [td.run([td.TDREPORT, *words, "-i", out]).stdout.decode()
+             for words in (["--json"], ["lines", "--json"], ["callers", "--json", "go"], ["folded"])]
+    return [re.sub('"duration_s": [0-9.e-]+', "", text) for text in texts]
+
+
+def report():
+    """When pieces are written depends on how busy the machine is; nothing that is shown may."""
+    path = td.scratch("paths")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(PATHS)
+    td.run(["gcc", "-O1", "-g", "-o", path, path + ".c"])
+    one = outputs([path, "18", "12", "13"])
+    with load():
+        for number in range(11):
+            other = outputs([path, "18", "12", "13"])
+            for a, b in zip(one, other):
+                different = [pair for pair in zip(a.split("\n"), b.split("\n")) if pair[0] != pair[1]]
+                td.check(a == b, f"run {number}: {len(different)} lines differ: {different[:3]}")
 
 
 def elsewhere():
@@ -79,4 +147,4 @@ def environment():
         compare(f"with {size} more bytes of environment", one, tallies("padded", {"TD_PADDING": "x" * size}))
 
 
-td.cases({"again": again, "elsewhere": elsewhere, "environment": environment})
+td.cases({"again": again, "report": report, "elsewhere": elsewhere, "environment": environment})

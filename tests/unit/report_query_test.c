@@ -146,6 +146,29 @@ static void test_shared_line(void **state)
     td_model_free(p.model);
 }
 
+/* Of two that took as much the first by name, in whichever order they were recorded. */
+static void test_shared_line_ties(void **state)
+{
+    static const char *const others[] = {"a<long>", "z<long>"};
+    static const char *const shown[] = {"a<long>", "g"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct clock_profile p = clock_profile();
+        const uint32_t k = fx_function(p.model, p.app, others[i], "/src/g.h", 3);
+        add(p.model, p.worker, td_model_put_node(p.model, 0, fx_location(p.model, k, 0x77, 4)),
+            p.group, 40, 40000);
+        struct td_measure *m = fx_measure(p.model, NULL);
+        struct td_rows rows;
+        td_rows_init(&rows, m, TD_ROWS_LINES, false);
+        assert_int_equal(rows.at[0].values[TD_METRIC_SAMPLES], 80);
+        assert_string_equal(td_row_name(&rows, &rows.at[0]), shown[i]);
+        td_rows_release(&rows);
+        td_measure_free(m);
+        td_model_free(p.model);
+    }
+}
+
 static void test_modules_and_threads(void **state)
 {
     const struct clock_profile p = clock_profile();
@@ -480,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_shared_line),
+        cmocka_unit_test(test_shared_line_ties),
         cmocka_unit_test(test_modules_and_threads),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_events),
