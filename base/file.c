@@ -69,7 +69,77 @@ int td_file_map(struct td_file_map *ret, const char *path, struct td_err *err)
         if (data == MAP_FAILED)
             rc = td_fail_errno(err, TD_EIO, errno, "cannot map '%s'", path);
         else
-            *ret = (struct td_file_map){.data = data, .size = (size_t)st.st_size};
+            *ret = (struct td_file_map){
+                .data = data, .size = (size_t)st.st_size, .room = (size_t)st.st_size};
+    }
+    close(fd);
+    return rc;
+}
+
+/* Fills `data` from the file's bytes [pos, end); returns where they ended, or -1 with errno. */
+static off_t read_part(int fd, uint8_t *data, off_t pos, off_t end)
+{
+    while (pos < end) {
+        const ssize_t n = pread(fd, data + pos, (size_t)(end - pos), pos);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        pos += n;
+    }
+    return pos;
+}
+
+/* All of it but its holes, which are zeros already. Returns the size that was there. */
+static off_t read_parts(int fd, uint8_t *data, off_t size)
+{
+    off_t pos = 0;
+
+    while (pos < size) {
+        const off_t begin = lseek(fd, pos, SEEK_DATA);
+
+        if (begin < 0 && errno == ENXIO) { /* a hole to the end, or the file was cut */
+            const off_t now = lseek(fd, 0, SEEK_END);
+            return now < size ? (now > pos ? now : pos) : size;
+        }
+        const off_t from = begin < 0 ? pos : begin; /* a file system that does not tell */
+        const off_t hole = begin < 0 ? size : lseek(fd, from, SEEK_HOLE);
+        const off_t end = hole < from || hole > size ? size : hole;
+        pos = read_part(fd, data, from, end);
+        if (pos < end)
+            return pos;
+    }
+    return pos;
+}
+
+int td_file_load(struct td_file_map *ret, const char *path, struct td_err *err)
+{
+    const int fd = open_to_read(path, err);
+    struct stat st;
+    int rc = TD_OK;
+
+    if (fd < 0)
+        return errno == ENOENT ? TD_ENOENT : TD_EIO;
+    *ret = (struct td_file_map){0};
+    if (fstat(fd, &st) < 0) {
+        rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
+    } else if (st.st_size > 0) {
+        void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const off_t got = data == MAP_FAILED ? -1 : read_parts(fd, data, st.st_size);
+
+        if (got < 0)
+            rc = td_fail_errno(err, TD_EIO, errno, "cannot read '%s'", path);
+        if (got <= 0 && data != MAP_FAILED)
+            munmap(data, (size_t)st.st_size);
+        if (got > 0)
+            *ret =
+                (struct td_file_map){.data = data, .size = (size_t)got, .room = (size_t)st.st_size};
     }
     close(fd);
     return rc;
@@ -78,7 +148,7 @@ int td_file_map(struct td_file_map *ret, const char *path, struct td_err *err)
 void td_file_unmap(struct td_file_map *map)
 {
     if (map->data)
-        munmap((void *)(uintptr_t)map->data, map->size);
+        munmap((void *)(uintptr_t)map->data, map->room);
     *map = (struct td_file_map){0};
 }
 

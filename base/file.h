@@ -17,11 +17,15 @@ int td_file_read(const char *path, size_t limit, struct td_buf *buf, struct td_e
 struct td_file_map {
     const uint8_t *data;
     size_t size;
+    size_t room; /* what is mapped */
 };
 
 /* TD_ENOENT when there is none, TD_EUNSUPPORTED when it is not a regular file, TD_EIO else. */
 int td_file_map(struct td_file_map *ret, const char *path, struct td_err *err);
-void td_file_unmap(struct td_file_map *map);
+/* The same with a copy of its own: somebody who cuts the file meanwhile cannot hurt. What was there
+ * is read, at most as much as when it was opened. Holes of the file take no memory. */
+int td_file_load(struct td_file_map *ret, const char *path, struct td_err *err);
+void td_file_unmap(struct td_file_map *map); /* of either */
 
 /* Writes all of it, retrying short writes and EINTR. TD_EIO with errno. */
 int td_fd_write_all(int fd, const void *data, size_t size, struct td_err *err);

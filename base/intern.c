@@ -98,3 +98,9 @@ uint32_t td_intern_count(const struct td_intern *intern)
 {
     return (uint32_t)intern->len;
 }
+
+size_t td_intern_bytes(const struct td_intern *intern)
+{
+    return intern->arena.used_bytes + intern->cap * sizeof(*intern->entries) +
+           intern->table_cap * sizeof(*intern->table);
+}

@@ -16,5 +16,7 @@ uint32_t td_intern_put(struct td_intern *intern, const char *s, size_t len);
 const char *td_intern_get(const struct td_intern *intern, uint32_t id);
 size_t td_intern_len(const struct td_intern *intern, uint32_t id);
 uint32_t td_intern_count(const struct td_intern *intern);
+/* What it takes in memory. */
+size_t td_intern_bytes(const struct td_intern *intern);
 
 #endif

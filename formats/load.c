@@ -81,7 +81,7 @@ int td_load_file(struct td_model **ret, const char *path, const struct td_load_o
     struct td_load_opts mapped = opts ? *opts : (struct td_load_opts){0};
     struct td_file_map map = {0};
     char *const inner = file_of_directory(path);
-    int rc = td_file_map(&map, inner ? inner : path, err);
+    int rc = td_file_load(&map, inner ? inner : path, err);
 
     if (rc == TD_OK) {
         mapped.mapped = true;

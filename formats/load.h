@@ -51,8 +51,8 @@ struct td_load_opts {
                          smaller by far where a profile has many; only our own format does it */
     bool by_program;  /* modelled tallies of all threads of one program (process name) may be added
                          up; only our own format does it */
-    bool mapped;      /* the bytes are a mapping of a file, whose pages may be given back when they
-                         were read; td_load_file sets it */
+    bool mapped;      /* the bytes are pages of their own, which may be given back when they were
+                         read; td_load_file sets it */
 };
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */

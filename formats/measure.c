@@ -43,8 +43,10 @@ void td_measure_sum_time(const struct td_measure *measure, uint64_t *values)
     const unsigned __int128 ns = (unsigned __int128)values[measure->time_of] * 1000000000;
     const uint64_t rate = measure->time_rate;
 
-    if (rate > 0)
-        values[TD_METRIC_TIME_NS] = (uint64_t)((ns + rate / 2) / rate);
+    if (rate == 0)
+        return;
+    const unsigned __int128 time = (ns + rate / 2) / rate;
+    values[TD_METRIC_TIME_NS] = time < UINT64_MAX ? (uint64_t)time : UINT64_MAX;
 }
 
 const char *td_measure_event_name(const struct td_measure *measure)

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/notes.h"
 #include "formats/profile_model.h"
 
 /* Samples of top-down groups are kept up to so many, some 300 MB: how one follows another says in
@@ -249,6 +250,7 @@ static void merge_argv(struct td_merge *merge, const struct td_model *model)
 static void merge_env(struct td_merge *merge, const struct td_model *model, const char *origin)
 {
     const uint32_t input = td_model_intern_z(merge->sum, td_env_key_name(TD_ENV_INPUT));
+    char *const damage = td_notes_damage(model);
 
     for (size_t i = 0; i < td_model_env_count(model); i++) {
         const char *key = NULL;
@@ -263,6 +265,14 @@ static void merge_env(struct td_merge *merge, const struct td_model *model, cons
         else if (known != TD_ENV_ARGV) /* an input twice was given twice */
             add_entry(merge, key_id, td_model_intern_z(merge->sum, value), known != TD_ENV_INPUT);
     }
+    if (damage) {
+        char *const text = td_xasprintf("of an input (%s), %s", origin, damage);
+
+        add_entry(merge, td_model_intern_z(merge->sum, td_env_key_name(TD_ENV_WARNING)),
+                  td_model_intern_z(merge->sum, text), true);
+        free(text);
+    }
+    free(damage);
     if (!td_model_env(model, TD_ENV_INPUT))
         add_entry(merge, input, td_model_intern_z(merge->sum, origin), false);
     merge_argv(merge, model);

@@ -20,6 +20,8 @@
 #define VECTOR_PUSH(v) \
     ((v).at = td_grow((v).at, &(v).cap, (v).len + 1, sizeof(*(v).at)), &(v).at[(v).len++])
 
+#define VECTOR_BYTES(v) ((v).cap * sizeof(*(v).at))
+
 /* Finds the ids of equal things: open addressing over (hash, id) pairs. The things themselves
  * stand in the model's arrays, so that an entry takes 8 bytes. A zeroed struct is an empty table.
  */
@@ -54,6 +56,7 @@ struct td_model {
     VECTOR(env_entry) env;
     uint64_t counters[TD_COUNTER_COUNT];
     bool complete;
+    struct td_losses losses;
     uint8_t profile_id[TD_PROFILE_ID_SIZE];
     VECTOR(td_module) modules;
     VECTOR(td_location) locations;
@@ -66,6 +69,7 @@ struct td_model {
     VECTOR(td_tally) tallies;
     VECTOR(td_sample) samples;
     VECTOR(module_symbols) symbols; /* by module, as far as any were added */
+    size_t symbol_bytes;            /* of all of them */
     uint64_t *tally_values;
     size_t tally_values_len, tally_values_cap;
     uint64_t *sample_values;
@@ -159,6 +163,22 @@ void td_model_free(struct td_model *model)
     free(model);
 }
 
+size_t td_model_bytes(const struct td_model *model)
+{
+    const size_t slots = model->module_ids.cap + model->location_ids.cap + model->node_ids.cap +
+                         model->function_ids.cap + model->tally_ids.cap;
+    size_t bytes = td_intern_bytes(model->strings) + slots * sizeof(struct id_slot);
+
+    bytes += VECTOR_BYTES(model->env) + VECTOR_BYTES(model->modules);
+    bytes += VECTOR_BYTES(model->locations) + VECTOR_BYTES(model->nodes);
+    bytes += VECTOR_BYTES(model->threads) + VECTOR_BYTES(model->events);
+    bytes += VECTOR_BYTES(model->groups) + VECTOR_BYTES(model->functions);
+    bytes += VECTOR_BYTES(model->lines) + VECTOR_BYTES(model->tallies);
+    bytes += VECTOR_BYTES(model->samples) + VECTOR_BYTES(model->symbols);
+    bytes += (model->tally_values_cap + model->sample_values_cap) * sizeof(uint64_t);
+    return bytes + model->near_cap * sizeof(*model->near_tallies) + model->symbol_bytes;
+}
+
 uint32_t td_model_intern(struct td_model *model, const char *s, size_t len)
 {
     return td_intern_put(model->strings, s, len);
@@ -247,6 +267,16 @@ void td_model_set_complete(struct td_model *model, bool complete)
 bool td_model_complete(const struct td_model *model)
 {
     return model->complete;
+}
+
+void td_model_set_losses(struct td_model *model, const struct td_losses *losses)
+{
+    model->losses = *losses;
+}
+
+const struct td_losses *td_model_losses(const struct td_model *model)
+{
+    return &model->losses;
 }
 
 static bool module_equal(const struct td_model *model, uint32_t id, const void *key)
@@ -378,7 +408,9 @@ void td_model_add_symbol(struct td_model *model, uint32_t module, const struct t
     while (model->symbols.len <= module)
         *VECTOR_PUSH(model->symbols) = (struct module_symbols){.sorted = true};
     struct module_symbols *symbols = &model->symbols.at[module];
+    model->symbol_bytes -= VECTOR_BYTES(*symbols);
     *VECTOR_PUSH(*symbols) = *symbol;
+    model->symbol_bytes += VECTOR_BYTES(*symbols);
     symbols->sorted = symbols->len < 2 ||
                       (symbols->sorted && symbols->at[symbols->len - 2].offset <= symbol->offset);
 }
@@ -388,6 +420,11 @@ static bool tally_equal(const struct td_model *model, uint32_t id, const void *k
     const struct td_tally *a = &model->tallies.at[id], *b = key;
 
     return a->thread == b->thread && a->node == b->node && a->group == b->group;
+}
+
+static uint64_t tally_hash(const struct td_tally *tally)
+{
+    return td_hash_mix((uint64_t)tally->thread << 32 | tally->group, tally->node);
 }
 
 /* Profiles of many stacks bring their tallies thread by thread: a place of that thread is found
@@ -409,12 +446,9 @@ static uint32_t find_tally(struct td_model *model, const struct td_tally *place)
     }
     struct near_tally *near = &model->near_tallies[place->node];
     if (near->turn != model->near_turn) {
-        const uint64_t hash =
-            td_hash_mix((uint64_t)place->thread << 32 | place->group, place->node);
-
         near->turn = model->near_turn;
-        near->tally = id_table_put(&model->tally_ids, hash, (uint32_t)model->tallies.len,
-                                   tally_equal, model, place);
+        near->tally = id_table_put(&model->tally_ids, tally_hash(place),
+                                   (uint32_t)model->tallies.len, tally_equal, model, place);
     }
     return near->tally;
 }
@@ -446,6 +480,36 @@ void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node,
     tally->samples += samples;
     for (uint32_t c = 0; c < columns; c++)
         model->tally_values[tally->values + c] += values[c];
+}
+
+/* The tallies' ids are others now. */
+static void find_tallies_anew(struct td_model *model)
+{
+    free(model->tally_ids.slots);
+    model->tally_ids = (struct id_table){.slots = NULL};
+    for (uint32_t id = 0; id < model->tallies.len; id++) {
+        const struct td_tally *t = &model->tallies.at[id];
+
+        id_table_put(&model->tally_ids, tally_hash(t), id, tally_equal, model, t);
+    }
+    model->near_turn++;
+    model->near_thread = model->near_group = TD_NONE;
+    model->last_tally = 0;
+}
+
+size_t td_model_drop_tallies(struct td_model *model, td_model_wrong_fn *wrong, void *ctx)
+{
+    const size_t before = model->tallies.len;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < before; i++) {
+        if (!wrong(ctx, model, &model->tallies.at[i]))
+            model->tallies.at[kept++] = model->tallies.at[i];
+    }
+    model->tallies.len = kept;
+    if (kept < before)
+        find_tallies_anew(model);
+    return before - kept;
 }
 
 void td_model_add_sample(struct td_model *model, const struct td_sample *sample,

@@ -168,8 +168,22 @@ struct td_sample {
     size_t values;
 };
 
+/* What a model lacks of its file. */
+struct td_losses {
+    bool damaged;             /* a part was wrong and was skipped */
+    bool cut;                 /* the recorder did not come to its end */
+    bool exact;               /* what was left out is known to the last; else it may be more */
+    uint64_t read_samples;    /* that could be read, before any filter */
+    uint64_t dropped_samples; /* left out: they, or what they refer to, could not be read */
+    uint64_t dropped_tallies; /* the same, of modelled ones */
+    double dropped_share;     /* of what shares are of, when that is known; else NaN */
+    const char *share_of;     /* "CPU time", "modelled cycles", "samples" */
+};
+
 struct td_model *td_model_new(void);
 void td_model_free(struct td_model *model); /* NULL is allowed */
+/* What it takes in memory. */
+size_t td_model_bytes(const struct td_model *model);
 
 /* Strings. */
 uint32_t td_model_intern(struct td_model *model, const char *s, size_t len);
@@ -196,6 +210,10 @@ const uint8_t *td_model_profile_id(const struct td_model *model) __attribute__((
 /* False for a recording that was cut off, or a file of which only a part could be read. */
 void td_model_set_complete(struct td_model *model, bool complete);
 bool td_model_complete(const struct td_model *model);
+/* Of a new model: nothing. */
+void td_model_set_losses(struct td_model *model, const struct td_losses *losses);
+const struct td_losses *td_model_losses(const struct td_model *model)
+    __attribute__((returns_nonnull));
 
 /* Each *_add returns the new index; *_put finds an equal one first. */
 uint32_t td_model_put_module(struct td_model *model, const struct td_module *module);
@@ -217,6 +235,10 @@ void td_model_add_symbol(struct td_model *model, uint32_t module, const struct t
  * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */
 void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
                          uint64_t samples, const uint64_t *values);
+/* Takes the tallies out for which `wrong` returns true, when all were added; returns how many. */
+typedef bool td_model_wrong_fn(void *ctx, const struct td_model *model,
+                               const struct td_tally *tally);
+size_t td_model_drop_tallies(struct td_model *model, td_model_wrong_fn *wrong, void *ctx);
 /* Appends a sample as such; does not touch the tallies. */
 void td_model_add_sample(struct td_model *model, const struct td_sample *sample,
                          const uint64_t *values);

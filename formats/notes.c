@@ -60,6 +60,30 @@ static void say_source(const struct sink *sink, const struct td_model *model)
         say(sink, "core: %s", core);
 }
 
+char *td_notes_damage(const struct td_model *model)
+{
+    const struct td_losses *const losses = td_model_losses(model);
+
+    if (!losses->damaged)
+        return NULL;
+    return td_xasprintf("the profile is damaged: %s%" PRIu64 " samples and %" PRIu64
+                        " modelled tallies could not be read",
+                        losses->exact ? "" : "at least ", losses->dropped_samples,
+                        losses->dropped_tallies);
+}
+
+static void say_losses(const struct sink *sink, const struct td_model *model)
+{
+    const struct td_losses *const losses = td_model_losses(model);
+    char *const damage = td_notes_damage(model);
+
+    if (losses->cut || (!td_model_complete(model) && !losses->damaged))
+        say(sink, "warning: the recording was cut off");
+    if (damage)
+        say(sink, "warning: %s", damage);
+    free(damage);
+}
+
 static void say_coverage(const struct sink *sink, const struct td_model *model)
 {
     static const enum td_counter counters[] = {TD_COUNTER_SAMPLES, TD_COUNTER_LOST,
@@ -72,8 +96,7 @@ static void say_coverage(const struct sink *sink, const struct td_model *model)
         if (value > 0)
             say(sink, "%s: %" PRIu64, td_counter_name(counters[i]), value);
     }
-    if (!td_model_complete(model))
-        say(sink, "warning: the recording was cut off, or the file is damaged");
+    say_losses(sink, model);
 }
 
 void td_notes(const struct td_measure *measure, const char *tool, td_note_fn *note, void *ctx)

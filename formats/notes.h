@@ -11,6 +11,10 @@ typedef void td_note_fn(void *ctx, const char *line);
 /* Command, machine, source and its reason ("modelled" when it is), coverage, warnings. */
 void td_notes(const struct td_measure *measure, const char *tool, td_note_fn *note, void *ctx);
 
+/* What damage took from the profile, one sentence, owned by the caller; NULL when there was none.
+ */
+char *td_notes_damage(const struct td_model *model);
+
 /* The command as one string, blank-separated; owned by the caller. "" when it is not known. */
 char *td_notes_command(const struct td_model *model);
 

@@ -3,6 +3,7 @@
 #include "formats/perfdata.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,34 @@ void td_perf_flaw(struct td_perf_session *session, uint64_t offset, const char *
     va_start(args, format);
     note_damage(session, offset, format, args);
     va_end(args);
+}
+
+void td_perf_cut(struct td_perf_session *session, uint64_t offset, const char *text)
+{
+    session->status->cut = true;
+    if (session->status->damage.code == TD_OK)
+        td_fail_at(&session->status->damage, TD_EFORMAT, offset, "%s", text);
+}
+
+/* What an import may hold in memory: so much, and so much for each byte of the file. Records that
+ * perf compressed unpack to ten or twenty times their size. */
+#define MEMORY_BASE   (UINT64_C(128) << 20)
+#define MEMORY_FACTOR 256
+
+bool td_perf_is_full(struct td_perf_session *session, uint64_t offset)
+{
+    const uint64_t queued =
+        (session->queue.cap + session->queue.spare_cap) * (uint64_t)sizeof(*session->queue.items);
+    const uint64_t held = session->unpacked + queued + td_model_bytes(session->model);
+
+    if (!session->full && held > MEMORY_BASE + MEMORY_FACTOR * (uint64_t)session->size) {
+        session->full = true;
+        td_perf_damage(session, offset,
+                       "the rest is not read: a file of %zu bytes cannot ask for %" PRIu64
+                       " bytes of memory",
+                       session->size, held);
+    }
+    return session->full;
 }
 
 struct section {
@@ -152,9 +181,9 @@ static int load_file(struct td_perf_session *session, struct td_err *err)
     const uint64_t left = session->size - header.data.offset;
     uint64_t size = header.data.size;
     if (size == 0 || size > left) {
-        td_perf_damage(session, 48,
-                       size == 0 ? "perf was ended before it could finish the file"
-                                 : "the file is cut off: its header promises more data");
+        td_perf_cut(session, 48,
+                    size == 0 ? "perf was ended before it could finish the file"
+                              : "the file is cut off: its header promises more data");
         size = left;
     } else {
         td_perf_features_read(session, header.data.offset + size, header.features);
@@ -172,6 +201,24 @@ static int load_pipe(struct td_perf_session *session, struct td_err *err)
     td_perf_events_finish(session);
     td_perf_stream(session, PIPE_HEADER_BYTES, session->size);
     return TD_OK;
+}
+
+static void set_losses(struct td_perf_session *session)
+{
+    const struct td_load_status *const status = session->status;
+    const struct td_losses losses = {
+        .damaged = status->damaged,
+        .cut = status->cut,
+        .exact = session->damaged_records == session->dropped,
+        .read_samples = session->counters[TD_COUNTER_SAMPLES],
+        .dropped_samples = session->dropped,
+        .dropped_share = NAN,
+        .share_of = "samples",
+    };
+
+    session->status->dropped = session->dropped;
+    td_model_set_losses(session->model, &losses);
+    td_model_set_complete(session->model, !session->incomplete && !status->cut);
 }
 
 static int load(struct td_perf_session *session, struct td_err *err)
@@ -196,12 +243,12 @@ static int load(struct td_perf_session *session, struct td_err *err)
     td_perf_environment(session);
     td_perf_totals(session);
     /* Nothing but damage: that is a refusal, not a profile of no samples. */
-    if (session->counters[TD_COUNTER_SAMPLES] == 0 && session->status->damaged) {
+    if (session->counters[TD_COUNTER_SAMPLES] == 0 && session->status->damage.code != TD_OK) {
         if (err)
             *err = session->status->damage;
         return session->status->damage.code;
     }
-    td_model_set_complete(session->model, !session->incomplete);
+    set_losses(session);
     return session->counters[TD_COUNTER_SAMPLES] == 0 ? td_perf_explain_empty(session, err) : TD_OK;
 }
 

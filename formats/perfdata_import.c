@@ -206,14 +206,20 @@ static bool wanted(const struct td_perf_session *session, uint64_t time)
 }
 
 static void keep(struct td_perf_session *session, const struct td_perf_event *event,
-                 const struct td_perf_sample *sample, uint16_t misc)
+                 const struct td_perf_sample *sample, uint16_t misc, uint64_t offset)
 {
     uint64_t values[TD_COLUMNS_MAX];
 
     memset(values, 0, event->columns * sizeof(values[0]));
     fill_values(session, event, sample, values);
-    if (!wanted(session, sample->time))
+    if (!wanted(session, sample->time) || td_perf_is_full(session, offset))
         return;
+    if (!td_sums_add(&session->sums, session->model, td_model_group(session->model, event->group),
+                     1, values)) {
+        session->dropped++;
+        td_perf_damage(session, offset, "a sample holds counts that cannot be");
+        return;
+    }
     const uint32_t thread = td_perf_thread(session, sample->pid, sample->tid, sample->time);
     const uint32_t node = td_perf_stack(session, sample, event, misc);
     session->counters[TD_COUNTER_SAMPLES]++;
@@ -243,11 +249,12 @@ static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *r
     struct td_perf_sample sample;
 
     if (!event) {
-        session->unknown_ids++;
+        session->dropped++;
         td_perf_damage(session, offset, "a sample has an id that no event has");
         return;
     }
     if (!td_perf_sample_read(&sample, event, rd)) {
+        session->dropped++;
         td_perf_damage(session, offset, "a sample is shorter than its contents");
         return;
     }
@@ -256,7 +263,7 @@ static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *r
         mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
     if (event->group == TD_NONE)
         make_group(session, event, &sample);
-    keep(session, event, &sample, misc);
+    keep(session, event, &sample, misc, offset);
 }
 
 /* LOST: {id, lost}; what was lost may have been records of any kind. LOST_SAMPLES: {lost}; what a

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "formats/load.h"
 #include "formats/model.h"
+#include "formats/sums.h"
 
 /* Records of the tool, not of the kernel (tools/lib/perf/include/perf/event.h), and the kernel's
  * newer ones, which an older system header does not name. */
@@ -176,6 +177,7 @@ struct td_perf_segment {
     const uint8_t *data;
     uint8_t *owned;  /* NULL for the file */
     uint64_t offset; /* in the file: of `data`, or of the compressed record */
+    size_t size;     /* of `owned` */
     size_t waiting;  /* records in the queue that point here */
 };
 
@@ -231,13 +233,16 @@ struct td_perf_session {
     size_t read_count, read_cap;
     struct td_buf values; /* scratch */
     uint64_t counters[TD_COUNTER_COUNT];
-    uint64_t first_ns, last_ns, guest_samples, unknown_ids, raw_stacks;
-    uint64_t delivered, damaged_records;
+    uint64_t first_ns, last_ns, guest_samples, raw_stacks;
+    uint64_t delivered, damaged_records, dropped;
     uint64_t trace_bytes; /* of AUXTRACE records, which are not read */
     uint32_t trace_type;  /* as AUXTRACE_INFO says; 0: it does not */
     bool is_stat;         /* counts of perf stat record */
     bool is_directory;    /* the samples are in files beside this one */
     bool incomplete;      /* records are missing */
+    struct td_sums sums;
+    uint64_t unpacked; /* bytes of compressed pieces that are held */
+    bool full;         /* what was read takes more memory than such a file can ask for */
 };
 
 /* Notes what is wrong with the records, some of which are missing, without stopping: the first
@@ -247,6 +252,11 @@ void td_perf_damage(struct td_perf_session *session, uint64_t offset, const char
 /* The same of what only describes the recording: all records are there. */
 void td_perf_flaw(struct td_perf_session *session, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Notes that perf did not come to the file's end: what is there is sound. */
+void td_perf_cut(struct td_perf_session *session, uint64_t offset, const char *text);
+/* Whether the rest is not to be read, for what was read is too large; notes it once. */
+bool td_perf_is_full(struct td_perf_session *session, uint64_t offset);
 
 /* perfdata_attr.c */
 /* Reads one perf_event_attr; leaves the cursor behind its attr.size bytes. False when it is not

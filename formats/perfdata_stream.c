@@ -13,8 +13,9 @@
 
 #include "base/mem.h"
 
-/* One compressed piece holds at most what was in one ring (perf's -m, by default 512 kB). */
-#define PIECE_LIMIT ((size_t)256 * 1024 * 1024)
+/* One compressed piece holds at most what was in one ring (perf's -m, by default 512 kB); it is a
+ * record of less than 64 kB. */
+#define PIECE_LIMIT ((size_t)32 * 1024 * 1024)
 /* Pages are given back in steps of this many bytes, at least. */
 #define GIVE_BACK_STEP ((size_t)16 * 1024 * 1024)
 
@@ -44,12 +45,13 @@ uint64_t td_perf_offset(const struct td_perf_session *session, const uint8_t *re
 }
 
 static uint32_t add_segment(struct td_perf_session *session, const uint8_t *data, uint8_t *owned,
-                            uint64_t offset)
+                            uint64_t offset, size_t size)
 {
     session->segments = td_grow(session->segments, &session->segment_cap,
                                 session->segment_count + 1, sizeof(*session->segments));
     session->segments[session->segment_count] =
-        (struct td_perf_segment){.data = data, .owned = owned, .offset = offset};
+        (struct td_perf_segment){.data = data, .owned = owned, .offset = offset, .size = size};
+    session->unpacked += size;
     return (uint32_t)session->segment_count++;
 }
 
@@ -62,6 +64,7 @@ void td_perf_stream_give_back(struct td_perf_session *session)
         struct td_perf_segment *const segment = &session->segments[i];
 
         if (segment->waiting == 0 && i != session->walked_segment) {
+            session->unpacked -= segment->owned ? segment->size : 0;
             free(segment->owned);
             segment->owned = NULL;
             segment->data = NULL;
@@ -136,6 +139,8 @@ static const uint8_t *walk_kernel_records(struct td_perf_session *session, const
             td_perf_queue_round(session);
         else if (header.type < TD_PERF_USER_TYPES)
             take_record(session, p, &header, segment);
+        if (td_perf_is_full(session, td_perf_offset(session, p, segment)))
+            return end;
         p += header.size;
     }
     return p;
@@ -189,7 +194,7 @@ static void walk_compressed(struct td_perf_session *session, const uint8_t *reco
         td_perf_damage(session, offset, "a compressed piece is damaged; the rest is not read");
         return;
     }
-    const uint32_t segment = add_segment(session, out.data, out.data, offset);
+    const uint32_t segment = add_segment(session, out.data, out.data, offset, out.cap);
     session->walked_segment = segment;
     const uint8_t *const rest =
         out.len > 0 ? walk_kernel_records(session, out.data, out.data + out.len, segment) : NULL;
@@ -226,7 +231,7 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
 
         if (end - offset < TD_PERF_RECORD_HEADER) {
             if (complain)
-                td_perf_damage(session, offset, "the last record is cut off");
+                td_perf_cut(session, offset, "the last record is cut off");
             return;
         }
         const struct header header = read_header(record, session->big);
@@ -241,6 +246,8 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
                                header.type, header.size);
             return;
         }
+        if (td_perf_is_full(session, offset))
+            return;
         handle(session, record, &header);
         offset += header.size + behind;
         session->walked = offset;
@@ -277,7 +284,7 @@ static void handle_data(struct td_perf_session *session, const uint8_t *record,
 
 void td_perf_stream(struct td_perf_session *session, uint64_t offset, uint64_t end)
 {
-    add_segment(session, session->data, NULL, 0);
+    add_segment(session, session->data, NULL, 0, 0);
     walk(session, offset, end, handle_data, true);
     if (session->partial.len > 0)
         td_perf_damage(session, end, "the last compressed record is cut off");

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "formats/notes.h"
 #include "formats/profile_nodes.h"
 
 /* The model's things of one kind in their canonical order. */
@@ -472,12 +473,17 @@ static void write_samples(const struct writer *w)
 
 static void write_env_and_counters(const struct writer *w)
 {
+    char *const damage = td_notes_damage(w->model);
+
     for (size_t i = 0; i < td_model_env_count(w->model); i++) {
         const char *key = NULL, *value = NULL;
 
         td_model_env_entry(w->model, i, &key, &value);
         td_profile_env(w->out, key, value);
     }
+    if (damage)
+        td_profile_env(w->out, td_env_key_name(TD_ENV_WARNING), damage);
+    free(damage);
     for (unsigned c = 0; c < TD_COUNTER_COUNT; c++)
         td_profile_counter(w->out, (enum td_counter)c,
                            td_model_counter(w->model, (enum td_counter)c));

@@ -10,6 +10,9 @@
 #define ID_GAP_MAX (UINT64_C(1) << 22)
 #define ID_MAX     (UINT64_C(1) << 31)
 
+/* A group takes 800 bytes of memory; a machine's recording has some ten. */
+#define GROUPS_MAX 65536
+
 #define KIND_COUNT 32
 
 struct reader {
@@ -233,6 +236,10 @@ static void read_groups(struct reader *reader, struct td_rd *rd)
     const uint32_t count = get_range(reader, rd, &reader->defined[TD_TABLE_GROUPS], &id);
     const size_t after = (size_t)reader->defined[TD_TABLE_GROUPS];
 
+    if (after > GROUPS_MAX)
+        td_rd_fail(rd);
+    if (!td_rd_ok(rd))
+        return;
     reader->columns = td_grow(reader->columns, &reader->columns_cap, after, 1);
     memset(reader->columns + before, UINT8_MAX, after - before);
     for (uint32_t i = 0; i < count && td_rd_ok(rd); i++) {
@@ -469,6 +476,7 @@ static void decode_chunk(struct reader *reader, uint64_t offset, const struct td
     if (td_chunk_unpack(reader->unpacker, head, reader->data + offset + TD_CHUNK_HEAD_SIZE, offset,
                         &raw, &err) < 0) {
         damage(reader, &err);
+        reader->ended = reader->ended || head->kind == TD_CHUNK_END;
         return;
     }
     VISIT(reader, chunk, offset, head);
@@ -500,9 +508,11 @@ static int check_known(const struct td_chunk_head *head, uint64_t offset, struct
     return TD_OK;
 }
 
-/* Chunks are numbered from 0: a number that is missing is data that is missing. */
-static void check_sequence(struct reader *reader, uint64_t offset, const struct td_chunk_head *head)
+/* Chunks are numbered from 0: a number that is missing is data that is missing. False for one that
+ * has been before: what it holds must not count twice. */
+static bool follows(struct reader *reader, uint64_t offset, const struct td_chunk_head *head)
 {
+    const bool again = head->sequence < reader->sequence;
     struct td_err err = TD_ERR_INIT;
 
     if (head->sequence != reader->sequence) {
@@ -510,7 +520,9 @@ static void check_sequence(struct reader *reader, uint64_t offset, const struct 
                    head->sequence, reader->sequence);
         damage(reader, &err);
     }
-    reader->sequence = head->sequence + 1;
+    if (!again)
+        reader->sequence = head->sequence + 1;
+    return !again;
 }
 
 /* Past what is no chunk, to the next that is one. */
@@ -527,10 +539,23 @@ static size_t resynchronise(struct reader *reader, size_t pos)
     return next;
 }
 
-/* Chunk after chunk. `cut` is set when the data ends inside one, or after one that is not END. */
+/* The visitor may have had enough. */
+static bool goes_on(struct reader *reader, size_t pos)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (!reader->visit->enough || !reader->visit->enough(reader->visit->ctx, pos, &err))
+        return true;
+    damage(reader, &err);
+    return false;
+}
+
+/* Chunk after chunk. `cut` is set when the data ends inside one, or after one that is not END;
+ * where damage reaches to the end of the data, END may have stood in it. */
 static int walk(struct reader *reader, struct td_err *err)
 {
     size_t pos = reader->header.size;
+    bool cut = true;
 
     reader->ending.end_offset = pos;
     while (pos < reader->size) {
@@ -544,18 +569,22 @@ static int walk(struct reader *reader, struct td_err *err)
             break;
         if (rc < 0 || reader->ended) {
             pos = resynchronise(reader, pos);
+            cut = pos < reader->size;
             continue;
         }
         const int known = check_known(&head, pos, err);
         if (known < 0)
             return known;
-        check_sequence(reader, pos, &head);
-        decode_chunk(reader, pos, &head);
+        if (follows(reader, pos, &head))
+            decode_chunk(reader, pos, &head);
         pos += TD_CHUNK_HEAD_SIZE + head.stored_size;
         reader->ending.end_offset = pos;
+        cut = goes_on(reader, pos);
+        if (!cut)
+            break;
     }
     reader->ending.complete = reader->ended;
-    reader->ending.cut = !reader->ended;
+    reader->ending.cut = !reader->ended && cut;
     return TD_OK;
 }
 

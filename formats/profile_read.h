@@ -62,12 +62,15 @@ struct td_profile_visitor {
     void (*end)(void *ctx, uint64_t kind, uint64_t total);
     /* Something was wrong and has been stepped over. */
     void (*damage)(void *ctx, const struct td_err *err);
+    /* Asked after each chunk, which ends at `offset`: true, with the reason, when the rest is not
+     * to be read, which is damage. */
+    bool (*enough)(void *ctx, uint64_t offset, struct td_err *reason);
 };
 
 /* How the walk ended. */
 struct td_profile_ending {
     bool complete;       /* the end chunk was there */
-    bool cut;            /* the file ends without one, in no other way damaged there */
+    bool cut;            /* the file ends without one; what stands there is not damaged */
     uint64_t end_offset; /* after the last whole chunk */
     uint64_t damages;
 };

@@ -42,15 +42,18 @@ static void place_row(struct place *place, struct td_frames *frames,
     place->line = leaf.line;
 }
 
-/* RFC 4180, after escapes for what no terminal or table should get. */
+/* RFC 4180, after escapes for what no terminal or table should get. A spreadsheet runs a cell that
+ * begins as a formula does; behind an apostrophe it is text. */
 static void csv_text(FILE *out, const char *s)
 {
+    const char *const mark = s[0] && strchr("=+-@", s[0]) ? "'" : "";
+
     const size_t size = 4 * strlen(s) + 1;
     char *const safe = td_xalloc(size);
 
     td_text_safe(safe, size, s, strlen(s));
     if (strpbrk(safe, ",\"\r\n")) {
-        putc('"', out);
+        fprintf(out, "\"%s", mark);
         for (const char *c = safe; *c; c++) {
             if (*c == '"')
                 putc('"', out);
@@ -58,7 +61,7 @@ static void csv_text(FILE *out, const char *s)
         }
         putc('"', out);
     } else {
-        fputs(safe, out);
+        fprintf(out, "%s%s", mark, safe);
     }
     putc(',', out);
     free(safe);

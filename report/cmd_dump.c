@@ -9,7 +9,7 @@ static int dump(struct td_session *session, const char *path)
     struct td_err err = TD_ERR_INIT;
     bool sound = false;
 
-    int rc = td_file_map(&map, path, &err);
+    int rc = td_file_load(&map, path, &err);
     if (rc < 0) {
         td_complain("%s", err.text);
         return td_exit_of((enum td_code)rc);

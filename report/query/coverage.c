@@ -64,10 +64,13 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
     struct td_coverage c = {.samples = td_model_counter(model, TD_COUNTER_SAMPLES),
                             .lost = count_lost(model),
                             .throttled = td_model_counter(model, TD_COUNTER_THROTTLED),
-                            .complete = td_model_complete(model)};
+                            .complete = td_model_complete(model),
+                            .losses = td_model_losses(model)};
     const struct unknown unknown = count_unknown(measure);
     uint64_t longest_ns = 0;
 
+    if (c.losses->damaged)
+        c.samples = c.losses->read_samples;
     if (c.samples == 0)
         c.samples = measure->totals[TD_METRIC_SAMPLES];
     const uint64_t all_samples = c.samples;

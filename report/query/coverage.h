@@ -10,7 +10,8 @@
 #include "formats/measure.h"
 
 struct td_coverage {
-    uint64_t samples; /* of the event that is reported, before any filter */
+    uint64_t samples; /* of the event that is reported, before any filter; of a damaged profile,
+                         those that could be read */
     uint64_t lost;    /* at least: samples, or records of which most are samples */
     uint64_t throttled;
     double unresolved_share;       /* of the primary metric: innermost frame without a name */
@@ -21,6 +22,7 @@ struct td_coverage {
     double duration_s;             /* 0 when not known; of a merge the longest recording's */
     uint64_t recordings;           /* merged ones; 0 when it is no merge */
     bool complete;
+    const struct td_losses *losses; /* of the model */
 };
 
 struct td_coverage td_coverage_of(const struct td_measure *measure);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/query/slots.h"
+#include "report/query/stats.h"
 
 /* Intervals of a function from which its own division is known at all. */
 #define OWN_MIN 8
@@ -319,7 +320,7 @@ static void add_children(struct later *l, enum td_tma_node parent, const bool *n
         if (!new[n] || !values || td_tma_info((enum td_tma_node)n)->parent != parent)
             continue;
         running += isnan(d->of_parent[n]) ? 0 : d->of_parent[n];
-        const uint64_t now = (uint64_t)(fmin(running, 1) * (double)slots + 0.5);
+        const uint64_t now = td_rounded(fmin(running, 1) * (double)slots);
         values[r] += now - before;
         before = now;
         l->part->later[n].unsure[r] = isnan(d->of_parent[n]) ? 1 : (float)unsure[n];

@@ -337,6 +337,13 @@ static void add_value(struct td_measure *m, size_t row, enum td_metric metric, u
     m->totals[metric] += value;
 }
 
+/* Cycles of a place may be negative, in a recording that was killed while it owed some to others
+ * (formats/sums.h): it took none as far as is known. */
+static bool is_owed(uint64_t value)
+{
+    return value >> 63;
+}
+
 static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t samples,
                        const uint64_t *values)
 {
@@ -350,7 +357,7 @@ static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t s
     for (uint32_t c = 0; c < td_model_group(b->model, group)->column_count; c++) {
         enum td_metric metric = scale->metric[c];
 
-        if (metric >= TD_METRIC_COUNT || values[c] == 0)
+        if (metric >= TD_METRIC_COUNT || values[c] == 0 || is_owed(values[c]))
             continue;
         if (metric < TD_METRIC_FIRST_NODE) {
             add_value(m, row, metric, values[c]);

@@ -10,6 +10,7 @@
 #include "formats/frames.h"
 #include "report/query/reconcile.h"
 #include "report/query/slots_priv.h"
+#include "report/query/stats.h"
 
 #define LOCATED_MIN 30 /* samples of a locator that are worth spreading a category by, */
 #define LOST_LENGTH 4  /* intervals so many times the usual length had samples in them */
@@ -214,7 +215,7 @@ static void understand(struct td_slots_part *part, const struct td_model *model)
     td_counted_slopes(&part->counted, in->totals, in->slopes);
     td_intervals_ready(in);
     td_mix_total_errors(in, part->error);
-    part->slots = in->tree.slots > 0 ? (uint64_t)(in->tree.slots + 0.5) : 0;
+    part->slots = td_rounded(in->tree.slots);
     part->running = running_part(part, model);
     find_leaves(part, TD_NODE_NONE, 1);
 }
@@ -484,7 +485,7 @@ static void spread_over_rows(struct spreading *s)
             if (s->m->slots->part_of[r] != s->part_index)
                 continue;
             running += row_part(s, r, l);
-            const uint64_t now = (uint64_t)(running + 0.5);
+            const uint64_t now = td_rounded(running);
             const uint64_t value = now - before;
             before = now;
             measure->values[TD_METRIC_SLOTS][r] += value;
@@ -577,18 +578,21 @@ static void add_counts(struct td_measure *measure, const struct td_slots_part *p
 /* The CPU time that was counted, by the slots of each row; nothing where it was not counted. */
 static void add_time(struct td_measure *measure)
 {
-    const double time = (double)td_model_counter(measure->model, TD_COUNTER_COUNTED_NS);
+    const struct td_losses *losses = td_model_losses(measure->model);
+    const double counted = (double)td_model_counter(measure->model, TD_COUNTER_COUNTED_NS);
+    /* What was lost took its part of it; how much that is may not be known. */
+    const double time = losses->damaged ? counted * (1 - losses->dropped_share) : counted;
     double total = 0, running = 0;
     uint64_t before = 0;
 
     for (size_t r = 0; r < measure->row_count; r++)
         total += (double)measure->values[TD_METRIC_SLOTS][r];
-    if (time <= 0 || total <= 0)
+    if (isnan(time) || time <= 0 || total <= 0)
         return;
     need(measure, TD_METRIC_TIME_NS);
     for (size_t r = 0; r < measure->row_count; r++) {
         running += (double)measure->values[TD_METRIC_SLOTS][r];
-        const uint64_t now = (uint64_t)(time * (running / total) + 0.5);
+        const uint64_t now = td_rounded(time * (running / total));
 
         measure->values[TD_METRIC_TIME_NS][r] = now - before;
         before = now;

@@ -15,6 +15,13 @@ double td_share_error(double p, uint64_t n)
     return Z_95 / (1 + z2_over_n) * sqrt(p * (1 - p) / count + z2_over_n / (4 * count));
 }
 
+uint64_t td_rounded(long double value)
+{
+    if (!(value > 0))
+        return 0;
+    return value < 18446744073709551615.0L ? (uint64_t)(value + 0.5L) : UINT64_MAX;
+}
+
 double td_ratio(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part / (double)whole : 0;

@@ -89,7 +89,7 @@ static void add_node(struct td_tree *tree, const struct whole *whole, enum td_tm
 
     tree->at[tree->len++] = (struct td_tree_node){
         .node = node,
-        .slots = whole->part ? (uint64_t)(share * (double)whole->part->slots + 0.5)
+        .slots = whole->part ? td_rounded(share * (double)whole->part->slots)
                              : whole->measure->totals[TD_METRIC_FIRST_NODE + (int)node],
         .share = share,
         .error = error_of(whole, node, share),

@@ -156,7 +156,7 @@ static uint64_t own_slots(const struct td_measure *m, size_t row, int node)
 static uint64_t part_of(struct joining *j, int which, long double slots)
 {
     j->running[which] += slots;
-    const uint64_t now = (uint64_t)(j->running[which] + 0.5L), part = now - j->given[which];
+    const uint64_t now = td_rounded(j->running[which]), part = now - j->given[which];
 
     j->given[which] = now;
     return part;
@@ -235,7 +235,7 @@ static void add_modelled(struct joining *j)
             continue;
         }
         running += time_of(j, i, unit);
-        const uint64_t now = (uint64_t)(running + 0.5L);
+        const uint64_t now = td_rounded(running);
         add(j->joined, TD_METRIC_TIME_NS, row, now - before);
         before = now;
         add(j->joined, TD_METRIC_MODELLED_NS, row, modelled_ns);

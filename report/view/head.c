@@ -98,8 +98,13 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
             fprintf(out, ": %s", reason);
         return;
     }
-    if (!source)
+    if (!source && !td_model_losses(model)->damaged)
         return;
+    if (!source) {
+        fprintf(out, "not known, lost with a damaged part%s",
+                td_measure_is_modelled(measure) ? "; categories are modelled" : "");
+        return;
+    }
     fputs(source, out);
     if (strcmp(source, "sim") == 0 || strcmp(source, "hybrid") == 0)
         fprintf(out, ", modelled%s%s", core ? " on core " : "", core ? core : "");
@@ -297,6 +302,50 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     subject_end(style, "recorded", &text);
 }
 
+/* "1,234 samples and 5 tallies", of what damage left out. */
+static void print_dropped(FILE *out, const struct td_losses *losses)
+{
+    char count[32];
+
+    if (losses->dropped_samples > 0)
+        fprintf(out, "%s sample%s", td_format_count(count, sizeof(count), losses->dropped_samples),
+                losses->dropped_samples == 1 ? "" : "s");
+    if (losses->dropped_samples > 0 && losses->dropped_tallies > 0)
+        fputs(" and ", out);
+    if (losses->dropped_tallies > 0)
+        fprintf(out, "%s modelled tall%s",
+                td_format_count(count, sizeof(count), losses->dropped_tallies),
+                losses->dropped_tallies == 1 ? "y" : "ies");
+}
+
+/* Whether all of the file could be read; a recording may be cut off and damaged. */
+static void print_state(FILE *out, const struct td_coverage *c)
+{
+    const struct td_losses *losses = c->losses;
+    const bool dropped = losses->dropped_samples + losses->dropped_tallies > 0;
+
+    if (losses->cut || (!c->complete && !losses->damaged))
+        fputs("the recording was cut off; what was written is shown", out);
+    else if (c->complete)
+        fputs("complete", out);
+    if (!losses->damaged)
+        return;
+    fprintf(out, "%sthe profile is damaged", losses->cut || c->complete ? "; " : "");
+    if (!dropped) {
+        fputs(losses->exact
+                  ? ", but no sample was lost"
+                  : "; how much is missing is not known; shares are of what could be read",
+              out);
+        return;
+    }
+    fputs(losses->exact ? ": " : ": at least ", out);
+    print_dropped(out, losses);
+    fputs(" could not be read", out);
+    if (losses->dropped_share > 0)
+        fprintf(out, " (%.1f %% of the %s)", 100 * losses->dropped_share, losses->share_of);
+    fputs("; shares are of what could be read", out);
+}
+
 static void print_coverage(const struct td_head *head, const struct td_style *style)
 {
     const struct td_coverage *c = head->coverage;
@@ -305,8 +354,7 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
     char count[32];
 
     text_begin(&text);
-    fputs(c->complete ? "complete" : "the recording was cut off; what was written is shown",
-          text.out);
+    print_state(text.out, c);
     if (!modelled && (c->complete || c->lost > 0)) { /* the end of a recording has the counts */
         fprintf(text.out, ", %s lost", td_format_count(count, sizeof(count), c->lost));
         if (c->samples + c->lost > 0 && c->lost > 0)

@@ -125,6 +125,17 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     td_json_end(json);
 }
 
+/* What damage left out. Where `dropped_exact` is false, it may be more. */
+static void add_losses(struct td_json *json, const struct td_losses *losses)
+{
+    td_json_bool(json, "cut", losses->cut);
+    td_json_bool(json, "damaged", losses->damaged);
+    td_json_u64(json, "dropped_samples", losses->dropped_samples);
+    td_json_u64(json, "dropped_tallies", losses->dropped_tallies);
+    td_json_bool(json, "dropped_exact", !losses->damaged || losses->exact);
+    td_json_double(json, "dropped_share", losses->damaged ? losses->dropped_share : 0, DIGITS);
+}
+
 void td_report_json_begin(struct td_json *json, const struct td_measure *measure,
                           const struct td_coverage *coverage)
 {
@@ -149,6 +160,7 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
         td_json_double(json, "too_fast_share", c.too_fast, DIGITS);
     }
     td_json_bool(json, "complete", coverage->complete);
+    add_losses(json, coverage->losses);
     td_json_end(json);
 }
 

@@ -5,7 +5,7 @@
 
 static void print_bar(const struct td_style *style, double share, bool to_end)
 {
-    const unsigned full = (unsigned)(share * BAR_WIDTH + 0.5);
+    const unsigned full = share < 1 ? (unsigned)(share * BAR_WIDTH + 0.5) : BAR_WIDTH;
 
     for (unsigned i = 0; i < full && i < BAR_WIDTH; i++)
         fputs(style->utf8 ? "\xe2\x96\x88" : "#", style->out);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as a profile: refused or read, in bounded time; what was read can be written and read
- * again. Twice: as they are, and with all checksums made right, since no mutation gets past them.
+ * again, measured as the commands do it, and exported. Three times: as they are, with all checksums
+ * made right, and with bytes changed inside of what chunks unpack to, since no mutation gets past
+ * checksums and compression.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,10 +13,15 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "formats/export.h"
 #include "formats/load.h"
 #include "formats/profile_dump.h"
 #include "formats/profile_frame.h"
 #include "formats/profile_model.h"
+#include "report/query/coverage.h"
+#include "report/query/measure.h"
+#include "report/query/rows.h"
+#include "report/query/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,23 +51,69 @@ static void write_and_read(const struct td_model *model)
     td_buf_release(&buf);
 }
 
+/* What a report shows of a part is no more than the whole. */
+static void check_rows(const struct td_measure *measure, enum td_row_kind kind)
+{
+    const enum td_metric primary = td_measure_primary(measure);
+    struct td_rows rows;
+
+    td_rows_init(&rows, measure, kind, false);
+    for (size_t i = 0; i < rows.len; i++) {
+        if (rows.at[i].values[primary] > measure->totals[primary]) {
+            fprintf(stderr, "a row has more than there is\n");
+            abort();
+        }
+    }
+    td_rows_release(&rows);
+}
+
+static void measure_all(const struct td_model *model, const struct td_filter *filter, FILE *out)
+{
+    static const enum td_row_kind kinds[] = {TD_ROWS_FUNCTIONS, TD_ROWS_LINES, TD_ROWS_MODULES,
+                                             TD_ROWS_THREADS, TD_ROWS_PROGRAMS};
+    const struct td_export_opts opts = {.metric = TD_METRIC_COUNT, .tool = "fuzz"};
+    struct td_measure *measure = NULL;
+
+    if (td_measure_new(&measure, model, filter, NULL) < 0)
+        return;
+    td_coverage_of(measure);
+    for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++)
+        check_rows(measure, kinds[k]);
+    td_tree_of(measure);
+    for (const struct td_exporter *const *e = td_exporters; *e; e++)
+        (*e)->write(measure, &opts, out, NULL);
+    td_measure_free(measure);
+}
+
+/* As calls and exports, functions and lines, JSON, and times load. */
 static void read_all(const uint8_t *data, size_t size)
 {
-    const struct td_load_opts opts = {.keep_samples = true};
-    struct td_load_status status;
-    struct td_model *model = NULL;
+    static const struct td_load_opts modes[] = {
+        {.keep_samples = true, .keep_slots = true},
+        {.keep_slots = true, .leaves_only = true, .by_program = true},
+        {.keep_slots = true, .leaves_only = true},
+        {.keep_slots = true, .leaves_only = true, .from_ns = 1000000},
+    };
     FILE *out = fopen("/dev/null", "w");
-    struct td_err err = TD_ERR_INIT;
 
-    if (td_load_bytes(&model, data, size, "fuzz", &opts, &status, &err) == TD_OK) {
-        if (!td_model_complete(model) && status.damage.code == TD_OK)
+    for (size_t m = 0; m < TD_ARRAY_SIZE(modes); m++) {
+        const struct td_filter filter = {.by_sample = modes[m].keep_samples};
+        struct td_load_status status;
+        struct td_model *model = NULL;
+        struct td_err err = TD_ERR_INIT;
+
+        if (td_load_bytes(&model, data, size, "fuzz", &modes[m], &status, &err) == TD_OK) {
+            if (!td_model_complete(model) && status.damage.code == TD_OK)
+                abort();
+            if (modes[m].keep_samples)
+                write_and_read(model);
+            measure_all(model, &filter, out);
+            td_model_free(model);
+        } else if (err.text[0] == '\0') {
             abort();
-        write_and_read(model);
-        td_model_free(model);
-    } else if (err.text[0] == '\0') {
-        abort();
+        }
     }
-    td_profile_dump(data, size, out, NULL, &err);
+    td_profile_dump(data, size, out, NULL, NULL);
     fclose(out);
 }
 
@@ -97,8 +150,61 @@ static void repair(uint8_t *data, size_t size)
     }
 }
 
+/* A number that depends on the bytes alone. */
+static uint32_t draw(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+/* Changes up to 4 bytes of what a chunk unpacks to, some of them to what is odd in LEB128. */
+static void change(struct td_buf *raw, uint64_t *state)
+{
+    static const uint8_t odd[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+
+    for (uint32_t i = draw(state) % 4 + 1; i > 0 && raw->len > 0; i--) {
+        uint8_t *at = &raw->data[draw(state) % raw->len];
+        *at = draw(state) % 2 ? odd[draw(state) % sizeof(odd)] : (uint8_t)draw(state);
+    }
+}
+
+/* The same chunks, packed anew: one in four changed inside, one in sixteen left out. */
+static void repack(const uint8_t *data, size_t size, struct td_buf *out)
+{
+    struct td_profile_header header;
+    struct td_chunk_head head;
+    uint64_t state = td_hash_bytes(data, size);
+
+    if (td_profile_header_get(&header, data, size, NULL) < 0)
+        return;
+    struct td_chunk_unpacker *unpacker = td_chunk_unpacker_new();
+    struct td_chunk_packer *packer = td_chunk_packer_new(1);
+    size_t pos = header.size;
+    td_buf_bytes(out, data, header.size);
+    while (pos < size && td_chunk_head_get(&head, data, size, pos, header.crc) == TD_OK &&
+           head.stored_size <= size - pos - TD_CHUNK_HEAD_SIZE) {
+        const uint8_t *payload = data + pos + TD_CHUNK_HEAD_SIZE;
+        const uint8_t *raw = NULL;
+        struct td_chunk_body body = {0};
+
+        pos += TD_CHUNK_HEAD_SIZE + head.stored_size;
+        if (td_chunk_unpack(unpacker, &head, payload, 0, &raw, NULL) < 0 || draw(&state) % 16 == 0)
+            continue;
+        td_buf_bytes(&body.raw, raw, head.raw_size);
+        if (draw(&state) % 4 == 0)
+            change(&body.raw, &state);
+        head.flags &= (uint8_t)~TD_CHUNK_ZSTD;
+        td_chunk_pack(packer, out, &head, header.crc, &body);
+        td_chunk_body_release(&body);
+    }
+    td_chunk_unpacker_free(unpacker);
+    td_chunk_packer_free(packer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    struct td_buf repacked = {0};
+
     read_all(data, size);
     if (size < TD_PROFILE_HEADER_SIZE)
         return 0;
@@ -106,6 +212,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     repair(copy, size);
     read_all(copy, size);
+    repack(copy, size, &repacked);
+    if (repacked.len > 0)
+        read_all(repacked.data, repacked.len);
+    td_buf_release(&repacked);
     free(copy);
     return 0;
 }

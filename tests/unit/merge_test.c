@@ -104,7 +104,7 @@ static struct td_model *make_input(unsigned i)
         const uint32_t id = td_model_add_thread(model, &thread);
 
         for (unsigned s = 0; s < STACKS; s++) {
-            const uint64_t values[2] = {next_random(&state) % 1000, next_random(&state)};
+            const uint64_t values[2] = {next_random(&state) % 1000, next_random(&state) >> 16};
 
             td_model_add_values(model, id, random_node(model, modules, &state),
                                 groups[next_random(&state) % 2], 1 + s, values);

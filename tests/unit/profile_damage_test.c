@@ -28,9 +28,9 @@ static int to_buf(void *ctx, const void *data, size_t size, struct td_err *err)
 }
 
 /* Each flush brings a thread, nodes and samples of its own: value 1000 * flush + its number. */
-static void write_profile(struct td_buf *buf)
+static void write_profile_of(struct td_buf *buf, uint32_t max_nodes)
 {
-    const struct td_profile_writer_opts opts = {.id = no_id};
+    const struct td_profile_writer_opts opts = {.id = no_id, .max_nodes = max_nodes};
     const struct td_profile_module module = {.kind = TD_MODULE_FILE, .path = "/bin/app"};
     const struct td_group group = {
         .locates = TD_NODE_NONE,
@@ -57,6 +57,11 @@ static void write_profile(struct td_buf *buf)
     }
     assert_int_equal(td_profile_finish(w, NULL), TD_OK);
     td_profile_writer_free(w);
+}
+
+static void write_profile(struct td_buf *buf)
+{
+    write_profile_of(buf, 0);
 }
 
 static uint32_t seed_of(const struct td_buf *buf)
@@ -150,12 +155,162 @@ static void lose_chunk(enum td_chunk_kind kind, int n, size_t samples_left, uint
 static void lost_chunks_lose_only_what_needs_them(void **state)
 {
     (void)state;
-    lose_chunk(TD_CHUNK_SAMPLES, 1, 3 * SAMPLES, 0);
+    lose_chunk(TD_CHUNK_SAMPLES, 1, 3 * SAMPLES, SAMPLES);
     lose_chunk(TD_CHUNK_THREADS, 1, 3 * SAMPLES, SAMPLES);
     lose_chunk(TD_CHUNK_NODES, 1, 3 * SAMPLES, SAMPLES);
     lose_chunk(TD_CHUNK_NODES, 3, 3 * SAMPLES, SAMPLES);
     /* The first nodes hold the frame that all stacks share. */
     lose_chunk(TD_CHUNK_NODES, 0, 0, 4 * SAMPLES);
+}
+
+/* What functions and lines load: innermost frames only. A sample on lost nodes has no place, also
+ * where an earlier epoch had a node of its number. */
+static void lost_nodes_are_no_places(void **state)
+{
+    const struct td_load_opts opts = {.leaves_only = true, .keep_slots = true, .by_program = true};
+
+    (void)state;
+    for (uint32_t nodes = 0; nodes < 2; nodes++) {
+        for (int n = 0; n < FLUSHES; n++) {
+            struct td_buf buf = {0};
+            struct td_load_status status;
+            struct td_model *model = NULL;
+            size_t size = 0;
+            uint64_t left = 0;
+
+            write_profile_of(&buf, nodes ? 300 : 0);
+            buf.data[find_chunk(&buf, TD_CHUNK_NODES, n, &size) + size - 1] ^= 1;
+            assert_int_equal(td_load_bytes(&model, buf.data, buf.len, "x", &opts, &status, NULL),
+                             TD_OK);
+            for (size_t i = 0; i < td_model_tally_count(model); i++) {
+                const struct td_tally *t = td_model_tally(model, i);
+                const struct td_node *node = td_model_node(model, t->node);
+                const uint64_t value = td_model_tally_values(model, t)[0];
+
+                assert_int_equal(td_model_location(model, node->location)->offset, 100 + value);
+                assert_int_equal(td_model_thread(model, t->thread)->tid, value / 1000);
+                left += t->samples;
+            }
+            assert_true(left >= (FLUSHES - 2) * SAMPLES && left < FLUSHES * SAMPLES);
+            const struct td_losses *losses = td_model_losses(model);
+            assert_true(losses->damaged && losses->exact && !losses->cut);
+            assert_int_equal(losses->read_samples, left);
+            assert_int_equal(losses->dropped_samples, FLUSHES * SAMPLES - left);
+            td_model_free(model);
+            td_buf_release(&buf);
+        }
+    }
+}
+
+/* The first strings are lost: what they named says so, and different names stay different. */
+static void lost_names_say_so(void **state)
+{
+    (void)state;
+    struct td_buf buf = {0};
+    struct td_load_status status;
+    size_t size = 0;
+
+    write_profile(&buf);
+    buf.data[find_chunk(&buf, TD_CHUNK_STRINGS, 0, &size) + size - 1] ^= 1;
+    struct td_model *model = load(&buf, &status);
+    const char *path = td_model_string(model, td_model_module(model, 0)->path);
+    const char *name = td_model_string(model, td_model_thread(model, 0)->name);
+    assert_non_null(strstr(path, "lost: damaged profile"));
+    assert_non_null(strstr(name, "lost: damaged profile"));
+    assert_string_not_equal(path, name);
+    assert_int_equal(td_model_losses(model)->dropped_samples, 0);
+    assert_samples_right(model, FLUSHES * SAMPLES);
+    td_model_free(model);
+    td_buf_release(&buf);
+}
+
+/* Groups whose events are lost stay apart: what they counted does not add up. */
+static void lost_events_stay_apart(void **state)
+{
+    (void)state;
+    struct td_buf buf = {0};
+    struct td_load_status status;
+    struct td_profile_writer *w = NULL;
+    const struct td_profile_module module = {.kind = TD_MODULE_FILE, .path = "/bin/app"};
+    size_t size = 0;
+
+    assert_int_equal(td_profile_writer_new(&w, to_buf, &buf, NULL, NULL), TD_OK);
+    const uint32_t thread = td_profile_thread(w, 1, 1, "t", "app", 0);
+    td_profile_module(w, &module);
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct td_profile_event event = {.name = i ? "misses" : "cycles"};
+        struct td_group group = {.role = TD_ROLE_METRIC,
+                                 .locates = TD_NODE_NONE,
+                                 .sampler = td_profile_event(w, &event),
+                                 .column_count = 1};
+
+        group.columns[0] = (struct td_column){TD_COLUMN_PERIOD, group.sampler, TD_NODE_NONE};
+        td_profile_tally(w, thread, td_profile_node(w, 0, 0, i),
+                         td_profile_group(w, &group, event.name, ""), 1, &i);
+    }
+    assert_int_equal(td_profile_finish(w, NULL), TD_OK);
+    td_profile_writer_free(w);
+    buf.data[find_chunk(&buf, TD_CHUNK_EVENTS, 0, &size) + size - 1] ^= 1;
+    struct td_model *model = load(&buf, &status);
+    assert_int_not_equal(td_model_group(model, 0)->sampler, TD_NONE);
+    assert_int_not_equal(td_model_group(model, 0)->sampler, td_model_group(model, 1)->sampler);
+    td_model_free(model);
+    td_buf_release(&buf);
+}
+
+/* A chunk that stands twice counts once. */
+static void repeated_chunks_count_once(void **state)
+{
+    (void)state;
+    struct td_buf buf = {0}, twice = {0};
+    struct td_load_status status;
+    size_t size = 0;
+
+    write_profile(&buf);
+    const size_t pos = find_chunk(&buf, TD_CHUNK_SAMPLES, 1, &size);
+    td_buf_bytes(&twice, buf.data, pos + size);
+    td_buf_bytes(&twice, buf.data + pos, buf.len - pos);
+    struct td_model *model = load(&twice, &status);
+    assert_true(status.damaged);
+    assert_samples_right(model, FLUSHES * SAMPLES);
+    td_model_free(model);
+    td_buf_release(&buf);
+    td_buf_release(&twice);
+}
+
+/* Damage is no cut, wherever it is; a cut is none, and one may come with the other. */
+static void damage_and_cut_are_told_apart(void **state)
+{
+    (void)state;
+    struct td_buf whole = {0};
+    size_t end_size = 0, size = 0;
+
+    write_profile(&whole);
+    const size_t end = find_chunk(&whole, TD_CHUNK_END, 0, &end_size);
+    const size_t middle = find_chunk(&whole, TD_CHUNK_SAMPLES, 1, &size) + size - 1;
+    const size_t flips[] = {0, middle, end, end + 5, end + 12, end + end_size - 1};
+    for (size_t f = 0; f < TD_ARRAY_SIZE(flips); f++) {
+        for (int cut = 0; cut < 2; cut++) {
+            struct td_buf buf = {0};
+            struct td_load_status status;
+
+            if (cut && flips[f] >= end)
+                continue;
+            td_buf_bytes(&buf, whole.data, cut ? end + 3 : whole.len);
+            buf.data[flips[f]] ^= flips[f] > 0 ? 1 : 0;
+            struct td_model *model = load(&buf, &status);
+            const struct td_losses *losses = td_model_losses(model);
+            assert_int_equal(losses->damaged, flips[f] > 0);
+            assert_int_equal(losses->cut, cut);
+            assert_int_equal(status.cut, cut);
+            assert_int_equal(td_model_complete(model), !cut && flips[f] == 0);
+            if (flips[f] == middle && !cut)
+                assert_true(losses->exact && losses->dropped_samples == SAMPLES);
+            td_model_free(model);
+            td_buf_release(&buf);
+        }
+    }
+    td_buf_release(&whole);
 }
 
 static void end_chunk_missing_is_a_cut(void **state)
@@ -376,6 +531,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_chunks_lose_only_what_needs_them),
+        cmocka_unit_test(lost_nodes_are_no_places),
+        cmocka_unit_test(lost_names_say_so),
+        cmocka_unit_test(lost_events_stay_apart),
+        cmocka_unit_test(repeated_chunks_count_once),
+        cmocka_unit_test(damage_and_cut_are_told_apart),
         cmocka_unit_test(end_chunk_missing_is_a_cut),
         cmocka_unit_test(bytes_after_the_end_are_damage),
         cmocka_unit_test(chunks_of_another_file_are_refused),

@@ -67,7 +67,7 @@ static struct image *find_image(struct reference *r, const char *path)
     *image = (struct image){.path = path};
     if (strcmp(path, "[vdso]") == 0) {
         const struct td_unwind_image vdso = triples_vdso();
-        image->file = (struct td_file_map){vdso.data, (size_t)vdso.size};
+        image->file = (struct td_file_map){.data = vdso.data, .size = (size_t)vdso.size};
     } else if (path[0] != '/' || td_file_map(&image->file, path, NULL) < 0) {
         return image;
     }
