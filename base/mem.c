@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+void __attribute__((weak)) td_out_of_memory(void)
+{
+    static const char text[] = "out of memory\n";
+
+    fwrite(text, 1, sizeof(text) - 1, stderr);
+    abort();
+}
+
 static void *check(void *p)
 {
-    if (!p) {
-        static const char text[] = "out of memory\n";
-
-        fwrite(text, 1, sizeof(text) - 1, stderr);
-        abort();
-    }
+    if (!p)
+        td_out_of_memory();
     return p;
 }
 

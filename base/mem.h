@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What td_x* do when memory is out. This one says so and aborts; a program that has more to say, or
+ * a status of its own, defines another. */
+_Noreturn void td_out_of_memory(void);
+
 #define TD_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 void *td_xalloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));

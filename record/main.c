@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tdrec: records a profile of a command, of what runs already, or of the whole machine. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "record/calibrate.h"
@@ -23,6 +26,24 @@
 #include "record/request.h"
 #include "record/session.h"
 #include "record/target.h"
+
+/* A status of ours (mem.h); the command goes on. */
+void td_out_of_memory(void)
+{
+    static const char text[] = "tdrec: out of memory (ulimit -v?); what was recorded before it "
+                               "is readable\n";
+
+    const ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+    (void)written;
+    _exit(TD_EXIT_FAILED);
+}
+
+/* With another's rights it would run any command and write any file with them. */
+static bool has_foreign_rights(void)
+{
+    return getuid() != geteuid() || getgid() != getegid();
+}
 
 static int fail(const struct td_err *err)
 {
@@ -166,6 +187,12 @@ int main(int argc, char **argv)
     struct td_origin origin;
     int status = 0;
 
+    if (has_foreign_rights()) {
+        fputs("tdrec: is installed setuid or setgid, which gives every user its owner's rights: "
+              "chmod ug-s tdrec; setcap cap_perfmon+ep tdrec is enough to record\n",
+              stderr);
+        return TD_EXIT_FAILED;
+    }
     td_origin_save(&origin);
     if (td_request_parse(&request, argc, argv, &err) < 0) {
         status = fail(&err);

@@ -389,7 +389,7 @@ static void give_up(struct modelled *m, struct td_err *err)
 /* Whether the emulator came to run the program. */
 static bool has_begun(const struct modelled *m)
 {
-    return td_spool_images(m->spool) > 0;
+    return td_spool_began(m->spool);
 }
 
 /* The profile takes its place when the program runs, and there will be something to keep. */

@@ -299,6 +299,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t at = 0;
 
     (void)id;
+    if (self->spool)
+        td_spool_begin(self->spool);
     assert(count < TD_TRACE_INSNS_MAX);
     for (size_t i = 0; i < count; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);

@@ -48,6 +48,7 @@ struct header {
     _Atomic uint32_t image_count; /* places that were ever claimed */
     _Atomic uint32_t notes_used;
     _Atomic uint32_t left;  /* 1: nobody reads any more */
+    _Atomic uint32_t began; /* 1: a program runs */
     _Atomic uint32_t asked; /* how often pieces were asked for */
     struct td_core_desc core;
     char notes[NOTES_BYTES];
@@ -251,6 +252,16 @@ bool td_spool_put(struct td_spool *spool, uint32_t image, const void *data, size
     atomic_store_explicit(&i->sequence, next, memory_order_release);
     atomic_store(&i->answered, asked);
     return true;
+}
+
+void td_spool_begin(struct td_spool *spool)
+{
+    atomic_store_explicit(&spool->header->began, 1, memory_order_relaxed);
+}
+
+bool td_spool_began(const struct td_spool *spool)
+{
+    return atomic_load(&spool->header->began) != 0;
 }
 
 void td_spool_end(struct td_spool *spool, uint32_t image)

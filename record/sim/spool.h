@@ -47,6 +47,8 @@ void td_spool_close(struct td_spool *spool); /* NULL is allowed */
 uint32_t td_spool_claim(struct td_spool *spool);
 /* Replaces the image's piece. False when there is no room; the last piece stays then. */
 bool td_spool_put(struct td_spool *spool, uint32_t image, const void *data, size_t size);
+/* A program runs: the emulator came so far. */
+void td_spool_begin(struct td_spool *spool);
 /* No more pieces come from the image. */
 void td_spool_end(struct td_spool *spool, uint32_t image);
 /* One line for the user, about an image; lost when there are too many. */
@@ -67,6 +69,8 @@ struct td_spool_piece {
 /* Asks all images for what they have done up to now. */
 void td_spool_ask(struct td_spool *spool);
 uint32_t td_spool_images(const struct td_spool *spool);
+/* Whether a program ever ran. */
+bool td_spool_began(const struct td_spool *spool);
 struct td_spool_piece td_spool_look(const struct td_spool *spool, uint32_t image);
 /* Fills `data` with the last piece. False when there is none. */
 bool td_spool_get(const struct td_spool *spool, uint32_t image, struct td_buf *data);

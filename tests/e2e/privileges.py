@@ -86,6 +86,40 @@ def descriptors():
              f"no cause: {done.stderr!r}")
 
 
+def setuid():
+    """A setuid or setgid tdrec would run any command with its owner's rights: refused, in one sentence."""
+    folder, home = place()
+    program = os.path.join(folder, "tdrec")
+    for mode in (0o4755, 0o2755):
+        os.chmod(program, mode)
+        done = as_nobody([program, "--source", "clock", "-o", os.path.join(home, "s.td"), "--", "id", "-u"], None)
+        if done.returncode == 0 and done.stdout == b"65534\n":
+            td.skip("setuid has no effect in the scratch folder (nosuid)")
+        td.check(done.returncode == 125 and b"setuid" in done.stderr and done.stderr.count(b"\n") == 1 and
+                 not done.stdout, f"{mode:o}: {done}")
+
+
+def memory():
+    """Without memory: one sentence, tdrec's own status, whatever stage it comes to."""
+    td.need_perf_events()
+    if not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so")):
+        td.skip("the plugin is not built (sanitizers), which reserve more memory than there is")
+    out = td.scratch("m.td")
+    seen = set()
+    for source, sizes in (("clock", (8000, 9000, 11000, 13000, 16000)), ("sim", (8000, 16000, 70000, 120000, 200000))):
+        for size in sizes:
+            done = td.run(["bash", "-c", f'ulimit -v {size}; exec "{td.TDREC}" --source {source} -o "{out}" -- true'],
+                          None)
+            seen.add((source, done.returncode))
+            td.check(done.returncode in (0, 125, 127), f"{source}, ulimit -v {size}: {done}")
+            if done.returncode == 125:
+                td.check(b"memory" in done.stderr or b"ulimit" in done.stderr or b"ring" in done.stderr, f"{done}")
+                td.check(not os.path.exists(out), f"{source}, {size}: a profile of nothing")
+            elif os.path.exists(out):
+                os.unlink(out)
+    td.check(("clock", 125) in seen and ("sim", 125) in seen, f"memory was enough: {seen}")
+
+
 def doctor():
     """--doctor says what this machine and user can do: exit 0, and each 'no' with its reason."""
     text = td.run([td.TDREC, "--doctor"], (0, 1)).stdout.decode()
@@ -93,4 +127,4 @@ def doctor():
 
 
 td.cases({"own_program": own_program, "other_process": other_process, "system_wide": system_wide,
-          "descriptors": descriptors, "doctor": doctor})
+          "descriptors": descriptors, "setuid": setuid, "memory": memory, "doctor": doctor})
