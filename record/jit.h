@@ -23,6 +23,10 @@ void td_jit_note(struct td_jit *jit, struct td_process *process, const struct td
 /* Writes the names of what was noted of this process, and forgets it. */
 void td_jit_write_names(struct td_jit *jit, const struct td_process *process);
 
+/* At the end, before td_jit_free: reads the maps that were too large to be read while recording,
+ * and says in the profile what is missing. */
+void td_jit_finish(struct td_jit *jit);
+
 /* The same for who has addresses and no struct td_process: notes an address of the profile's
  * module. */
 void td_jit_note_address(struct td_jit *jit, uint32_t pid, uint64_t address, uint32_t module,

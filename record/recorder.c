@@ -564,6 +564,7 @@ int td_recorder_flush(struct td_recorder *recorder, struct td_err *err)
 void td_recorder_end(struct td_recorder *recorder)
 {
     td_tasks_end_all(recorder->tasks);
+    td_jit_finish(recorder->jit);
     write_names(recorder);
     write_counters(recorder);
     write_counts(recorder);

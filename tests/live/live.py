@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -450,8 +451,24 @@ def quick_end():
     td.check(b"cut off" in said and b"sample faster" not in said, f"{said!r}")
 
 
+def large_map():
+    """A perf map of any size costs tdrec no memory, and its names are found."""
+    out = td.scratch("large.td")
+    try:
+        tdrec("-o", out, "-F", "999", "--", td.workload("jit"), "0.5", "48")
+    finally:
+        for name in os.listdir("/tmp"):
+            path = os.path.join("/tmp", name)
+            if name.startswith("perf-") and name.endswith(".map") and os.path.getsize(path) > 48 << 20:
+                os.remove(path)
+    shares = td.shares(td.report_json(out, "functions"))
+    td.check(shares.get("jit_loop", 0) > 0.5, f"{shares}")
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    td.check(most < 200, f"tdrec or tdreport took {most:.0f} MB")
+
+
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
     "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end", "count",
-    "count_refused", "count_threads")})
+    "count_refused", "count_threads", "large_map")})

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "symbolize/buildid.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/perfmap.h"
@@ -87,15 +89,25 @@ static void test_hidden_kallsyms(void **state)
 
 static void expect_name(const struct td_perfmap *map, uint64_t address, const char *name)
 {
-    const struct td_perfmap_entry *entry = td_perfmap_find(map, address);
+    char *found = td_perfmap_name(map, address);
 
-    if (!name) {
-        assert_null(entry);
-        return;
+    if (name) {
+        assert_non_null(found);
+        assert_string_equal(found, name);
+    } else {
+        assert_null(found);
     }
-    assert_non_null(entry);
-    assert_int_equal(entry->name_len, strlen(name));
-    assert_memory_equal(entry->name, name, entry->name_len);
+    free(found);
+}
+
+/* A file with this text, without a name. */
+static int file_of(const char *text, size_t size)
+{
+    const int fd = memfd_create("map", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, size), size);
+    return fd;
 }
 
 static void test_perfmap(void **state)
@@ -108,11 +120,15 @@ static void test_perfmap(void **state)
                                "1010 4 inside\n"
                                "ffffffffffffffff ff wraps\n"
                                "1300 8 last";
+    static const uint64_t addresses[] = {0x1307, 0x1105, 0x1020, 0x101f, 0x1011, 0x1000, 0xfff};
     struct td_perfmap map = {0};
+    const int fd = file_of(text, sizeof(text) - 1);
 
     (void)state;
-    td_perfmap_parse(&map, text, sizeof(text) - 1);
-    assert_int_equal(map.len, 5);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(addresses); i++)
+        td_perfmap_want(&map, addresses[i]);
+    td_perfmap_scan(&map, fd, UINT64_C(10000000000));
+    assert_false(map.cut);
     expect_name(&map, 0xfff, NULL);
     expect_name(&map, 0x1000, "new");
     expect_name(&map, 0x1011, "inside");
@@ -120,31 +136,64 @@ static void test_perfmap(void **state)
     expect_name(&map, 0x1020, NULL);
     expect_name(&map, 0x1105, "with blanks; and more");
     expect_name(&map, 0x1307, "last");
+    expect_name(&map, 0x1200, NULL);
     td_perfmap_release(&map);
+    close(fd);
+}
+
+/* 40 MB of short lines, one of more than a piece among them, for one address: as much memory as for
+ * one line. A time that is over cuts it. */
+static void test_large_perfmap(void **state)
+{
+    static char lines[1 << 20];
+    struct td_perfmap map = {0};
+    const int fd = file_of("7000 10 first\n", 14);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines); i += 8)
+        memcpy(lines + i, "1 1 abc\n", 8);
+    for (int i = 0; i < 39; i++)
+        assert_int_equal(write(fd, lines, sizeof(lines)), sizeof(lines));
+    memset(lines, 'x', sizeof(lines));
+    assert_int_equal(write(fd, lines, sizeof(lines)), sizeof(lines));
+    assert_int_equal(write(fd, "\n7008 10 newer\n", 15), 15);
+    td_perfmap_want(&map, 0x7009);
+    td_perfmap_want(&map, 0x7001);
+    td_perfmap_scan(&map, fd, UINT64_C(60000000000));
+    assert_false(map.cut);
+    assert_int_equal(map.count, 2);
+    expect_name(&map, 0x7001, "first");
+    expect_name(&map, 0x7009, "newer");
+    td_perfmap_scan(&map, fd, 0);
+    assert_true(map.cut);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    expect_name(&map, 0x7001, NULL);
+    td_perfmap_release(&map);
+    close(fd);
 }
 
 /* Anybody can put a file into /tmp. */
 static void test_perfmap_owner(void **state)
 {
     char path[] = "/tmp/td-perfmap-XXXXXX", link[64];
-    const int fd = mkstemp(path);
-    struct td_perfmap map = {0};
+    uint64_t size = 0;
+    int fd = mkstemp(path);
 
     (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "1000 20 f\n", 10), 10);
     close(fd);
-    assert_int_equal(td_perfmap_read(&map, path, getuid(), NULL), TD_OK);
-    expect_name(&map, 0x1000, "f");
-    td_perfmap_release(&map);
+    assert_int_equal(td_perfmap_open(&fd, &size, path, getuid(), NULL), TD_OK);
+    assert_int_equal(size, 10);
+    close(fd);
     if (getuid() != 0)
-        assert_int_equal(td_perfmap_read(&map, path, getuid() + 1, NULL), TD_EMISMATCH);
+        assert_int_equal(td_perfmap_open(&fd, &size, path, getuid() + 1, NULL), TD_EMISMATCH);
     else if (chown(path, 12345, 12345) == 0)
-        assert_int_equal(td_perfmap_read(&map, path, 0, NULL), TD_EMISMATCH);
+        assert_int_equal(td_perfmap_open(&fd, &size, path, 0, NULL), TD_EMISMATCH);
     snprintf(link, sizeof(link), "%s.link", path);
     assert_int_equal(symlink(path, link), 0);
-    assert_int_equal(td_perfmap_read(&map, link, getuid(), NULL), TD_EIO);
-    assert_int_equal(td_perfmap_read(&map, "/nonexistent", getuid(), NULL), TD_ENOENT);
+    assert_int_equal(td_perfmap_open(&fd, &size, link, getuid(), NULL), TD_EIO);
+    assert_int_equal(td_perfmap_open(&fd, &size, "/nonexistent", getuid(), NULL), TD_ENOENT);
     unlink(link);
     unlink(path);
 }
@@ -255,10 +304,15 @@ static void test_build_id_of_a_file_that_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kallsyms), cmocka_unit_test(test_hidden_kallsyms),
-        cmocka_unit_test(test_perfmap),  cmocka_unit_test(test_perfmap_owner),
-        cmocka_unit_test(test_notes),    cmocka_unit_test(test_own_file),
-        cmocka_unit_test(test_vdso),     cmocka_unit_test(test_build_id_of_a_file_that_is_cut),
+        cmocka_unit_test(test_kallsyms),
+        cmocka_unit_test(test_hidden_kallsyms),
+        cmocka_unit_test(test_perfmap),
+        cmocka_unit_test(test_perfmap_owner),
+        cmocka_unit_test(test_large_perfmap),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_own_file),
+        cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_build_id_of_a_file_that_is_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

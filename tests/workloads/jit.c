@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs code it wrote at run time, and names it in /tmp/perf-PID.map: all time is in jit_loop. jit
- * [SECONDS] */
+ * [SECONDS [MEGABYTES]]: so many of lines about other code stand before. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ int main(int argc, char **argv)
     FILE *map = fopen(path, "w");
     if (!map)
         return 1;
+    for (long i = 0; argc > 2 && i < atol(argv[2]) << 17; i++)
+        fputs("1 1 abc\n", map);
     fprintf(map, "%lx %zx jit_loop\n", (unsigned long)place, sizeof(code));
     fclose(map);
     while (work_cpu_s() < end)
