@@ -561,6 +561,12 @@ void td_model_set_module_note(struct td_model *model, uint32_t module, uint32_t 
     model->modules.at[module].debug_file = debug_file;
 }
 
+void td_model_set_no_inlines(struct td_model *model, uint32_t module)
+{
+    assert(module < model->modules.len);
+    model->modules.at[module].no_inlines = true;
+}
+
 #define MODEL_ARRAY(noun, type, member)                                          \
     uint32_t td_model_##noun##_count(const struct td_model *model)               \
     {                                                                            \

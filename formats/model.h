@@ -41,7 +41,8 @@ struct td_module {
     uint64_t base; /* KERNEL: where its text began, subtracted from addresses; 0 else */
     struct td_build_id build_id;
     uint32_t debug_file; /* string: the file that gave names or lines; 0 when none did */
-    uint32_t note; /* string: why names or lines are missing, one sentence; 0 when they are not */
+    uint32_t note;   /* string: why names or lines are missing, one sentence; 0 when they are not */
+    bool no_inlines; /* inlined functions are missing in a part of it: the note says why */
 };
 
 /* One symbol that the profile itself brought along (kernel, vdso, JIT): offsets as locations'. */
@@ -250,6 +251,7 @@ void td_model_set_lines(struct td_model *model, uint32_t location, const struct 
                         uint32_t count);
 void td_model_set_module_note(struct td_model *model, uint32_t module, uint32_t note,
                               uint32_t debug_file);
+void td_model_set_no_inlines(struct td_model *model, uint32_t module);
 
 /* Reading. `i` must be below the count. Module symbols are sorted by offset on first use. */
 #define TD_MODEL_ARRAY(noun, type)                                               \

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "formats/file_id.h"
@@ -18,6 +19,7 @@ struct range {
     uint64_t start, end;
     uint64_t bias; /* added to an address gives the location's offset */
     uint32_t module;
+    bool code; /* executable */
 };
 
 /* A frame before it is a location. */
@@ -184,6 +186,7 @@ struct mapping {
     uint32_t path; /* string */
     struct td_build_id build_id;
     struct td_file_inode inode;
+    bool data; /* not executable */
 };
 
 /* The kernel's own text is named "[kernel.kallsyms]_text" and alike. */
@@ -200,7 +203,10 @@ static void add_mapping(struct td_perf_session *session, struct mapping *mapping
 {
     const char *const path = td_model_string(session->model, mapping->path);
     struct td_module module = {.kind = kind_of(path, kernel), .path = mapping->path};
-    struct range range = {.start = mapping->start, .end = mapping->start + mapping->size};
+    struct range range = {.start = mapping->start,
+                          .end = mapping->start + mapping->size,
+                          .code = !mapping->data && !has_prefix(path, "[stack") &&
+                                  !has_prefix(path, "[heap]")};
 
     if (range.end < range.start)
         range.end = UINT64_MAX;
@@ -238,7 +244,10 @@ static void read_inode_or_build_id(struct mapping *mapping, struct td_perf_rd *r
 {
     struct td_perf_rd words = {.at = td_perf_bytes(rd, 24), .big = rd->big};
 
-    td_perf_u64(rd); /* prot, flags */
+    const uint32_t protection = td_perf_u32(rd);
+    td_perf_u32(rd); /* flags */
+    /* Those that perf made up of /proc/PID/maps may have none. */
+    mapping->data |= protection != 0 && !(protection & PROT_EXEC);
     if (!words.at)
         return;
     words.end = words.at + 24;
@@ -258,7 +267,7 @@ void td_perf_mmap(struct td_perf_session *session, struct td_perf_rd *rd, uint32
                   uint16_t misc)
 {
     const unsigned mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
-    struct mapping mapping = {.pid = td_perf_u32(rd)};
+    struct mapping mapping = {.pid = td_perf_u32(rd), .data = misc & PERF_RECORD_MISC_MMAP_DATA};
     size_t len = 0;
 
     td_perf_u32(rd); /* tid */
@@ -540,7 +549,8 @@ bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t 
     const struct process *const process = index ? &all->processes[*index] : NULL;
     const size_t i = process ? range_at(process, address) : 0;
 
-    if (!process || i == process->len || process->ranges[i].start > address)
+    if (!process || i == process->len || process->ranges[i].start > address ||
+        !process->ranges[i].code)
         return false;
     const struct range *const range = &process->ranges[i];
     const struct td_module *const module = td_model_module(session->model, range->module);

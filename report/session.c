@@ -143,6 +143,9 @@ static int symbolize(struct td_session *session, struct td_session_needs needs, 
     clock_gettime(CLOCK_MONOTONIC, &progress.begun);
     struct td_symbolizer *symbolizer = td_symbolizer_new(&opts);
     const int rc = td_symbolizer_resolve(symbolizer, session->model, err);
+    if (td_symbolizer_no_cache(symbolizer))
+        td_complain("names are not kept for the next report: %s",
+                    td_symbolizer_no_cache(symbolizer));
     td_symbolizer_free(symbolizer);
     if (progress.terminal && progress.shown)
         fputs("\r\033[K", stderr);

@@ -11,6 +11,7 @@
 
 #define ANSWERS_VERSION 2
 #define FLAG_COMPLETE   1u
+#define FLAG_NO_INLINES 2u
 #define HEAD_WORDS      10
 
 void td_answers_init(struct td_answers *answers)
@@ -157,7 +158,8 @@ void td_answers_encode(const struct td_answers *answers, struct td_buf *buf)
     for (uint32_t i = 0; i < strings; i++)
         text += (uint32_t)td_intern_len(answers->strings, i);
     const uint32_t head[HEAD_WORDS] = {ANSWERS_VERSION,
-                                       answers->complete ? FLAG_COMPLETE : 0,
+                                       (answers->complete ? FLAG_COMPLETE : 0) |
+                                           (answers->no_inlines ? FLAG_NO_INLINES : 0),
                                        (uint32_t)answers->place_count,
                                        (uint32_t)answers->frame_count,
                                        (uint32_t)answers->function_count,
@@ -199,7 +201,9 @@ int td_answers_open(struct td_answers_view *view, struct td_bytes bytes, struct 
 
     if (version != ANSWERS_VERSION)
         return td_fail(err, TD_EVERSION, "answers of version %u", version);
-    v.complete = td_cur_u32(&cur) & FLAG_COMPLETE;
+    const uint32_t flags = td_cur_u32(&cur);
+    v.complete = flags & FLAG_COMPLETE;
+    v.no_inlines = flags & FLAG_NO_INLINES;
     v.place_count = td_cur_u32(&cur);
     v.frame_count = td_cur_u32(&cur);
     v.function_count = td_cur_u32(&cur);

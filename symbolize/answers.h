@@ -44,6 +44,7 @@ struct td_answers {
     uint32_t note;       /* why names or lines are missing; "" when they are not */
     uint32_t debug_file; /* the file that gave names or lines */
     bool complete;       /* nothing that exists was missing: may be kept for the next time */
+    bool no_inlines;     /* of a part inlined functions are not known */
     struct td_map function_ids, name_ids;
 };
 
@@ -70,7 +71,7 @@ void td_answers_encode(const struct td_answers *answers, struct td_buf *buf);
 struct td_answers_view {
     uint32_t place_count, frame_count, function_count, string_count;
     uint32_t note, debug_file;
-    bool complete;
+    bool complete, no_inlines;
     struct td_bytes whole, offsets, ends, frames, functions, string_ends, text;
 };
 

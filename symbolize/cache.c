@@ -2,6 +2,8 @@
 #include "symbolize/cache.h"
 
 #include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,29 +37,68 @@ struct td_cache {
     bool has_file, dirty;
 };
 
-char *td_cache_dir(const char *wanted)
+/* Below ~, when that is ours: sudo may leave root the home of a user. */
+static char *dir_in_home(struct td_err *err)
 {
-    const char *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     struct stat st;
+
+    if (!home || home[0] != '/' || stat(home, &st) < 0)
+        return NULL;
+    if (st.st_uid == geteuid())
+        return td_xasprintf("%s/.cache/tdprof", home);
+    if (geteuid() == 0)
+        td_fail(err, TD_EPERM, "the home '%s' is of another user", home);
+    return NULL;
+}
+
+/* Opens the folder if nobody else can put files there. */
+static int open_own(const char *path, struct td_err *err)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int sys_errno = errno;
+    struct stat st;
+
+    if (fd < 0) {
+        if (sys_errno == ELOOP || sys_errno == ENOTDIR)
+            td_fail(err, TD_EPERM, "'%s' is a link or no folder", path);
+        return -1;
+    }
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
+        td_fail(err, TD_EPERM, "the folder '%s' is of another user", path);
+    else if (st.st_mode & (S_IWGRP | S_IWOTH))
+        td_fail(err, TD_EPERM, "others may write into the folder '%s': chmod go-w '%s'", path,
+                path);
+    else
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int td_cache_dir(const char *wanted, struct td_err *err)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
     char *dir = NULL;
+    int fd = -1;
 
     if (wanted)
         dir = wanted[0] != '\0' ? td_xstrdup(wanted) : NULL;
     else if (xdg && xdg[0] == '/')
         dir = td_xasprintf("%s/tdprof", xdg);
-    else if (home && home[0] == '/')
-        dir = td_xasprintf("%s/.cache/tdprof", home);
-    if (dir && td_make_dirs(dir, NULL) == TD_OK && stat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
-        st.st_uid == geteuid())
-        return dir;
+    else
+        dir = dir_in_home(err);
+    if (dir && td_make_dirs(dir, NULL) == TD_OK)
+        fd = open_own(dir, err);
     free(dir);
-    return NULL;
+    return fd;
 }
 
 static void load(struct td_cache *cache)
 {
-    if (td_file_map(&cache->map, cache->path, NULL) != TD_OK)
+    struct stat st;
+
+    if (lstat(cache->path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        td_file_map(&cache->map, cache->path, NULL) != TD_OK)
         return;
     struct td_rd rd = td_rd_init(cache->map.data, cache->map.size, 0);
     const uint32_t magic = td_rd_u32(&rd);
@@ -72,7 +113,7 @@ static void load(struct td_cache *cache)
     cache->source_count = cache->has_file;
 }
 
-struct td_cache *td_cache_open(const char *dir, const struct td_build_id *id)
+struct td_cache *td_cache_open(int dir, const struct td_build_id *id)
 {
     char hex[2 * TD_BUILD_ID_MAX + 1];
 
@@ -80,7 +121,8 @@ struct td_cache *td_cache_open(const char *dir, const struct td_build_id *id)
         return NULL;
     struct td_cache *cache = td_xcalloc(1, sizeof(*cache));
     td_build_id_text(id, hex, sizeof(hex));
-    cache->path = td_xasprintf("%s/%s.symbols", dir, hex);
+    /* Through the descriptor: what stands at the folder's path may change. */
+    cache->path = td_xasprintf("/proc/self/fd/%d/%s.symbols", dir, hex);
     load(cache);
     return cache;
 }

@@ -14,12 +14,13 @@
 
 struct td_cache;
 
-/* The folder to use, to be freed: `wanted`, or below $XDG_CACHE_HOME or ~/.cache when that is NULL.
- * NULL when there is to be none ("" was wanted, no home, or not ours). */
-char *td_cache_dir(const char *wanted);
+/* A descriptor of the folder to use: `wanted`, or below $XDG_CACHE_HOME or ~/.cache when that is
+ * NULL. -1 when there is to be none: without a reason when none was wanted or there is no home,
+ * with one when others could put files there, or it would be made in the home of another user. */
+int td_cache_dir(const char *wanted, struct td_err *err);
 
 /* The entry of this build-id or content; NULL for what names no content. */
-struct td_cache *td_cache_open(const char *dir, const struct td_build_id *id);
+struct td_cache *td_cache_open(int dir, const struct td_build_id *id);
 /* What was kept; false when nothing was. The view lives until the close. */
 bool td_cache_answers(const struct td_cache *cache, struct td_answers_view *view);
 /* Takes a copy of new answers. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "symbolize/demangle.h"
 #include "symbolize/dwarf_scan.h"
 #include "symbolize/split.h"
 #include "symbolize/symbols.h"
@@ -322,10 +323,12 @@ static void use_symbol(struct resolver *r, struct place *p, const struct td_symb
     if (known) {
         p->function = td_answers_function(r->answers, q->name, NULL, known->file, known->line);
     } else if (q->plt) {
-        char *name = td_xasprintf("%s@plt", q->name);
+        char *demangled = td_demangle(q->name);
+        char *name = td_xasprintf("%s@plt", demangled ? demangled : q->name);
 
         p->function = td_answers_function(r->answers, NULL, name, 0, 0);
         free(name);
+        free(demangled);
     } else {
         p->function = td_answers_symbol(r->answers, q->name);
     }
@@ -462,6 +465,7 @@ static void add_note(struct resolver *r)
     if (o->dwarf.damaged_at != UINT64_MAX)
         note(r->answers, "damaged debug information in '%s' (.debug_info+0x%llx)",
              td_elf_path(o->with_dwarf), (unsigned long long)o->dwarf.damaged_at);
+    r->answers->no_inlines = r->dwo_missing > 0;
     if (r->dwo_missing > 0)
         note(r->answers,
              "split debug information is missing for %u compilation unit%s: %s; inlined functions "

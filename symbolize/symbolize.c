@@ -18,7 +18,8 @@
 
 struct td_symbolizer {
     struct td_symbolizer_opts opts;
-    char *cache_dir; /* NULL: no cache */
+    int cache_dir; /* a descriptor; -1: no cache */
+    struct td_err no_cache;
 };
 
 /* An address of a module and who asked for it. */
@@ -33,7 +34,9 @@ struct module_work {
     size_t count, cap;
     uint64_t *missing; /* the distinct offsets that the cache does not know */
     size_t missing_count;
+    size_t jobs_left;            /* that have not ended */
     uint32_t reason, debug_file; /* strings of the model */
+    bool no_inlines;             /* of a part inlined functions are not known */
     struct td_cache *cache;
 };
 
@@ -54,7 +57,8 @@ struct td_symbolizer *td_symbolizer_new(const struct td_symbolizer_opts *opts)
 
     if (opts)
         symbolizer->opts = *opts;
-    symbolizer->cache_dir = td_cache_dir(symbolizer->opts.cache_dir);
+    symbolizer->no_cache = (struct td_err)TD_ERR_INIT;
+    symbolizer->cache_dir = td_cache_dir(symbolizer->opts.cache_dir, &symbolizer->no_cache);
     return symbolizer;
 }
 
@@ -62,8 +66,14 @@ void td_symbolizer_free(struct td_symbolizer *symbolizer)
 {
     if (!symbolizer)
         return;
-    free(symbolizer->cache_dir);
+    if (symbolizer->cache_dir >= 0)
+        close(symbolizer->cache_dir);
     free(symbolizer);
+}
+
+const char *td_symbolizer_no_cache(const struct td_symbolizer *symbolizer)
+{
+    return symbolizer->no_cache.code == TD_OK ? NULL : symbolizer->no_cache.text;
 }
 
 /* Stable, by bytes of the offset from the lowest to the highest in use. Locations come in order of
@@ -215,6 +225,7 @@ static size_t apply(struct resolve *r, struct module_work *w, const struct td_an
     }
     if (view->note != 0 && w->reason == 0)
         w->reason = string_of(&t, view->note);
+    w->no_inlines |= view->no_inlines;
     if (view->debug_file != 0)
         w->debug_file = string_of(&t, view->debug_file);
     free(t.strings);
@@ -286,6 +297,7 @@ static void add_jobs(struct resolve *r, struct module_work *w, const struct td_m
         job.request.shard = i;
         r->jobs = td_grow(r->jobs, &r->job_cap, r->job_count + 1, sizeof(job));
         r->jobs[r->job_count++] = job;
+        w->jobs_left++;
     }
     r->total += w->missing_count;
 }
@@ -321,7 +333,7 @@ static void prepare_file(struct resolve *r, struct module_work *w, const struct 
     struct td_answers_view view;
 
     w->missing = td_xcalloc(w->count, sizeof(*w->missing));
-    w->cache = r->symbolizer->cache_dir && !r->symbolizer->opts.functions_only
+    w->cache = r->symbolizer->cache_dir >= 0 && !r->symbolizer->opts.functions_only
                    ? td_cache_open(r->symbolizer->cache_dir, &module->build_id)
                    : NULL;
     if (w->cache && td_cache_answers(w->cache, &view)) {
@@ -357,6 +369,7 @@ static void job_done(void *ctx, const struct td_job *job, const struct td_answer
     struct resolve *r = ctx;
     struct module_work *w = job->owner;
 
+    w->jobs_left--;
     if (failure)
         w->reason = td_model_intern_z(r->model, failure);
     if (!view)
@@ -415,7 +428,8 @@ static uint32_t coverage_note(struct resolve *r, const struct module_work *w,
     return td_model_intern_z(r->model, text);
 }
 
-static void complete(struct resolve *r)
+/* `failure`: why no more files could be read; NULL: all were. */
+static void complete(struct resolve *r, const char *failure)
 {
     for (size_t i = 0; i < r->work_count; i++) {
         struct module_work *w = &r->work[i];
@@ -425,10 +439,14 @@ static void complete(struct resolve *r)
             continue;
         use_own_symbols(r, w);
         td_cache_close(w->cache);
+        if (failure && w->jobs_left > 0)
+            w->reason = td_model_intern_z(r->model, failure);
         if (w->reason == 0)
             w->reason = coverage_note(r, w, &module);
         if (w->reason != 0 || w->debug_file != 0)
             td_model_set_module_note(r->model, w->module, w->reason, w->debug_file);
+        if (w->no_inlines)
+            td_model_set_no_inlines(r->model, w->module);
     }
 }
 
@@ -460,8 +478,11 @@ int td_symbolizer_resolve(struct td_symbolizer *symbolizer, struct td_model *mod
                                        .total = r.total,
                                        .done = job_done,
                                        .done_ctx = &r};
-    const int rc = td_workers_run(&workers, r.jobs, r.job_count, err);
-    complete(&r);
+    struct td_err failure = TD_ERR_INIT;
+    const int rc = td_workers_run(&workers, r.jobs, r.job_count, &failure);
+    complete(&r, rc < 0 ? failure.text : NULL);
     release(&r);
+    if (rc < 0 && err)
+        *err = failure;
     return rc;
 }

@@ -35,6 +35,9 @@ struct td_symbolizer;
 /* `opts` may be NULL; what it points to is borrowed until the free. */
 struct td_symbolizer *td_symbolizer_new(const struct td_symbolizer_opts *opts);
 void td_symbolizer_free(struct td_symbolizer *symbolizer); /* NULL is allowed */
+/* Why the names that are found cannot be kept for the next time; NULL when they can, or shall not.
+ * Valid until the free. */
+const char *td_symbolizer_no_cache(const struct td_symbolizer *symbolizer);
 
 /* Gives lines to every location of the model, and a note to every module where names or lines are
  * missing, saying why and what would help. A location of which nothing is known keeps line_count

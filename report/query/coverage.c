@@ -104,6 +104,7 @@ static int larger_first(const void *a, const void *b)
 struct lacks {
     uint64_t *no_name, *no_line; /* innermost frames */
     uint64_t *no_caller;         /* callers without a name, once a stack */
+    uint64_t *all;               /* of modules of which inlined functions are missing */
     uint32_t *seen;              /* the last row that counted there as a caller, plus 1 */
 };
 
@@ -139,12 +140,15 @@ static void count_lacks(const struct td_measure *measure, struct lacks *lacks)
             lacks->no_name[frame.module] += values[i];
         if (frame.line == 0)
             lacks->no_line[frame.module] += values[i];
+        if (td_model_module(model, frame.module)->no_inlines)
+            lacks->all[frame.module] += values[i];
     }
 }
 
 static struct td_gap gap_of(const struct lacks *lacks, uint32_t module, uint64_t total)
 {
-    const uint64_t own = lacks->no_name[module] ? lacks->no_name[module] : lacks->no_line[module];
+    uint64_t own = lacks->no_name[module] ? lacks->no_name[module] : lacks->no_line[module];
+    own = own ? own : lacks->all[module];
     const bool callers = lacks->no_name[module] == 0 && lacks->no_caller[module] > own;
 
     return (struct td_gap){.module = module,
@@ -161,6 +165,7 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
         .no_name = td_xcalloc(modules + 1, sizeof(uint64_t)),
         .no_line = td_xcalloc(modules + 1, sizeof(uint64_t)),
         .no_caller = td_xcalloc(modules + 1, sizeof(uint64_t)),
+        .all = td_xcalloc(modules + 1, sizeof(uint64_t)),
         .seen = td_xcalloc(modules + 1, sizeof(uint32_t)),
     };
     struct td_gap *all = td_xcalloc(modules + 1, sizeof(*all));
@@ -177,6 +182,7 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
     free(lacks.no_name);
     free(lacks.no_line);
     free(lacks.no_caller);
+    free(lacks.all);
     free(lacks.seen);
     free(all);
     return len;

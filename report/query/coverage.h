@@ -30,7 +30,8 @@ struct td_coverage td_coverage_of(const struct td_measure *measure);
 /* A module whose names or lines are missing, and how much of the primary metric that concerns. */
 struct td_gap {
     uint32_t module;
-    double share; /* of what has no name, or if all has one, of what has no line */
+    double share; /* of what has no name, else of what has no line, else of where inlined functions
+                     are missing */
     bool callers; /* all has a name, but callers in it have none: the share of stacks with such */
 };
 

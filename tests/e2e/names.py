@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Names are of the code that ran, or absent: files with and without build-ids, generated code."""
+import glob
+import json
 import os
 import shutil
 import subprocess
@@ -112,5 +114,77 @@ def modelled_jit():
             td.check(share > 0.8, f"{what}, sim {options}: {share:.3f} in named generated code, expected nearly all")
 
 
+def foreign():
+    """perf.data of other machines: nothing here has their build-ids, so that nothing gives their code a name, also
+    not that of callers; and no caller is on the stack or the heap."""
+    td.need("zstd")
+    for packed in sorted(glob.glob(os.path.join(td.ROOT, "tests/data/perfdata/*.zst"))):
+        what, path = os.path.basename(packed), td.scratch("foreign")
+        td.run(["zstd", "-dqf", packed, "-o", path])
+        words = ["functions", "--children", "--percent-limit", "0", "--no-cache", "--json"]
+        done = td.run([td.TDREPORT, *words, "-i", path], (0, 3, 4))
+        if done.returncode == 4:
+            continue
+        rows = json.loads(done.stdout)["functions"]
+        named = [row for row in rows if row["function"] and not row["function"].startswith("bpf_")]
+        td.check(not named, f"{what}: names for another machine's code: {named[:3]}")
+        for row in rows:
+            name = row["module"] or ""
+            td.check(not name.startswith(("[stack", "[heap")), f"{what}: a caller that is no code: {row}")
+
+
+def split_debug():
+    """Inlined functions whose .dwo is missing are not lost silently."""
+    td.need_perf_events()
+    td.need("cc")
+    folder = td.scratch("split")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "app.c"), "w", encoding="ascii") as file:
+        file.write("volatile long s; static inline __attribute__((always_inline)) void inlined(long i) { s += i; }\n"
+                   "int main(void) { for (long i = 0; i < 100000000; i++) inlined(i); return 0; }\n")
+    td.run(["cc", "-O1", "-g", "-gsplit-dwarf", "app.c", "-o", "app"], cwd=folder)
+    profile = td.record([os.path.join(folder, "app")])
+    td.check("inlined" in look(profile, "app")[0], "the inlined function is not found")
+    for name in os.listdir(folder):
+        if name.endswith(".dwo"):
+            os.unlink(os.path.join(folder, name))
+    names, text = look(profile, "app")
+    td.check("main" in names and "split debug information is missing" in text, f"nothing says what is missing:\n{text}")
+
+
+def no_descriptors():
+    """Where no file can be read, the reason is told for each module."""
+    td.need_perf_events()
+    profile = td.record([td.workload("split"), "0.2"])
+    words = " ".join([td.TDREPORT, "functions", "--no-cache", "-i", profile])
+    text = td.run(["sh", "-c", f"ulimit -n 5; exec {words}"]).stdout.decode()
+    td.check("Too many open files" in text, f"the note does not give the reason:\n{text}")
+
+
+def cache():
+    """Names are kept only where no one else can put files."""
+    td.need_perf_events()
+    profile = td.record([td.workload("split"), "0.2"])
+    base, target = td.scratch("shared"), td.scratch("target")
+    os.mkdir(base)
+    os.chmod(base, 0o777)
+    os.mkdir(target)
+    environment = dict(os.environ, XDG_CACHE_HOME=base)
+
+    def report():
+        return td.run([td.TDREPORT, "functions", "-i", profile], env=environment).stderr.decode()
+
+    os.symlink(target, os.path.join(base, "tdprof"))
+    td.check("names are not kept" in report() and not os.listdir(target), "a planted link is followed")
+    os.unlink(os.path.join(base, "tdprof"))
+    os.mkdir(os.path.join(base, "tdprof"))
+    os.chmod(os.path.join(base, "tdprof"), 0o777)
+    td.check("names are not kept" in report() and not os.listdir(os.path.join(base, "tdprof")),
+             "a folder that others may write into is used")
+    os.chmod(os.path.join(base, "tdprof"), 0o700)
+    td.check(report() == "" and os.listdir(os.path.join(base, "tdprof")), "a folder of one's own is not used")
+
+
 td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
-          "modelled_jit": modelled_jit})
+          "modelled_jit": modelled_jit, "foreign": foreign, "split_debug": split_debug, "no_descriptors": no_descriptors,
+          "cache": cache})
