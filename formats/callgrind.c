@@ -100,10 +100,14 @@ static uint32_t function_of(struct writer *w, uint32_t location)
 }
 
 /* The cost of (function, file and line of the location, callee); made when it is new. */
-static struct cost *cost_of(struct writer *w, uint32_t function, uint32_t location, uint32_t callee)
+static struct cost *cost_of(struct writer *w, uint32_t function, uint32_t location, uint32_t callee,
+                            bool no_line)
 {
-    const struct td_frame at = td_frame_leaf(w->model, location, w->opts->no_inline);
+    struct td_frame at = td_frame_leaf(w->model, location, w->opts->no_inline);
     bool added = false;
+
+    if (no_line)
+        at.line = 0;
     const uint32_t id =
         *td_map_put(&w->cost_ids, (uint64_t)function << 32 | callee,
                     (uint64_t)at.file << 32 | at.line, (uint32_t)w->cost_count, &added);
@@ -126,15 +130,35 @@ static struct cost *cost_of(struct writer *w, uint32_t function, uint32_t locati
     return &w->costs[id];
 }
 
-static void add_values(struct writer *w, struct cost *cost, size_t row)
+static bool is_in(const struct event *event, uint32_t nodes)
+{
+    return event->metric >= TD_METRIC_FIRST_NODE &&
+           (nodes >> (event->metric - TD_METRIC_FIRST_NODE) & 1);
+}
+
+static void add_values(struct writer *w, struct cost *cost, size_t row, uint32_t but)
 {
     if (cost->last_row == row)
         return;
     cost->last_row = row;
     cost->count +=
         w->measure->values[TD_METRIC_SAMPLES] ? w->measure->values[TD_METRIC_SAMPLES][row] : 1;
-    for (size_t e = 0; e < w->event_count; e++)
-        w->values[cost->values + e] += w->measure->values[w->events[e].metric][row];
+    for (size_t e = 0; e < w->event_count; e++) {
+        if (!is_in(&w->events[e], but))
+            w->values[cost->values + e] += w->measure->values[w->events[e].metric][row];
+    }
+}
+
+/* What is known of the function and not of its line is at line 0. */
+static void add_lineless(struct writer *w, uint32_t function, uint32_t location, size_t row,
+                         uint32_t nodes)
+{
+    const struct cost *const cost = cost_of(w, function, location, TD_NONE, true);
+
+    for (size_t e = 0; e < w->event_count; e++) {
+        if (is_in(&w->events[e], nodes))
+            w->values[cost->values + e] += w->measure->values[w->events[e].metric][row];
+    }
 }
 
 static void add_row(struct writer *w, size_t row)
@@ -143,12 +167,15 @@ static void add_row(struct writer *w, size_t row)
     uint32_t location = td_model_node(w->model, node)->location;
     uint32_t callee = function_of(w, location);
 
-    add_values(w, cost_of(w, callee, location, TD_NONE), row);
+    const uint32_t no_line = w->measure->no_line ? w->measure->no_line[row] : 0;
+    add_values(w, cost_of(w, callee, location, TD_NONE, false), row, no_line);
+    if (no_line)
+        add_lineless(w, callee, location, row, no_line);
     while (node != 0 && (node = td_model_node(w->model, node)->parent) != 0) {
         location = td_model_node(w->model, node)->location;
         const uint32_t caller = function_of(w, location);
 
-        add_values(w, cost_of(w, caller, location, callee), row);
+        add_values(w, cost_of(w, caller, location, callee, false), row, 0);
         callee = caller;
     }
 }

@@ -116,6 +116,8 @@ static void add_row(struct fold *fold, struct td_frames *frames, const struct td
     td_frames_fill(frames, fold->model, row->node, no_inline);
     for (size_t i = frames->len; i > 0; i--)
         node = child(fold, node, frame_name(fold, &frames->at[i - 1]));
+    if (frames->len == 0)
+        node = child(fold, node, escaped(fold, "[unknown]", false));
     fold->nodes[node].value += value;
 }
 

@@ -65,6 +65,8 @@ void td_measure_free(struct td_measure *measure)
         measure->free_join(measure->join);
     free(measure->no_slots);
     free(measure->event_name);
+    free(measure->blank);
+    free(measure->no_line);
     free(measure->rows);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         free(measure->values[m]);

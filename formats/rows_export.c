@@ -85,6 +85,16 @@ static char *joined_stack(const struct td_model *model, const struct td_frames *
     return (char *)buf.data;
 }
 
+/* What the profile does not say, or too little of for this place, is blank. What has no place for
+ * that reason is in the totals. */
+static bool is_known(const struct td_measure *measure, unsigned metric, size_t row)
+{
+    if (!measure->values[metric])
+        return false;
+    return metric < TD_METRIC_FIRST_NODE || !measure->blank ||
+           !(measure->blank[row] >> (metric - TD_METRIC_FIRST_NODE) & 1);
+}
+
 static void csv_row(const struct td_measure *measure, struct td_frames *frames, size_t row,
                     bool no_inline, FILE *out)
 {
@@ -104,7 +114,7 @@ static void csv_row(const struct td_measure *measure, struct td_frames *frames, 
     putc(',', out);
     csv_text(out, stack);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
-        if (measure->values[m])
+        if (is_known(measure, m, row))
             fprintf(out, "%" PRIu64, measure->values[m][row]);
         fputs(m + 1 < TD_METRIC_COUNT ? "," : "\r\n", out);
     }
@@ -137,7 +147,7 @@ static int write_csv(const struct td_measure *measure, const struct td_export_op
     fputs("process,pid,thread,tid,function,module,file,line,stack,", out);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         fprintf(out, "%s%s", column_name(m), m + 1 < TD_METRIC_COUNT ? "," : "\r\n");
-    for (size_t row = 0; row < measure->row_count; row++)
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
         csv_row(measure, &frames, row, opts->no_inline, out);
     td_frames_release(&frames);
     return TD_OK;
@@ -146,7 +156,7 @@ static int write_csv(const struct td_measure *measure, const struct td_export_op
 static void json_values(struct td_json *json, const struct td_measure *measure, size_t row)
 {
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
-        if (measure->values[m])
+        if (is_known(measure, m, row))
             td_json_u64(json, column_name(m), measure->values[m][row]);
         else
             td_json_null(json, column_name(m));
@@ -187,7 +197,7 @@ static int write_ndjson(const struct td_measure *measure, const struct td_export
     struct td_frames frames = {0};
 
     (void)err;
-    for (size_t row = 0; row < measure->row_count; row++) {
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++) {
         struct td_json json = td_json_init(out, 0);
 
         json_row(&json, measure, &frames, row, opts->no_inline);
@@ -240,7 +250,7 @@ static int write_json(const struct td_measure *measure, const struct td_export_o
     }
     td_json_end(&json);
     td_json_array(&json, "rows");
-    for (size_t row = 0; row < measure->row_count; row++)
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
         json_row(&json, measure, &frames, row, opts->no_inline);
     td_json_end(&json);
     td_json_end(&json);

@@ -105,6 +105,7 @@ static int export_measure(struct td_session *session, const struct td_exporter *
             return TD_EXIT_USAGE;
         }
     }
+    td_session_keep_known(session, opts.metric);
     if (to_stdout) {
         rc = exporter->write(session->measure, &opts, stdout, &err);
     } else if (is_special_file(o->output)) {

@@ -19,6 +19,8 @@ static int show(struct td_session *session, const char *category, bool plain)
             return TD_EXIT_USAGE;
         }
     }
+    if (opts.metric < TD_METRIC_COUNT && opts.metric >= TD_METRIC_FIRST_NODE)
+        td_session_keep_known(session, opts.metric);
     td_session_begin_output(session);
     const int rc = folded->write(session->measure, &opts, stdout, &err);
     const int exit_code = td_session_end_output(session);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/pager.h"
 #include "base/text.h"
 #include "formats/overlay.h"
+#include "report/query/known.h"
 #include "report/query/stats.h"
 #include "symbolize/replay.h"
 #include "symbolize/symbolize.h"
@@ -410,6 +412,23 @@ void td_session_symbolize_more(struct td_session *session)
 
     if (symbolize(session, (struct td_session_needs){.samples = false}, &err) < 0)
         td_complain("names are missing: %s", err.text);
+}
+
+void td_session_keep_known(struct td_session *session, enum td_metric metric)
+{
+    struct td_measure *measure = session->measure;
+    double most = 0;
+
+    td_known_only(measure, session->opts->no_inline);
+    for (unsigned m = TD_METRIC_FIRST_NODE; metric == TD_METRIC_COUNT && m < TD_METRIC_COUNT; m++)
+        most = fmax(most, td_known_nowhere(measure, (enum td_metric)m));
+    if (metric != TD_METRIC_COUNT && td_known_nowhere(measure, metric) > 0)
+        td_complain("%.1f %% of %s has no known place, and is [unknown]: the tables leave it blank",
+                    100 * td_known_nowhere(measure, metric), td_metric_id(metric));
+    else if (most > 0)
+        td_complain("categories of which too little is known are blank or [unknown], as in the "
+                    "tables: up to %.1f %% of one",
+                    100 * most);
 }
 
 void td_session_begin_output(struct td_session *session)

@@ -118,6 +118,9 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
                     struct td_session_needs needs);
 /* Names and lines for locations that were added to the model since; complains when that fails. */
 void td_session_symbolize_more(struct td_session *session);
+/* Before an export: leaves of each place what the tables say (td_known_only), and says on stderr
+ * how much of the metric then has no place; TD_METRIC_COUNT: of all categories together. */
+void td_session_keep_known(struct td_session *session, enum td_metric metric);
 /* Starts the pager when stdout is a terminal. Call before the first output. */
 void td_session_begin_output(struct td_session *session);
 /* Ends the output; returns the exit code, which tells of damage and of a failed write. */
