@@ -4,6 +4,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 
 /* The first record of a ring, parsed. */
@@ -72,6 +73,13 @@ static void sift_down(struct td_drain *drain, size_t place)
     }
 }
 
+/* No ring is before the one above it. */
+static void check_heap(const struct td_drain *drain)
+{
+    for (size_t place = 1; place < drain->heap_len; place++)
+        TD_INVARIANT(time_at(drain, (place - 1) / 2) <= time_at(drain, place));
+}
+
 /* The time up to which the first ring is the earliest. */
 static uint64_t second_time(const struct td_drain *drain)
 {
@@ -124,6 +132,7 @@ uint64_t td_drain_run(struct td_drain *drain, uint64_t horizon_ns, td_drain_fn *
         horizon_ns = UINT64_MAX;
     fill_heap(drain);
     while (drain->heap_len && time_at(drain, 0) <= horizon_ns) {
+        check_heap(drain);
         const size_t ring = drain->heap[0];
         struct td_drain_front *front = &drain->fronts[ring];
         const uint64_t second = second_time(drain);

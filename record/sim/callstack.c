@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 
 /* Frames farther away belong to another stack (coroutine, signal stack), not to one unwound. */
@@ -54,6 +55,7 @@ static uint32_t add_callee(struct td_callstack *stack, uint64_t call)
         td_grow(stack->nodes, &stack->node_cap, stack->node_count + 1, sizeof(*stack->nodes));
     const uint32_t id = (uint32_t)stack->node_count++;
     const bool keeps = id < TD_CALL_KEEPERS;
+    TD_INVARIANT(stack->node < id);
     stack->unproven += !keeps;
     stack->nodes[id] =
         (struct td_call_node){.parent = stack->node,
@@ -99,6 +101,7 @@ static uint32_t callee_of(struct td_callstack *stack, uint64_t call)
 
 static void drop_to(struct td_callstack *stack, uint32_t depth)
 {
+    TD_INVARIANT(depth <= stack->depth);
     if (depth == stack->depth)
         return;
     stack->node = stack->frames[depth].node;

@@ -34,6 +34,7 @@ void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell)
 {
     if (cycle <= core->cycle)
         return;
+    TD_INVARIANT(core->used <= core->width);
     const uint64_t slots = (uint64_t)(cycle - core->cycle) * core->width - core->used;
     td_ledger_charge(core->ledger, cell, slots);
     advance(core, cycle);
@@ -81,6 +82,10 @@ static void replace_spans(struct td_unit *unit, uint32_t i, uint32_t gone, struc
     memmove(&unit->spans[i + 1], &unit->spans[i + gone], left * sizeof(span));
     unit->spans[i] = span;
     unit->count = i + 1 + left;
+    for (uint32_t k = 0; k < unit->count; k++) {
+        TD_INVARIANT(unit->spans[k].from < unit->spans[k].to);
+        TD_INVARIANT(k == 0 || unit->spans[k - 1].to < unit->spans[k].from);
+    }
 }
 
 /* Makes room for one more span. Spans that are over are forgotten: nobody asks for what was before.

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/invariant.h"
 #include "record/sim/charge.h"
 #include "record/sim/blocks.h"
 
@@ -93,6 +94,7 @@ static inline void td_core_step(struct td_core *core)
 {
     uint64_t *word = &core->ports[++core->cycle & (TD_PORT_RING - 1)];
 
+    TD_INVARIANT(core->waiting >= *word >> TD_PORT_ISSUED_AT);
     core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
     *word = core->empty;
 }

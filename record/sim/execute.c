@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The inner loop: the uops of a block through fetch, dispatch, issue and retirement. */
+#include "base/invariant.h"
 #include "record/sim/accesses.h"
 #include "record/sim/sim_priv.h"
 
@@ -392,6 +393,7 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
 {
     struct td_accesses accesses = {.at = words, .end = end};
     const bool known = state->epoch == sim->fetch.epoch;
+    TD_INVARIANT(state->epoch <= sim->fetch.epoch);
     const uint64_t pc_hash = block->pc ^ block->pc >> 10;
     const struct td_uop *uop = block->uops;
 

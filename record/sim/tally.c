@@ -2,6 +2,7 @@
 /* The ledger as tallies: retired and lost slots of each instruction on each path. */
 #include <stdlib.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "record/sim/sim_priv.h"
 
@@ -215,6 +216,16 @@ static void give_path(struct gather *gather, uint32_t path)
     gather->block_count = 0;
 }
 
+/* Every slot of the ledger was given out once, and no other. */
+static void check_whole(const struct gather *gather)
+{
+    struct td_sim_totals totals;
+
+    td_sim_totals(gather->sim, &totals);
+    TD_INVARIANT(gather->slots == totals.slots);
+    TD_INVARIANT(gather->cycles == totals.cycles);
+}
+
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 {
     struct gather gather = {.sim = sim, .fn = fn, .ctx = ctx, .scale = td_sim_scale(sim)};
@@ -229,6 +240,7 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
         if (gather.block_count > 0)
             give_path(&gather, node);
     }
+    check_whole(&gather);
     free(gather.blocks);
     free(gather.places);
     free(order);
