@@ -3,12 +3,18 @@
 
 #include <assert.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "symbolize/inflate.h"
+
+/* Smaller sections are not worth asking; a file of more pieces is not sparse but odd. */
+#define HOLE_BYTES_MIN ((uint64_t)16 << 20)
+#define EXTENTS_MAX    4096
 
 struct td_elf {
     char *path;
@@ -240,6 +246,43 @@ int td_elf_parse(struct td_elf **ret, const char *name, struct td_bytes bytes, s
     return rc;
 }
 
+/* How many bytes of a part of a file are written; the rest are holes, which read as zeros. */
+static uint64_t written_bytes(int fd, uint64_t offset, uint64_t size)
+{
+    const off_t end = (off_t)(offset + size);
+    uint64_t written = 0;
+    off_t at = (off_t)offset;
+
+    for (unsigned i = 0; at < end && i < EXTENTS_MAX; i++) {
+        const off_t data = lseek(fd, at, SEEK_DATA);
+
+        if (data < 0 || data >= end)
+            return written;
+        at = lseek(fd, data, SEEK_HOLE);
+        written += (uint64_t)((at < 0 || at > end ? end : at) - data);
+        at = at < 0 ? end : at;
+    }
+    return written;
+}
+
+/* A section that is mostly a hole holds nothing, but reading it would take the memory of its size:
+ * anybody makes a file with a hole of gigabytes. */
+static void drop_holes(struct td_elf *elf)
+{
+    const int fd = open(elf->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    for (size_t i = 0; fd >= 0 && i < elf->section_count; i++) {
+        struct td_elf_section *s = &elf->sections[i];
+
+        if (s->type != SHT_NOBITS && s->size >= HOLE_BYTES_MIN && s->size <= elf->bytes.size &&
+            s->offset <= elf->bytes.size - s->size &&
+            written_bytes(fd, s->offset, s->size) < s->size / 2)
+            s->type = SHT_NOBITS;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 int td_elf_open(struct td_elf **ret, const char *path, struct td_err *err)
 {
     struct td_file_map map = {0};
@@ -248,10 +291,12 @@ int td_elf_open(struct td_elf **ret, const char *path, struct td_err *err)
     if (rc != TD_OK)
         return rc;
     rc = td_elf_parse(ret, path, (struct td_bytes){.data = map.data, .size = map.size}, err);
-    if (rc == TD_OK)
-        (*ret)->map = map;
-    else
+    if (rc < 0) {
         td_file_unmap(&map);
+        return rc;
+    }
+    (*ret)->map = map;
+    drop_holes(*ret);
     return rc;
 }
 

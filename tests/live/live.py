@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -467,8 +468,32 @@ def large_map():
     td.check(most < 200, f"tdrec or tdreport took {most:.0f} MB")
 
 
+def sparse_file():
+    """Sections of a gigabyte that are a hole in the file take no memory and no time."""
+    path, out = td.scratch("sparse"), td.scratch("sparse.td")
+    with open(td.workload("split"), "rb") as file:
+        image = bytearray(file.read())
+    table = struct.unpack_from("<Q", image, 40)[0]
+    count, names = struct.unpack_from("<HH", image, 60)
+    texts = struct.unpack_from("<Q", image, table + 64 * names + 24)[0]
+    for at in range(table, table + 64 * count, 64):
+        name = texts + struct.unpack_from("<I", image, at)[0]
+        if image[name:image.index(0, name)] in (b".symtab", b".debug_info"):
+            struct.pack_into("<QQ", image, at + 24, len(image) + 4096, (1 << 30) // 24 * 24)
+    with open(path, "wb") as file:
+        file.write(image)
+        file.truncate(len(image) + 8192 + (1 << 30))
+    os.chmod(path, 0o755)
+    if os.stat(path).st_blocks > 100000:
+        td.skip("the temporary folder has no sparse files")
+    tdrec("-o", out, "-F", "999", "--", path, "0.3")
+    td.check(modules(out).get("sparse", 0) > 0.5, f"{modules(out)}")
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    td.check(most < 256, f"{most:.0f} MB")
+
+
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
     "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end", "count",
-    "count_refused", "count_threads", "large_map")})
+    "count_refused", "count_threads", "large_map", "sparse_file")})
