@@ -527,10 +527,89 @@ static void very_regular_content_stays_readable(void **state)
     td_buf_release(&buf);
 }
 
+/* 65,536 nodes in 60 bytes, many times: read until it is more than such a file can ask for. */
+static void small_files_take_little_memory(void **state)
+{
+    (void)state;
+    struct td_buf buf = {0};
+    struct td_load_status status;
+    struct td_model *model = NULL;
+    const struct td_load_opts opts = {.leaves_only = true};
+    const struct td_chunk_head head = {.kind = TD_CHUNK_NODES, .flags = TD_CHUNK_REQUIRED};
+
+    write_profile(&buf);
+    for (uint64_t i = 0; i < 100; i++) {
+        struct td_buf nodes = {0};
+
+        td_buf_uleb(&nodes, 0);
+        td_buf_uleb(&nodes, 1 + FLUSHES * SAMPLES + 1 + i * 65536);
+        td_buf_uleb(&nodes, 65536);
+        td_buf_u8(&nodes, 0); /* parents: each the node before */
+        memset(td_buf_reserve(&nodes, 65536), 1, 65536);
+        nodes.len += 65536;
+        td_buf_bytes(&nodes, "\x08\x00\x08\x05", 4); /* modules, offsets: all the same */
+        insert_chunk(&buf, &head, nodes.data, nodes.len);
+        td_buf_release(&nodes);
+    }
+    assert_int_equal(td_load_bytes(&model, buf.data, buf.len, "x", &opts, &status, NULL), TD_OK);
+    assert_true(status.damaged && status.damage.offset < buf.len);
+    if (!strstr(status.damage.text, "the rest is not read"))
+        fail_msg("%s", status.damage.text);
+    assert_false(td_model_complete(model));
+    td_model_free(model);
+    td_buf_release(&buf);
+}
+
+/* A modelled place whose slots exceed its cycles, one whose sum is negative for the larger part of
+ * it was lost, and sums that are too large are left out, and counted. */
+static void counts_that_cannot_be(void **state)
+{
+    static const uint64_t rows[][2] = {{UINT64_C(100000000), UINT64_C(1) << 50},
+                                       {1000, UINT64_MAX - 5},
+                                       {UINT64_C(1) << 62, UINT64_C(1) << 62},
+                                       {0, UINT64_C(1) << 63}};
+
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(rows); i++) {
+        const struct td_profile_module module = {.kind = TD_MODULE_FILE, .path = "/bin/app"};
+        const struct td_profile_event cycles = {.name = "cycles", .unit = TD_UNIT_CYCLES};
+        const uint64_t good[2] = {1000, 6000};
+        struct td_group group = {.role = TD_ROLE_MODEL,
+                                 .locates = TD_NODE_NONE,
+                                 .sampler = TD_NONE,
+                                 .column_count = 2,
+                                 .columns = {{TD_COLUMN_TOTAL, 0, TD_NODE_NONE},
+                                             {TD_COLUMN_TOTAL, TD_NONE, TD_NODE_L1_BOUND}}};
+        struct td_profile_writer *w = NULL;
+        struct td_buf buf = {0};
+        struct td_load_status status;
+
+        assert_int_equal(td_profile_writer_new(&w, to_buf, &buf, NULL, NULL), TD_OK);
+        const uint32_t thread = td_profile_thread(w, 1, 1, "t", "app", 0);
+        group.columns[0].event = td_profile_event(w, &cycles);
+        const uint32_t id = td_profile_group(w, &group, "modelled", "");
+        td_profile_module(w, &module);
+        td_profile_tally(w, thread, td_profile_node(w, 0, 0, 1), id, 0, good);
+        td_profile_tally(w, thread, td_profile_node(w, 0, 0, 2), id, 0, rows[i]);
+        assert_int_equal(td_profile_finish(w, NULL), TD_OK);
+        td_profile_writer_free(w);
+        struct td_model *model = load(&buf, &status);
+        assert_true(status.damaged);
+        assert_int_equal(td_model_tally_count(model), 1);
+        assert_memory_equal(td_model_tally_values(model, td_model_tally(model, 0)), good,
+                            sizeof(good));
+        assert_int_equal(td_model_losses(model)->dropped_tallies, 1);
+        td_model_free(model);
+        td_buf_release(&buf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_chunks_lose_only_what_needs_them),
+        cmocka_unit_test(small_files_take_little_memory),
+        cmocka_unit_test(counts_that_cannot_be),
         cmocka_unit_test(lost_nodes_are_no_places),
         cmocka_unit_test(lost_names_say_so),
         cmocka_unit_test(lost_events_stay_apart),
