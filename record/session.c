@@ -34,6 +34,8 @@
 /* Less counted CPU time than this says nothing about what sampling missed. */
 #define GAP_COUNTED_NS (100 * NS_PER_MS)
 #define GAP_SHARE      0.10
+/* Long enough for a process that got a signal to be gone. */
+#define ENDING_MS 50
 
 struct session {
     const struct td_request *request;
@@ -346,6 +348,12 @@ static void tell_running(struct session *s)
 
     if (!td_run_launches(&s->run) || !s->run.target.ended)
         return;
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
+    if (running.count == 0)
+        return;
+    /* What ended the command may just be ending them too: a Ctrl-C. */
+    poll(NULL, 0, ENDING_MS);
+    running.count = 0;
     td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
     if (running.count == 0)
         return;
