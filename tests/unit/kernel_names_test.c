@@ -280,9 +280,11 @@ static void test_build_id_of_a_file_that_is_cut(void **state)
     assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
     assert_int_equal(ftruncate(fd, CUT_BYTES), 0);
     const pid_t pid = fork();
-    for (bool small = true; pid == 0; small = !small)
-        if (ftruncate(fd, small ? 4096 : CUT_BYTES) < 0 || getppid() == 1)
-            _exit(1);
+    if (pid == 0) {
+        while (ftruncate(fd, 4096) == 0 && ftruncate(fd, CUT_BYTES) == 0 && getppid() != 1)
+            continue;
+        _exit(1);
+    }
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
         struct td_build_id id = {.size = 0};
