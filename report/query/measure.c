@@ -528,6 +528,9 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
         add_tallies(&b);
     if (td_measure_is_modelled(b.measure))
         model_time(&b);
+    /* Groups that lack their columns count nothing; shares are of something all the same. */
+    if (!b.measure->values[td_measure_primary(b.measure)])
+        b.measure->values[TD_METRIC_SAMPLES] = td_xcalloc(b.cap + 1, sizeof(uint64_t));
     *ret = b.measure;
     b.measure = NULL;
 out:
