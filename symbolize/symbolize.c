@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "symbolize/cache.h"
+#include "symbolize/here.h"
 #include "symbolize/identity.h"
 #include "symbolize/worker.h"
 
@@ -44,6 +45,7 @@ struct resolve {
     const struct td_symbolizer *symbolizer;
     struct td_model *model;
     struct td_origin origin;
+    bool import;              /* of a file of another tool */
     struct module_work *work; /* by module */
     size_t work_count;
     struct td_job *jobs;
@@ -350,6 +352,20 @@ static void prepare_file(struct resolve *r, struct module_work *w, const struct 
         add_jobs(r, w, module);
 }
 
+/* What an import did not bring along. */
+static void prepare_import(struct resolve *r, const struct module_work *w)
+{
+    uint64_t *offsets = td_xcalloc(w->count, sizeof(*offsets));
+    size_t known = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        offsets[i] = w->wants[i].offset;
+    td_model_symbols(r->model, w->module, &known);
+    if (known == 0)
+        td_here_add_symbols(r->model, w->module, &r->origin, offsets, w->count);
+    free(offsets);
+}
+
 static void prepare(struct resolve *r)
 {
     for (size_t i = 0; i < r->work_count; i++) {
@@ -360,6 +376,8 @@ static void prepare(struct resolve *r)
             continue;
         if (module.kind == TD_MODULE_FILE && is_real_path(td_model_string(r->model, module.path)))
             prepare_file(r, w, &module);
+        else if (r->import)
+            prepare_import(r, w);
     }
 }
 
@@ -397,16 +415,18 @@ static uint32_t coverage_note(struct resolve *r, const struct module_work *w,
     switch (module->kind) {
     case TD_MODULE_KERNEL:
     case TD_MODULE_KERNEL_MODULE:
-        snprintf(text, sizeof(text),
-                 "no symbol for %zu of %zu kernel addresses; record as root or with "
-                 "kernel.kptr_restrict=0",
-                 unnamed, w->count);
+        snprintf(text, sizeof(text), "no symbol for %zu of %zu kernel addresses; %s", unnamed,
+                 w->count,
+                 r->import ? "they are found as root on the machine of the recording, until it "
+                             "is started anew"
+                           : "record as root or with kernel.kptr_restrict=0");
         break;
     case TD_MODULE_ANON:
-        snprintf(text, sizeof(text),
-                 "no symbol for %zu of %zu addresses of generated code; a JIT can write "
-                 "/tmp/perf-PID.map or a jitdump",
-                 unnamed, w->count);
+        snprintf(text, sizeof(text), "no symbol for %zu of %zu addresses of generated code; %s",
+                 unnamed, w->count,
+                 r->import ? "on the machine of the recording they are found in /tmp/perf-PID.map; "
+                             "perf inject --jit adds those of a jitdump"
+                           : "a JIT can write /tmp/perf-PID.map or a jitdump");
         break;
     case TD_MODULE_FILE:
         if (unnamed == 0 && r->symbolizer->opts.functions_only)
@@ -463,9 +483,11 @@ static void release(struct resolve *r)
 int td_symbolizer_resolve(struct td_symbolizer *symbolizer, struct td_model *model,
                           struct td_err *err)
 {
+    const char *source = td_model_env(model, TD_ENV_SOURCE);
     struct resolve r = {
         .symbolizer = symbolizer,
         .model = model,
+        .import = source && strcmp(source, "import") == 0,
         .origin = td_origin_of(model, td_model_counter(model, TD_COUNTER_STARTED_NS)),
     };
 

@@ -14,9 +14,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "base/file.h"
+#include "symbolize/buildid.h"
 #include "symbolize/elf.h"
 #include "symbolize/identity.h"
+#include "symbolize/kallsyms.h"
 #include "symbolize/symbolize.h"
+#include "symbolize/vdso.h"
 
 static int sink;
 
@@ -252,6 +256,100 @@ static void kernel_symbols_come_from_the_profile(void **state)
     td_model_free(model);
 }
 
+/* The name that an address of the module gets in an import of a recording of this machine, of now
+ * or of the end of time; "" when none. */
+static const char *imported_name(struct td_module module, const char *path, uint64_t offset,
+                                 const char *realtime)
+{
+    static char name[256];
+    struct td_model *model = td_model_new();
+    struct utsname names;
+
+    assert_int_equal(uname(&names), 0);
+    td_model_add_env(model, "source", "import");
+    td_model_add_env(model, "host", names.nodename);
+    td_model_add_env(model, "kernel", names.release);
+    td_model_add_env(model, "machine", names.machine);
+    td_model_add_env(model, "realtime_ns", realtime);
+    module.path = td_model_intern_z(model, path);
+    const uint32_t location =
+        td_model_put_location(model, td_model_put_module(model, &module), offset);
+    resolve(model, "");
+    const struct td_location *l = td_model_location(model, location);
+    const uint32_t function =
+        l->line_count ? td_model_line(model, l->line_first)->function : TD_NONE;
+    snprintf(name, sizeof(name), "%s",
+             function == TD_NONE
+                 ? ""
+                 : td_model_string(model, td_model_function(model, function)->name));
+    td_model_free(model);
+    return name;
+}
+
+struct first_symbol {
+    uint64_t offset;
+    char name[128];
+};
+
+static void keep_first(void *ctx, uint64_t offset, uint64_t size, const char *name)
+{
+    struct first_symbol *first = ctx;
+
+    (void)size;
+    if (first->name[0] == '\0')
+        snprintf(first->name, sizeof(first->name), "%s", name);
+    if (strcmp(first->name, name) == 0)
+        first->offset = offset;
+}
+
+static void imports_of_this_machine_have_its_names(void **state)
+{
+    static const char *const now = "1000", *const later = "9000000000000000000";
+    struct td_module generated = {.kind = TD_MODULE_ANON, .pid = 1U << 30};
+    struct td_module vdso = {.kind = TD_MODULE_VDSO};
+    struct first_symbol first = {.offset = 0};
+    const uint8_t *image = NULL;
+    char path[64];
+    size_t size = 0;
+
+    (void)state;
+    snprintf(path, sizeof(path), "/tmp/perf-%u.map", generated.pid);
+    unlink(path);
+    assert_int_equal(td_file_replace(path, "1000 10 made\n", 13, NULL), TD_OK);
+    assert_string_equal(imported_name(generated, "//anon", 0x1008, now), "made");
+    assert_string_equal(imported_name(generated, "//anon", 0x1008, later), "");
+    unlink(path);
+    if (!td_vdso_image(&image, &size) ||
+        td_build_id_from_elf(image, size, &vdso.build_id, NULL) != TD_OK)
+        return;
+    assert_int_equal(td_vdso_symbols(keep_first, &first, NULL), TD_OK);
+    assert_string_equal(imported_name(vdso, "[vdso]", first.offset, now), first.name);
+    vdso.build_id.bytes[0] ^= 1;
+    assert_string_equal(imported_name(vdso, "[vdso]", first.offset, now), "");
+}
+
+static void imports_have_the_names_of_the_running_kernel(void **state)
+{
+    struct td_module kernel = {.kind = TD_MODULE_KERNEL};
+    struct td_kallsyms *symbols = td_kallsyms_new();
+    struct td_kernel_symbol symbol;
+
+    (void)state;
+    if (td_build_id_from_kernel(&kernel.build_id, NULL) == TD_OK &&
+        td_kallsyms_read(symbols, "/proc/kallsyms", NULL) == TD_OK &&
+        (kernel.base = td_kallsyms_text_start(symbols)) != 0 &&
+        td_kallsyms_find(symbols, kernel.base + 0x2000, &symbol) == TD_OK) {
+        assert_string_equal(imported_name(kernel, "[kernel.kallsyms]", 0x2000, "1000"),
+                            symbol.name);
+        kernel.base -= 0x1000; /* of another boot */
+        assert_string_equal(imported_name(kernel, "[kernel.kallsyms]", 0x2000, "1000"), "");
+        kernel.base += 0x1000;
+        kernel.build_id.bytes[0] ^= 1;
+        assert_string_equal(imported_name(kernel, "[kernel.kallsyms]", 0x2000, "1000"), "");
+    }
+    td_kallsyms_free(symbols);
+}
+
 static void missing_file_is_said(void **state)
 {
     (void)state;
@@ -276,6 +374,8 @@ int main(void)
         cmocka_unit_test(an_inode_is_good_here_and_while_nothing_changed),
         cmocka_unit_test(a_file_that_nothing_identifies_gives_no_names),
         cmocka_unit_test(kernel_symbols_come_from_the_profile),
+        cmocka_unit_test(imports_of_this_machine_have_its_names),
+        cmocka_unit_test(imports_have_the_names_of_the_running_kernel),
         cmocka_unit_test(missing_file_is_said),
     };
 
