@@ -200,7 +200,7 @@ int main(int argc, char **argv)
         td_request_help(stdout);
         status = checked_stdout();
     } else if (request.version) {
-        printf("tdrec %s\nfeatures: %s\n", TD_VERSION_LINE, TD_FEATURES);
+        puts("tdrec " TD_VERSION_LINE "\nwith " TD_RECORD_FEATURES);
         status = checked_stdout();
     } else {
         request.origin = &origin;

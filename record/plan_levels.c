@@ -158,7 +158,8 @@ static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c
             never |= UINT32_C(1) << parent;
     }
     snprintf(why_later, sizeof(why_later), "further runs count it: --passes %u", plan->passes + 1);
-    snprintf(why_never, sizeof(why_never), "the counters of %.32s do not give it", c->core->name);
+    snprintf(why_never, sizeof(why_never), "no formula for it in the description of %.32s",
+             c->core->name);
     if (later)
         tell(plan, c, level, later, why_later);
     if (refused)

@@ -29,8 +29,8 @@ static void print_help(const struct td_cmd *cmd, const struct td_opt *table)
     td_opt_print(table, stdout);
     if (!cmd->name[0])
         puts("\n'tdreport COMMAND --help' has the options of a command.\n"
-             "Exit: 0 good, 1 gate failed, 2 usage, 3 damaged or partial input (what could\n"
-             "be read is shown), 4 nothing to show.");
+             "Exit: 0 good, 2 usage, 3 damaged or partial input (what could be read is shown)\n"
+             "or the output could not be written, 4 nothing to show.");
 }
 
 int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,

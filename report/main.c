@@ -38,7 +38,7 @@ static int complain_unknown(const char *word)
 static int print_version(void)
 {
     puts("tdreport " TD_VERSION_LINE);
-    puts("with " TD_FEATURES);
+    puts("with " TD_REPORT_FEATURES);
     return td_finish_stdout();
 }
 

@@ -80,14 +80,48 @@ def install():
             td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
 
 
-def completion():
-    """The completion offers the options of --help."""
-    td.need("bash")
+def offered(program, words, previous=""):
+    """What bash offers for the last of `words`, the program's name not counted."""
     script = os.path.join(td.ROOT, "completions/tdprof.bash")
+    done = td.run(["bash", "-c", 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                   '_tdprof "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; '
+                   'printf "%s\\n" "${COMPREPLY[@]}"', script, program, *words])
+    return set(done.stdout.decode().split("\n")) - {""}
+
+
+def completion():
+    """The completion offers the commands, and of each its options, and no others; and what an option takes."""
+    td.need("bash")
+    commands = commands_of_help(td.TDREPORT)
+    td.check(len(commands) > 8 and offered(td.TDREPORT, [""]) == set(commands),
+             f"commands: {sorted(offered(td.TDREPORT, ['']) ^ set(commands))}")
+    for program, words in [(td.TDREC, []), (td.TDREPORT, [])] + [(td.TDREPORT, [c]) for c in commands]:
+        text = td.run([program, *words, "--help"]).stdout.decode()
+        wanted = set(re.findall(r"^ {2}(?:-\w, | {4})(--[a-z][a-z0-9-]*)", text, re.M))
+        found = offered(program, [*words, "--"])
+        td.check(wanted and found == wanted, f"{program} {words}: {sorted(found ^ wanted)}")
+    td.check("pprof" in offered(td.TDREPORT, ["export", "--format", ""]), "no formats are offered")
+    folder = td.scratch("completion")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "a.td"), "w", encoding="utf-8"):
+        pass
+    begin = os.path.join(folder, "a")
+    for program, words in ((td.TDREPORT, ["-i"]), (td.TDREPORT, ["lines", "--weights"]), (td.TDREC, ["-o"])):
+        td.check(offered(program, [*words, begin]) == {begin + ".td"}, f"{words}: no files are offered")
+    for program, words in ((td.TDREPORT, ["functions", "-s"]), (td.TDREC, ["--sim-core"])):
+        td.check(not offered(program, [*words, ""]), f"{words}: files or commands are offered for a name")
+
+
+def version():
+    """The libraries that a program says it is built with are those that it is linked with."""
+    td.need("readelf")
     for program in (td.TDREC, td.TDREPORT):
-        done = td.run(["bash", "-c", f'source "{script}"; COMP_CWORD=1; _tdprof "{program}" --he ""; '
-                       'printf "%s\\n" "${COMPREPLY[@]}"'])
-        td.check(b"--help" in done.stdout, f"{program}: offered {done.stdout!r}")
+        said = td.run([program, "--version"]).stdout.decode().split("\n")[1]
+        td.check(said.startswith("with "), said)
+        libraries = {word.split("=")[0] for word in said.split()[1:] if word.startswith("lib")}
+        linked = set(re.findall(r"\[(lib[^.\]]*)\.so", td.run(["readelf", "-d", program]).stdout.decode()))
+        linked = {name for name in linked if name not in ("libc", "libm", "libasan", "libubsan", "libtsan")}
+        td.check(libraries and libraries == linked, f"{program}: says {libraries}, is linked with {linked}")
 
 
-td.cases({"manual": manual, "readme": readme, "install": install, "completion": completion})
+td.cases({"manual": manual, "readme": readme, "install": install, "completion": completion, "version": version})

@@ -149,6 +149,8 @@ def shares(data, key="functions", name="function"):
 
 def cases(table):
     """The program's first word names the case to run."""
+    if not sys.argv[1:] or set(sys.argv[1:]) - set(table):
+        sys.exit(f"name one of {', '.join(table)}")
     need_programs()
     for name in sys.argv[1:]:
         table[name]()

@@ -67,12 +67,17 @@ def text_addresses(path, count):
 
 def chains(words, addresses):
     text = "".join(f"0x{a:x}\n" for a in addresses)
-    out = subprocess.run(words, input=text, capture_output=True, text=True, errors="replace").stdout
+    done = subprocess.run(words, input=text, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        sys.exit(f"{words} gave {done.returncode}: {done.stderr[-1000:]}")
+    out = done.stdout
     result = []
     for block in out.strip("\n").split("\n\n"):
         lines = block.split("\n")
         result.append([(lines[i], *lines[i + 1].rsplit(":", 2)[:2])
                        for i in range(0, len(lines) - 1, 2)])
+    if len(result) != len(addresses):
+        sys.exit(f"{words} answered {len(result)} of {len(addresses)} addresses")
     return result
 
 
@@ -94,7 +99,7 @@ def place(frame):
 
 def compare(ours, theirs, addresses):
     different, names = [], 0
-    for mine, llvm, address in zip(ours, theirs, addresses):
+    for mine, llvm, address in zip(ours, theirs, addresses, strict=True):
         if llvm[0][0] == "??" and mine[0][0] == "??":
             continue
         if [place(f) for f in mine] != [place(f) for f in llvm]:
