@@ -124,7 +124,7 @@ static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct 
         mix->error[n] = known ? error_of(sum, n) : NAN;
     }
     if (sum->scatter > 0)
-        mix->intervals = (uint64_t)(sum->slots * sum->slots / (sum->scatter * sum->scatter) + 0.5);
+        mix->intervals = td_rounded(sum->slots * sum->slots / (sum->scatter * sum->scatter));
 }
 
 void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
