@@ -143,17 +143,22 @@ static void follow_stream(struct td_memory *memory, const struct td_prefetch_wan
     }
 }
 
+static struct td_stream_reach stream_reach(const struct td_core_desc *desc)
+{
+    return (struct td_stream_reach){.step = desc->l2_step,
+                                    .distance = desc->l2_stream,
+                                    .degree = desc->l2_degree,
+                                    .far = desc->l2_far,
+                                    .far_after = desc->l2_far_after};
+}
+
 /* What L2's prefetchers make of a line that the program has come to: it was asked for, by it or by
  * a prefetcher of L1. While L1 has all the lines in flight that it can
  * (`busy`), only long streams are still followed, if the core has such. */
 static void train_l2(struct td_memory *memory, uint64_t line, int64_t t, bool busy)
 {
     const struct td_core_desc *desc = memory->desc;
-    const struct td_stream_reach reach = {.step = desc->l2_step,
-                                          .distance = desc->l2_stream,
-                                          .degree = desc->l2_degree,
-                                          .far = desc->l2_far,
-                                          .far_after = desc->l2_far_after};
+    const struct td_stream_reach reach = stream_reach(desc);
 
     busy = busy && desc->l2_far;
     if (desc->l2_stream) {
@@ -329,6 +334,23 @@ static void warm_page(struct td_memory *memory, uint64_t page)
         td_memory_warm_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS));
 }
 
+/* What L2's prefetchers would have brought by now: streams go on through what is not modelled. */
+static void warm_ahead(struct td_memory *memory, uint64_t line)
+{
+    const struct td_core_desc *desc = memory->desc;
+    const struct td_stream_reach reach = stream_reach(desc);
+
+    if (desc->l2_stream) {
+        const struct td_prefetch_want want = td_prefetch_stream(&memory->prefetch, line, &reach);
+        for (int i = 0; i < want.count; i++)
+            td_memory_warm_l2(memory, want.line + (uint64_t)(int64_t)(i * want.step));
+        if (desc->l2_next && want.first && (line + 1) % TD_PAGE_LINES)
+            td_memory_warm_l2(memory, line + 1);
+    }
+    if (desc->l2_pair)
+        td_memory_warm_l2(memory, line ^ 1);
+}
+
 void td_memory_warm(struct td_memory *memory, uint64_t address)
 {
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
@@ -343,6 +365,7 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
         return;
     memory->l1d_pending[td_cache_fill(&memory->l1d, line)] = 0;
     td_memory_warm_l2(memory, line);
+    warm_ahead(memory, line);
 }
 
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
