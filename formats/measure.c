@@ -68,6 +68,7 @@ void td_measure_free(struct td_measure *measure)
     free(measure->blank);
     free(measure->no_line);
     free(measure->rows);
+    free(measure->replicates);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         free(measure->values[m]);
     free(measure);

@@ -38,6 +38,14 @@ struct td_measure_row {
     uint64_t time_ns; /* of the sample when rows are samples (by_sample), else 0 */
 };
 
+/* How far the slots of a leaf at a place may be from the whole, because the run was sampled. */
+struct td_measure_replicates {
+    uint32_t thread;
+    uint32_t node; /* of the model: of one frame */
+    enum td_tma_node leaf;
+    const uint64_t *values; /* TD_REPLICATES signed numbers, borrowed from the model */
+};
+
 struct td_slots; /* report/query/slots.h */
 struct td_join;  /* report/query/weights.h */
 
@@ -69,6 +77,9 @@ struct td_measure {
     struct td_measure_row *rows;
     uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
     uint64_t totals[TD_METRIC_COUNT];  /* sums of the columns; 0 for NULL */
+    struct td_measure_replicates
+        *replicates; /* of a sampled model: of the same threads and places */
+    size_t replicate_count;
 };
 
 /* What rows are sorted by and shares are of: of a join time; else slots, else time, else the event,

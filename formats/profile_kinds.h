@@ -53,6 +53,7 @@ enum td_unit {
     X(FLAGS, 10, "flags", "TD_SAMPLE_FLAGS bits")                                              \
     X(TLB_LATENCY, 11, "tlb-latency", "cycles that the refill of a TLB took")                  \
     X(RETIRE_WAIT, 12, "retire-wait", "cycles between completion and retirement")              \
+    X(REPLICATE, 13, "replicate", "a replicate of the node's slots (formats/replicates.h)")    \
     X(UNKNOWN, 255, "unknown", "of a newer version; to be left alone")
 
 enum td_column_kind {
@@ -88,12 +89,13 @@ enum td_sample_flag {
 };
 
 /* What a stream of samples is for: X(symbol, number, name) */
-#define TD_GROUP_ROLES(X)                                                                 \
-    X(TIME, 0, "time")                                                                    \
-    X(SLOTS, 1, "slots")     /* a top-down group */                                       \
-    X(LOCATOR, 2, "locator") /* precise events that say where a node's slots were lost */ \
-    X(METRIC, 3, "metric")   /* anything else that was asked for */                       \
-    X(MODEL, 4, "model")     /* tallies of the modelled core */
+#define TD_GROUP_ROLES(X)                                                                       \
+    X(TIME, 0, "time")                                                                          \
+    X(SLOTS, 1, "slots")           /* a top-down group */                                       \
+    X(LOCATOR, 2, "locator")       /* precise events that say where a node's slots were lost */ \
+    X(METRIC, 3, "metric")         /* anything else that was asked for */                       \
+    X(MODEL, 4, "model")           /* tallies of the modelled core */                           \
+    X(REPLICATES, 5, "replicates") /* how far what was sampled of them may be off */
 
 enum td_group_role {
 #define X(symbol, number, name) TD_ROLE_##symbol = (number),

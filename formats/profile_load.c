@@ -306,10 +306,16 @@ static bool place_of(struct loader *loader, const struct td_value_row *row, uint
     return ret->group != TD_NONE && ret->thread != TD_NONE && ret->node != TD_NONE;
 }
 
+/* Tallies of the modelled core, or of how sure they are. */
+static bool is_modelled(const struct td_group *group)
+{
+    return group->role == TD_ROLE_MODEL || group->role == TD_ROLE_REPLICATES;
+}
+
 /* A row without a place in the model, or whose values cannot be. */
 static void drop(struct counts *dropped, const struct td_group *group, uint64_t samples)
 {
-    if (group && group->role == TD_ROLE_MODEL)
+    if (group && is_modelled(group))
         dropped->modelled++;
     else
         dropped->samples += samples < TD_SUM_MAX ? samples : 1;
@@ -398,11 +404,23 @@ static uint32_t holder_of(struct loader *loader, uint32_t thread)
     return holder;
 }
 
+/* Signed numbers of slots, as large as their sums may be. */
+static bool are_replicates(const struct td_group *group, const uint64_t *values)
+{
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        if (values[c] + TD_SUM_MAX >= 2 * TD_SUM_MAX)
+            return false;
+    }
+    return true;
+}
+
 static bool is_right(struct loader *loader, const struct td_group *group, uint64_t samples,
                      const uint64_t *values)
 {
     if (group->role == TD_ROLE_MODEL)
         return td_sums_parts_are_right(loader->model, group, values, loader->width);
+    if (group->role == TD_ROLE_REPLICATES)
+        return are_replicates(group, values);
     return td_sums_add(&loader->sums, loader->model, group, samples, values);
 }
 
@@ -418,7 +436,7 @@ static void on_tallies(void *ctx, const struct td_profile_values *values)
             .group = id_map_get(&loader->tables[TD_TABLE_GROUPS], run->group),
         };
         const struct td_group *group = group_of(loader, place.group);
-        const bool modelled = group && group->role == TD_ROLE_MODEL;
+        const bool modelled = group && is_modelled(group);
 
         for (uint32_t i = 0; i < run->count; i++, row++, value += run->columns) {
             const bool placed = place_of(loader, row, values->epoch, &place);

@@ -159,6 +159,29 @@ static void describe_group(struct td_pieces *pieces)
     pieces->group = td_profile_group(pieces->writer, &group, "modelled", "");
 }
 
+/* The replicates of a column; TD_NONE: it is of no node. */
+static uint32_t replicates_group(struct td_pieces *pieces, enum td_sim_column column)
+{
+    const struct td_sim_column_info *info = td_sim_column_info(column);
+    struct td_group group = {
+        .role = TD_ROLE_REPLICATES,
+        .attribution = TD_ATTRIBUTION_EXACT,
+        .locates = info->node,
+        .sampler = TD_NONE,
+        .column_count = TD_REPLICATES,
+    };
+
+    if (info->node == TD_NODE_NONE)
+        return TD_NONE;
+    if (pieces->replicates[column] == 0) {
+        for (int r = 0; r < TD_REPLICATES; r++)
+            group.columns[r] = (struct td_column){
+                .kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = info->node};
+        pieces->replicates[column] = td_profile_group(pieces->writer, &group, "replicates", "") + 1;
+    }
+    return pieces->replicates[column] - 1;
+}
+
 /* What a module is, as bytes. */
 static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_module *m)
 {
@@ -339,7 +362,7 @@ static bool next_tally(struct td_piece_walk *walk)
 {
     enum td_piece_item item;
 
-    while ((item = td_piece_next(walk)) == TD_PIECE_PATH)
+    while ((item = td_piece_next(walk)) == TD_PIECE_PATH || item == TD_PIECE_REPLICATES)
         continue;
     return item == TD_PIECE_TALLY;
 }
@@ -393,6 +416,23 @@ static void add_next(struct adding *a, const struct td_piece_tally *tally, const
     a->place_count++;
 }
 
+/* They say how sure the whole is, so they wait for it. */
+static void add_replicates(struct adding *a, const struct td_piece_replicates *replicates)
+{
+    struct td_profile_writer *writer = a->pieces->writer;
+    const uint32_t group = replicates_group(a->pieces, (enum td_sim_column)replicates->column);
+    uint64_t values[TD_REPLICATES];
+    uint32_t module = TD_NONE;
+
+    if (group == TD_NONE)
+        return;
+    const uint64_t offset = locate(a, replicates->pc, &module);
+    const uint32_t node = td_profile_node(writer, 0, module, offset);
+    for (int r = 0; r < TD_REPLICATES; r++)
+        values[r] = (uint64_t)replicates->values[r];
+    td_profile_tally(writer, a->image->tasks[replicates->task].thread, node, group, 0, values);
+}
+
 /* Both pieces have their tallies in the same order. */
 static void add_items(struct adding *a, struct td_piece_walk now)
 {
@@ -406,6 +446,11 @@ static void add_items(struct adding *a, struct td_piece_walk now)
     while ((item = td_piece_next(&now)) != TD_PIECE_END) {
         if (item == TD_PIECE_PATH) {
             add_path(a, now.tally.task, &now.path);
+            continue;
+        }
+        if (item == TD_PIECE_REPLICATES) {
+            if (a->last)
+                add_replicates(a, &now.replicates);
             continue;
         }
         for (; more && compare_places(&last.tally, &now.tally) < 0; more = next_tally(&last))

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "formats/model.h"
 #include "formats/profile_write.h"
+#include "record/sim/sim.h"
 
 struct td_intern;
 struct td_jit;
@@ -23,7 +24,8 @@ struct td_piece_image;
 
 struct td_pieces {
     struct td_profile_writer *writer;
-    uint32_t group; /* TD_NONE: not described yet */
+    uint32_t group;                           /* TD_NONE: not described yet */
+    uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
     double squares;          /* of the images' errors */
     bool native;             /* set by the caller: the profile has a native run's counters */

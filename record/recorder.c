@@ -356,6 +356,7 @@ static uint64_t column_value(const struct td_column *column, const struct group 
     case TD_COLUMN_TLB_LATENCY: return detail->tlb_latency;
     case TD_COLUMN_RETIRE_WAIT: return detail->retire_wait;
     case TD_COLUMN_TOTAL:
+    case TD_COLUMN_REPLICATE:
     case TD_COLUMN_TIME_ENABLED:
     case TD_COLUMN_TIME_RUNNING:
     case TD_COLUMN_UNKNOWN: break;

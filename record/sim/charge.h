@@ -15,7 +15,8 @@
 /* One block on one call path. */
 struct td_account {
     uint32_t node, block;
-    uint32_t row; /* of its first instruction */
+    uint32_t row;    /* of its first instruction */
+    uint32_t window; /* the last in which it ran (replicates.h) */
     uint64_t runs;
 };
 

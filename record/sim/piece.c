@@ -9,7 +9,7 @@
 _Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask");
 
 /* An item begins with one of these, or with a tally's mask of columns and this behind them. */
-enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
+enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, REPLICATES, ITEM_COUNT };
 #define FIRST_MASK ((uint64_t)ITEM_COUNT)
 
 static uint8_t *put_uleb(uint8_t *at, uint64_t value)
@@ -56,11 +56,22 @@ void td_piece_put_tally(struct td_piece_writer *writer, uint32_t path, uint64_t 
     writer->body.len += (size_t)(at - begin);
 }
 
+void td_piece_put_replicates(struct td_piece_writer *writer,
+                             const struct td_piece_replicates *replicates)
+{
+    td_buf_uleb(&writer->body, REPLICATES);
+    td_buf_uleb(&writer->body, replicates->column);
+    td_buf_zigzag(&writer->body, (int64_t)(replicates->pc - writer->replicates_pc));
+    for (int r = 0; r < TD_REPLICATES; r++)
+        td_buf_zigzag(&writer->body, replicates->values[r]);
+    writer->replicates_pc = replicates->pc;
+}
+
 void td_piece_end_task(struct td_piece_writer *writer)
 {
     td_buf_uleb(&writer->body, END_OF_TASK);
     writer->path = 0;
-    writer->pc = writer->call = 0;
+    writer->pc = writer->call = writer->replicates_pc = 0;
 }
 
 static void put_text(struct td_buf *buf, const char *text)
@@ -262,8 +273,21 @@ static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
     return td_rd_ok(&walk->rd) ? TD_PIECE_TALLY : TD_PIECE_END;
 }
 
+static enum td_piece_item get_replicates(struct td_piece_walk *walk)
+{
+    struct td_piece_replicates *replicates = &walk->replicates;
+
+    replicates->task = walk->tally.task;
+    replicates->column = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SIM_COLUMN_COUNT);
+    replicates->pc += (uint64_t)td_rd_zigzag(&walk->rd);
+    for (int r = 0; r < TD_REPLICATES; r++)
+        replicates->values[r] = td_rd_zigzag(&walk->rd);
+    return td_rd_ok(&walk->rd) ? TD_PIECE_REPLICATES : TD_PIECE_END;
+}
+
 static void end_task(struct td_piece_walk *walk)
 {
+    walk->replicates.pc = 0;
     walk->tally.task++;
     walk->tally.path = 0;
     walk->tally.pc = walk->call = 0;
@@ -281,6 +305,8 @@ enum td_piece_item td_piece_next(struct td_piece_walk *walk)
             return get_path(walk);
         if (item >= FIRST_MASK)
             return get_tally(walk, item - FIRST_MASK);
+        if (item == REPLICATES)
+            return get_replicates(walk);
         if (item == NEXT_PATH)
             go_to_path(walk);
         else

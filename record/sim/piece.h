@@ -4,7 +4,8 @@
  * are of one build and the bytes are never stored, so that they have no version; but the image
  * shares its memory with the program that it runs, so that they are read as bytes from outside.
  *
- * A piece has a head (struct td_piece) and, task by task, paths and the tallies on them. Tallies
+ * A piece has a head (struct td_piece) and, task by task, paths and the tallies on them, and the
+ * replicates of what was sampled. Tallies
  * come in the order of tasks, paths and addresses, so that two pieces of one image can be compared
  * by walking through both. Tasks and paths keep their numbers from piece to piece.
  */
@@ -75,11 +76,18 @@ struct td_piece_path {
     uint64_t call; /* the last byte of the call instruction */
 };
 
+struct td_piece_replicates {
+    uint32_t task;
+    uint32_t column; /* enum td_sim_column */
+    uint64_t pc;
+    int64_t values[TD_REPLICATES];
+};
+
 /* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
 struct td_piece_writer {
     struct td_buf body;
     uint32_t path;
-    uint64_t pc, call;
+    uint64_t pc, call, replicates_pc;
 };
 
 /* Tasks follow one another as in the head. A path is described before it is used and after its
@@ -87,6 +95,9 @@ struct td_piece_writer {
 void td_piece_put_path(struct td_piece_writer *writer, const struct td_piece_path *path);
 void td_piece_put_tally(struct td_piece_writer *writer, uint32_t path, uint64_t pc,
                         const uint64_t values[TD_SIM_COLUMN_COUNT]);
+/* `replicates->task` is not looked at. */
+void td_piece_put_replicates(struct td_piece_writer *writer,
+                             const struct td_piece_replicates *replicates);
 void td_piece_end_task(struct td_piece_writer *writer);
 /* Appends the whole piece, and empties the writer. */
 void td_piece_put(struct td_buf *ret, const struct td_piece *piece, struct td_piece_writer *writer);
@@ -102,7 +113,7 @@ struct td_piece_view {
 int td_piece_open(struct td_piece_view *view, const void *data, size_t size);
 void td_piece_close(struct td_piece_view *view);
 
-enum td_piece_item { TD_PIECE_END, TD_PIECE_PATH, TD_PIECE_TALLY };
+enum td_piece_item { TD_PIECE_END, TD_PIECE_PATH, TD_PIECE_TALLY, TD_PIECE_REPLICATES };
 
 /* A walk through the items of a piece. */
 struct td_piece_walk {
@@ -113,6 +124,7 @@ struct td_piece_walk {
     uint64_t mask;               /* of the values of the last tally that are not 0 */
     struct td_piece_path path;   /* as the last item said */
     struct td_piece_tally tally; /* likewise; `task` is of both */
+    struct td_piece_replicates replicates;
 };
 
 struct td_piece_walk td_piece_walk(const struct td_piece_view *view);

@@ -197,6 +197,17 @@ static void write_tally(void *ctx, const struct td_sim_tally *tally)
     td_piece_put_tally(&w->out, tally->path, tally->pc, tally->values);
 }
 
+static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
+                             const int64_t values[TD_REPLICATES])
+{
+    struct writing *w = ctx;
+    struct td_piece_replicates replicates = {.pc = pc, .column = column};
+
+    use_address(w, pc);
+    memcpy(replicates.values, values, sizeof(replicates.values));
+    td_piece_put_replicates(&w->out, &replicates);
+}
+
 /* `error`: two standard errors of the cycles. */
 static void add_totals(struct writing *w, const struct td_piece *part, double error)
 {
@@ -214,6 +225,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     w->sim = sim;
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
     td_sim_each_tally(sim, write_tally, w);
+    td_sim_each_replicates(sim, write_replicates, w);
     free(w->described);
     td_sim_totals(sim, &totals);
     const struct td_piece part = {
@@ -236,11 +248,21 @@ static void write_ended(struct writing *w, const struct td_buf *ended)
         return;
     struct td_piece_walk walk = td_piece_walk(&view);
     while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
-        use_address(w, item == TD_PIECE_PATH ? walk.path.call : walk.tally.pc);
-        if (item == TD_PIECE_PATH)
+        switch (item) {
+        case TD_PIECE_PATH:
+            use_address(w, walk.path.call);
             td_piece_put_path(&w->out, &walk.path);
-        else
+            break;
+        case TD_PIECE_TALLY:
+            use_address(w, walk.tally.pc);
             td_piece_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
+            break;
+        case TD_PIECE_REPLICATES:
+            use_address(w, walk.replicates.pc);
+            td_piece_put_replicates(&w->out, &walk.replicates);
+            break;
+        case TD_PIECE_END: break;
+        }
     }
     add_totals(w, &view.piece, (double)view.piece.cycles_error);
     td_piece_close(&view);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -36,6 +37,7 @@ void td_sim_free(struct td_sim *sim)
     td_predictor_release(&sim->predictor);
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
+    td_replicates_release(&sim->replicates);
     td_sim_pmu_free(sim->pmu);
     free(sim->states);
     free(sim);
@@ -271,6 +273,10 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
+    if (__builtin_expect(account->window != sim->replicates.serial, 0)) {
+        account->window = sim->replicates.serial;
+        td_replicates_touch(&sim->replicates, &sim->ledger, state->account, block->insn_count);
+    }
     if (sim->mode == TD_SIM_EXACT) {
         account->runs++;
         sim->instructions += block->insn_count;
@@ -337,6 +343,7 @@ static void settle_ledger(struct td_sim *sim, const struct td_scale *scale)
     const struct td_ledger *ledger = &sim->ledger;
     uint64_t slots = 0, instructions = 0;
 
+    td_replicates_settle(&sim->replicates, scale);
     td_ledger_settle(&sim->ledger, scale);
     for (uint32_t i = 0; i < ledger->settled_accounts; i++) {
         const struct td_block *block = td_blocks_get(sim->blocks, ledger->accounts[i].block);
@@ -409,6 +416,9 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
         return;
     if (mode != TD_SIM_EXACT || sim->mode != TD_SIM_PRIME)
         settle(sim, next);
+    if (sim->mode == TD_SIM_EXACT && sim->windows.sampled)
+        td_replicates_close(&sim->replicates, &sim->ledger, sim->blocks,
+                            sim->instructions - sim->windows.from_instructions);
     td_windows_close(&sim->windows, slots, sim->instructions);
     sim->memory.passed = unseen_cycles(sim);
     if (mode == TD_SIM_EXACT)
@@ -418,6 +428,8 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
     sim->windows.sampled = true;
     if (mode == TD_SIM_WARM)
         sim->learning.ran = 0;
+    if (mode == TD_SIM_PRIME)
+        td_replicates_open(&sim->replicates);
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->mode = mode;
 }
@@ -477,6 +489,14 @@ struct td_scale td_sim_scale(const struct td_sim *sim)
     return (struct td_scale){.seen = windows.instructions, .whole = all - first};
 }
 
+static double unseen_bias(const struct td_sim_totals *totals)
+{
+    if (totals->detailed >= totals->instructions)
+        return 0;
+    return TD_SAMPLED_BIAS * (double)totals->cycles *
+           (double)(totals->instructions - totals->detailed) / (double)totals->instructions;
+}
+
 /* The totals of slots and instructions, and their error. */
 static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
 {
@@ -490,7 +510,8 @@ static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
     totals->instructions = scale.whole + (scale.all ? 0 : windows.first_instructions);
     totals->detailed = sim->instructions;
     totals->windows = windows.settled_count + windows.count;
-    totals->cycles_error = td_windows_error(&windows, scale.whole) / sim->core.width;
+    totals->cycles_error =
+        hypot(td_windows_error(&windows, scale.whole) / sim->core.width, unseen_bias(totals));
     totals->spread = td_windows_spread(&windows);
     if (totals->cycles > 0)
         totals->learning = td_learning_fall(&sim->learning) * sim->desc->refill *

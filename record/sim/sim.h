@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/replicates.h"
 #include "record/sim/causes.h"
 #include "record/sim/blocks.h"
 #include "record/sim/llc.h"
@@ -65,6 +66,8 @@ enum td_sim_column {
         TD_SIM_COLUMN_COUNT
 };
 
+enum { TD_SIM_FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
+
 struct td_sim_column_info {
     const char *name;
     enum td_tma_node node; /* TD_NODE_NONE: cycles, instructions */
@@ -100,7 +103,7 @@ struct td_sim_totals {
     uint64_t instructions;    /* all */
     uint64_t detailed;        /* instructions that were modelled exactly */
     uint64_t windows;         /* exact parts but the first */
-    double cycles_error;      /* two standard errors from sampling */
+    double cycles_error;      /* td_windows_error */
     double spread;            /* td_windows_spread */
     double learning;          /* share of the cycles that td_learning_fall stands for */
     uint64_t warmed, skipped; /* instructions */
@@ -122,6 +125,13 @@ struct td_sim_tally {
 typedef void td_sim_tally_fn(void *ctx, const struct td_sim_tally *tally);
 /* Calls `fn` for each (path, pc) that ran, by path and pc; a pc in several blocks comes once. */
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx);
+
+/* Replicates of an instruction's slots of one column, on all paths together: how far what was
+ * sampled may be from the whole. Calls `fn` for each that is not 0; an instruction in several
+ * blocks comes several times. */
+typedef void td_sim_replicates_fn(void *ctx, uint64_t pc, enum td_sim_column column,
+                                  const int64_t replicates[TD_REPLICATES]);
+void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx);
 
 #define TD_SIM_DEPTH_MAX 256 /* calls on a path */
 

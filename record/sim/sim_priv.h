@@ -10,6 +10,7 @@
 #include "record/sim/learning.h"
 #include "record/sim/memory.h"
 #include "record/sim/predictor.h"
+#include "record/sim/replicates.h"
 #include "record/sim/sim.h"
 #include "record/sim/stores.h"
 #include "record/sim/windows.h"
@@ -60,6 +61,7 @@ struct td_sim {
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     struct td_windows windows;
     struct td_learning learning;
+    struct td_replicates replicates;
     struct td_ledger ledger;
     struct td_core core;
     struct td_fetch fetch;

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "record/sim/sim_priv.h"
 
-enum { FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
 _Static_assert(TD_SIM_COLUMN_COUNT - TD_SIM_COLUMN_MISPREDICT == TD_CAUSE_COUNT,
                "each cause is a column, in the same order");
 
@@ -52,8 +51,8 @@ static void add_place(const struct td_sim *sim, const struct place *place, struc
              td_ledger_settled_runs(ledger, place->account), account->runs);
     for (int i = 0; i < TD_CAUSE_COUNT; i++) {
         const enum td_cause cause = (enum td_cause)i;
-        sum->first[FIRST_CAUSE_COLUMN + i] += td_ledger_settled_lost(ledger, row, cause);
-        sum->sampled[FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause);
+        sum->first[TD_SIM_FIRST_CAUSE_COLUMN + i] += td_ledger_settled_lost(ledger, row, cause);
+        sum->sampled[TD_SIM_FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause);
     }
 }
 
@@ -186,7 +185,7 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
         tally.values[block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT] =
             account->runs * block->insn_slots[i];
         for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
-            tally.values[FIRST_CAUSE_COLUMN + cause] = cells[cause];
+            tally.values[TD_SIM_FIRST_CAUSE_COLUMN + cause] = cells[cause];
         give(gather, &tally);
     }
 }
@@ -245,4 +244,17 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
     free(gather.places);
     free(order);
     free(starts);
+}
+
+void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx)
+{
+    const struct td_scale scale = td_sim_scale(sim);
+    int64_t replicates[TD_REPLICATES];
+
+    for (size_t i = 0; i < sim->replicates.count; i++) {
+        const struct td_replicate_cell *cell = &sim->replicates.cells[i];
+
+        if (td_replicates_of(&sim->replicates, cell, &scale, replicates))
+            fn(ctx, cell->pc, (enum td_sim_column)cell->column, replicates);
+    }
 }

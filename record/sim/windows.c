@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/mem.h"
+
 void td_windows_open(struct td_windows *windows, uint64_t slots, uint64_t instructions)
 {
     windows->open = true;
@@ -44,12 +46,23 @@ static double deviation(const struct td_windows *windows)
     return sqrt(fmax(squares, 0) / (n - 1)) * n / instructions;
 }
 
+double td_windows_widening(uint64_t windows)
+{
+    static const double t[] = {1,    1,    12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26,
+                               2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09};
+
+    return windows < TD_ARRAY_SIZE(t) ? t[windows] : 2 + 1.7 / (double)windows;
+}
+
 double td_windows_error(const struct td_windows *windows, uint64_t whole)
 {
-    const double error =
-        windows->count < 2 ? 0
-                           : 2 * deviation(windows) * (double)whole / sqrt((double)windows->count);
+    const double n = (double)windows->count, seen = (double)windows->instructions;
+    double error = 0;
 
+    if (windows->count == 1)
+        error = seen > 0 ? (double)windows->slots / seen * ((double)whole - seen) : 0;
+    else if (windows->count > 1)
+        error = td_windows_widening(windows->count) * deviation(windows) * (double)whole / sqrt(n);
     return sqrt(windows->settled_error2 + error * error);
 }
 

@@ -44,10 +44,15 @@ static inline uint64_t td_scale_add(const struct td_scale *scale, uint64_t *sum,
 void td_windows_open(struct td_windows *windows, uint64_t slots, uint64_t instructions);
 /* Ends the part that is open, if any. */
 void td_windows_close(struct td_windows *windows, uint64_t slots, uint64_t instructions);
-/* Two standard errors of the slots of all parts, when those since the last settlement are of
- * `whole` instructions; 0 when there are too few windows to tell. Neighbouring windows are alike
- * more often than not, so it is an upper bound as a rule (systematic sampling). */
+/* By how much the slots of all parts may differ, 95 %, when those since the last settlement are of
+ * `whole` instructions. Where there is one window it may be by all that was not seen. Neighbouring
+ * windows are alike more often than not, so it is an upper bound as a rule (systematic sampling).
+ */
 double td_windows_error(const struct td_windows *windows, uint64_t whole);
+/* By how many standard errors, known from so many windows, the mean of what they are taken from may
+ * differ, 95 % (Student's t; at least 2). Of one window none is known: its own value counts as one.
+ */
+double td_windows_widening(uint64_t windows);
 /* The standard deviation of the windows' slots an instruction, over their mean, since the last
  * settlement; 0: too few windows. */
 double td_windows_spread(const struct td_windows *windows);

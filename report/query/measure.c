@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
+#include "formats/replicates.h"
 #include "report/query/names.h"
 #include "report/query/row_order.h"
 #include "report/query/sampled.h"
@@ -394,6 +395,33 @@ static void add_tallies(struct builder *b)
     }
 }
 
+/* Of the model's groups: what says how sure they are. Without its slots there is nothing to be sure
+ * of. */
+static void add_replicates(struct builder *b)
+{
+    struct td_measure *m = b->measure;
+    const size_t count = td_model_tally_count(b->model);
+    size_t cap = 0;
+
+    if (!m->values[TD_METRIC_SLOTS])
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct td_tally *tally = td_model_tally(b->model, i);
+        const struct td_group *group = td_model_group(b->model, tally->group);
+
+        if (group->role != TD_ROLE_REPLICATES || group->locates == TD_NODE_NONE ||
+            group->column_count != TD_REPLICATES || !passes(b, tally->thread, tally->node))
+            continue;
+        m->replicates =
+            td_grow(m->replicates, &cap, m->replicate_count + 1, sizeof(*m->replicates));
+        m->replicates[m->replicate_count++] =
+            (struct td_measure_replicates){.thread = tally->thread,
+                                           .node = tally->node,
+                                           .leaf = group->locates,
+                                           .values = td_model_tally_values(b->model, tally)};
+    }
+}
+
 static int compare_times(const void *a, const void *b, void *ctx)
 {
     const struct td_model *model = ctx;
@@ -526,8 +554,10 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
         add_samples(&b);
     else
         add_tallies(&b);
-    if (td_measure_is_modelled(b.measure))
+    if (td_measure_is_modelled(b.measure)) {
         model_time(&b);
+        add_replicates(&b);
+    }
     /* Groups that lack their columns count nothing; shares are of something all the same. */
     if (!b.measure->values[td_measure_primary(b.measure)])
         b.measure->values[TD_METRIC_SAMPLES] = td_xcalloc(b.cap + 1, sizeof(uint64_t));

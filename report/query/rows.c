@@ -222,9 +222,35 @@ static void sum_row(struct summing *s, size_t i, bool no_inline)
     }
 }
 
+/* The replicates' rows are those of the same places. */
+static void find_replicated(struct summing *s)
+{
+    struct td_rows *rows = s->rows;
+    const struct td_measure *measure = rows->measure;
+    const uint32_t last = td_model_location_count(measure->model);
+    uint32_t *keys = td_xcalloc(measure->replicate_count + 1, sizeof(*keys));
+
+    for (size_t i = 0; i < measure->replicate_count; i++) {
+        const struct td_measure_replicates *r = &measure->replicates[i];
+        const uint32_t location = td_model_node(measure->model, r->node)->location;
+
+        keys[i] = s->row_of[is_by_thread(rows->kind) ? r->thread
+                            : location == TD_NONE    ? last
+                                                     : location];
+    }
+    rows->replicated = td_xcalloc(rows->len + 1, sizeof(*rows->replicated));
+    td_replicated_rows(rows->replicated, rows, keys);
+    free(keys);
+}
+
 static void find_evidence(struct summing *s)
 {
     struct td_rows *rows = s->rows;
+
+    for (size_t i = 0; i < rows->len; i++)
+        rows->at[i].evidence = (uint32_t)i;
+    if (rows->measure->replicate_count > 0)
+        find_replicated(s);
 
     if (!s->row_index)
         return;
@@ -233,8 +259,6 @@ static void find_evidence(struct summing *s)
         td_weights_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
     else
         td_slots_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
-    for (size_t i = 0; i < rows->len; i++)
-        rows->at[i].evidence = (uint32_t)i;
 }
 
 void td_rows_init(struct td_rows *rows, const struct td_measure *measure, enum td_row_kind kind,
@@ -273,6 +297,7 @@ void td_rows_release(struct td_rows *rows)
 {
     free(rows->at);
     free(rows->evidence);
+    free(rows->replicated);
     *rows = (struct td_rows){0};
 }
 
@@ -491,6 +516,9 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
         cell.kind = mix->kind;
         cell.thin =
             mix->intervals < THIN_INTERVALS || !(cell.error < cell.share) || cell.error > ERROR_MAX;
+    } else if (rows->replicated) {
+        cell.error = rows->replicated[row->evidence].of_node[node];
+        cell.thin = !(cell.error < cell.share) || cell.error > ERROR_MAX;
     }
     return cell;
 }
@@ -499,7 +527,7 @@ uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row)
 {
     uint32_t thin = 0;
 
-    for (int n = 0; n < TD_NODE_COUNT && rows->evidence; n++) {
+    for (int n = 0; n < TD_NODE_COUNT && (rows->evidence || rows->replicated); n++) {
         if (td_row_cell(rows, row, (enum td_tma_node)n).thin)
             thin |= UINT32_C(1) << n;
     }
@@ -523,6 +551,8 @@ double td_row_error(const struct td_rows *rows, const struct td_row *row)
 {
     if (rows->evidence && !rows->measure->weighted)
         return rows->evidence[row->evidence].slots_error;
+    if (rows->replicated)
+        return rows->replicated[row->evidence].error;
     if (rows->measure->attribution == TD_ATTRIBUTION_EXACT && !rows->measure->weighted)
         return 0;
     const double sampled =

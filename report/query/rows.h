@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "formats/measure.h"
 #include "report/query/mix.h"
+#include "report/query/replicated.h"
 
 static_assert(TD_NODE_COUNT <= 32, "sets of nodes are bits");
 
@@ -52,7 +53,8 @@ struct td_rows {
     enum td_metric primary; /* shares are of its total */
     struct td_row *at;
     size_t len;
-    struct td_mix *evidence; /* measured slots: how sure each row is; NULL else */
+    struct td_mix *evidence;              /* measured slots: how sure each row is; NULL else */
+    struct td_replicated_row *replicated; /* the same, of a model that was sampled */
 };
 
 /* A category of a row. */

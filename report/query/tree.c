@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "report/query/replicated.h"
 #include "report/query/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
@@ -68,6 +69,8 @@ static double share_of(const struct whole *whole, enum td_tma_node node)
 
 static double error_of(const struct whole *whole, enum td_tma_node node, double share)
 {
+    if (whole->measure->replicate_count > 0)
+        return td_replicated_error(whole->measure, node);
     if (whole->measure->attribution == TD_ATTRIBUTION_EXACT && !whole->measure->weighted)
         return 0;
     if (whole->part)

@@ -316,6 +316,18 @@ static void add_join_errors(struct td_json *json, const struct td_rows *rows,
     td_slots_errors_json(json, rows, row);
 }
 
+static void add_category_errors(struct td_json *json, const struct td_rows *rows,
+                                const struct td_row *row)
+{
+    td_json_object(json, "category_errors");
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (rows->measure->values[TD_METRIC_FIRST_NODE + n])
+            td_json_double(json, td_tma_info((enum td_tma_node)n)->id,
+                           td_row_cell(rows, row, (enum td_tma_node)n).error, DIGITS);
+    }
+    td_json_end(json);
+}
+
 static void add_row(struct td_json *json, const struct td_rows *rows, const struct td_row *row)
 {
     const struct td_measure *measure = rows->measure;
@@ -350,6 +362,8 @@ static void add_row(struct td_json *json, const struct td_rows *rows, const stru
                        td_attribution_name(measure->weighted && row->values[TD_METRIC_SLOTS] == 0
                                                ? TD_ATTRIBUTION_NONE
                                                : measure->attribution));
+    if (rows->replicated)
+        add_category_errors(json, rows, row);
     add_costs(json, measure, row->values);
     td_json_double(json, "error", td_row_error(rows, row), DIGITS);
     if (measure->weighted && rows->kind == TD_ROWS_FUNCTIONS)

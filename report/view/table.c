@@ -46,7 +46,8 @@ void td_table_add_cost(struct td_table *table)
     const enum td_metric primary = table->rows->primary;
 
     td_table_add(table, &td_field_share, primary);
-    if (measure->attribution != TD_ATTRIBUTION_EXACT || measure->weighted)
+    if (measure->attribution != TD_ATTRIBUTION_EXACT || measure->weighted ||
+        measure->replicate_count > 0)
         td_table_add(table, &td_field_error, primary);
     if (measure->values[TD_METRIC_TIME_NS])
         td_table_add(table, &td_field_value, TD_METRIC_TIME_NS);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* How sure the figures of a sampled model are: from its replicates (formats/replicates.h). */
+#ifndef TD_REPORT_QUERY_REPLICATED_H
+#define TD_REPORT_QUERY_REPLICATED_H
+
+#include <stdint.h>
+
+#include "formats/measure.h"
+
+struct td_rows;
+
+/* Of a row: ±, 95 %. */
+struct td_replicated_row {
+    double error;                  /* of its share of all slots */
+    double of_node[TD_NODE_COUNT]; /* of each node's share of its slots */
+};
+
+/* ±, 95 %, of a node's share of the measure's slots. */
+double td_replicated_error(const struct td_measure *measure, enum td_tma_node node);
+
+/* keys[i] is the row of measure->replicates[i], or TD_NONE; `ret` has room for all rows. */
+void td_replicated_rows(struct td_replicated_row *ret, const struct td_rows *rows,
+                        const uint32_t *keys);
+
+#endif

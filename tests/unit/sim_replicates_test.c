@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Replicates: their mean square is the variance of what windows stand for, of any sum of places. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "record/sim/replicates.h"
+#include "record/sim/sim.h"
+#include "sim_rig.h"
+
+enum { WINDOW = 1000, DISTANCE = 100000 };
+
+/* Two blocks of one instruction each. */
+struct two {
+    struct rig rig;
+    struct td_ledger ledger;
+    struct td_replicates replicates;
+    uint32_t accounts[2];
+    uint64_t windows;
+};
+
+static void open_two(struct two *two)
+{
+    static const uint8_t nop[] = {1, 0x90, 0};
+
+    *two = (struct two){.windows = 0};
+    rig_open(&two->rig, "golden-cove");
+    td_ledger_init(&two->ledger);
+    for (unsigned i = 0; i < 2; i++)
+        two->accounts[i] =
+            td_ledger_account(&two->ledger, 0, rig_block(&two->rig, 0x1000 + 0x100 * i, nop), 1);
+}
+
+static void close_two(struct two *two)
+{
+    td_replicates_release(&two->replicates);
+    td_ledger_release(&two->ledger);
+    rig_close(&two->rig);
+}
+
+/* A window in which the blocks lose so many slots. */
+static void window(struct two *two, uint64_t first, uint64_t second)
+{
+    const uint64_t lost[] = {first, second};
+
+    td_replicates_open(&two->replicates);
+    for (unsigned i = 0; i < 2; i++) {
+        td_replicates_touch(&two->replicates, &two->ledger, two->accounts[i], 1);
+        td_ledger_charge(&two->ledger,
+                         td_ledger_cell(two->ledger.accounts[two->accounts[i]].row, TD_CAUSE_DRAM),
+                         lost[i]);
+    }
+    td_replicates_close(&two->replicates, &two->ledger, two->rig.blocks, WINDOW);
+    two->windows++;
+}
+
+static struct td_scale scale_of(const struct two *two)
+{
+    return (struct td_scale){.seen = two->windows * WINDOW, .whole = two->windows * DISTANCE};
+}
+
+/* ±, 95 %, of the sum of the cells, by their replicates. */
+static double error_of(const struct two *two, const struct td_scale *scale)
+{
+    int64_t values[TD_REPLICATES], sums[TD_REPLICATES] = {0};
+    double squares = 0;
+
+    for (size_t i = 0; i < two->replicates.count; i++) {
+        if (!td_replicates_of(&two->replicates, &two->replicates.cells[i], scale, values))
+            continue;
+        for (int r = 0; r < TD_REPLICATES; r++)
+            sums[r] += values[r];
+    }
+    for (int r = 0; r < TD_REPLICATES; r++)
+        squares += (double)sums[r] * (double)sums[r];
+    return TD_REPLICATES_T * sqrt(squares / TD_REPLICATES);
+}
+
+/* Few windows: no two of 16 have their signs in common, so that it is the usual formula. */
+static void are_the_variance(void **state)
+{
+    (void)state;
+    struct two two;
+
+    open_two(&two);
+    for (uint64_t i = 0; i < 16; i++)
+        window(&two, i % 2 ? 100 : 300, 0);
+    const struct td_scale scale = scale_of(&two);
+    /* 16 windows at 100 from the mean of 200 each stand for 99 more. */
+    const double expected = td_windows_widening(16) * 100 * 99 * 4 * sqrt(16 / 15.0),
+                 error = error_of(&two, &scale);
+    assert_true(error > 0.999 * expected && error < 1.001 * expected);
+    close_two(&two);
+}
+
+/* Of many windows it is an estimate. */
+static void are_near_it_for_many(void **state)
+{
+    (void)state;
+    struct two two;
+
+    open_two(&two);
+    for (uint64_t i = 0; i < 400; i++)
+        window(&two, td_hash_u64(i) % 2 ? 100 : 300, 0);
+    const struct td_scale scale = scale_of(&two);
+    const double expected = TD_REPLICATES_T * 100 * 99 * sqrt(400), error = error_of(&two, &scale);
+    assert_true(error > 0.6 * expected && error < 1.4 * expected);
+    close_two(&two);
+}
+
+/* What one place has more the other has less: their sum is known exactly. */
+static void add_up(void **state)
+{
+    (void)state;
+    struct two two;
+
+    open_two(&two);
+    for (uint64_t i = 0; i < 100; i++) {
+        const uint64_t part = td_hash_u64(i) % 1000;
+
+        window(&two, part, 1000 - part);
+    }
+    const struct td_scale scale = scale_of(&two);
+    assert_int_equal(two.replicates.count, 2);
+    assert_true(error_of(&two, &scale) < 200);
+    two.replicates.count = 1;
+    assert_true(error_of(&two, &scale) > 100000);
+    close_two(&two);
+}
+
+/* Of one window it is not known how far others are from it. */
+static void one_window_is_as_sure_as_nothing(void **state)
+{
+    (void)state;
+    struct two two;
+
+    open_two(&two);
+    window(&two, 500, 0);
+    const struct td_scale scale = scale_of(&two);
+    const double stands_for = 500 * 99;
+    assert_true(fabs(error_of(&two, &scale) - stands_for) < 0.01 * stands_for);
+    close_two(&two);
+}
+
+/* A part that is over keeps its error, whatever comes. */
+static void settled_parts_stay(void **state)
+{
+    (void)state;
+    struct two two;
+
+    open_two(&two);
+    for (uint64_t i = 0; i < 32; i++)
+        window(&two, i % 3 * 100, 0);
+    const struct td_scale scale = scale_of(&two), later = {.seen = 32000, .whole = 64000};
+    const double error = error_of(&two, &scale);
+    td_replicates_settle(&two.replicates, &scale);
+    for (uint64_t i = 0; i < 32; i++)
+        window(&two, 100, 0);
+    assert_true(fabs(error_of(&two, &later) - error) < 0.01 * error);
+    close_two(&two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(are_the_variance),
+        cmocka_unit_test(are_near_it_for_many),
+        cmocka_unit_test(add_up),
+        cmocka_unit_test(one_window_is_as_sure_as_nothing),
+        cmocka_unit_test(settled_parts_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
