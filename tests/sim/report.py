@@ -61,7 +61,9 @@ def check_weights(tdreport, modelled, clock):
     function, same = function_of(found, KERNEL), function_of(native, KERNEL)
     check(function["samples"] == same["samples"], "samples of a function changed in the join")
     # Of this function alone: nothing else of the program is inlined into it or it into others.
-    check(function["time_ns"] == same["time_ns"], "the time of a function is not the measured one")
+    # The join rounds running sums, so that the whole is exact: a function may gain or lose a nanosecond a row.
+    check(abs(function["time_ns"] - same["time_ns"]) <= len(found["functions"]),
+          "the time of a function is not the measured one")
     check(function["categories"]["divider"] > 0.4, "the divider is not what the function waits for")
     check_sums(found)
 
