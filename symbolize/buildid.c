@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/buildid.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/mem.h"
 
 /* What of an image's notes is read at most: they are some hundred bytes. */
 #define NOTES_LIMIT ((size_t)1 << 20)
-/* The kernel runs no file with more than 64 kB of program headers (fs/binfmt_elf.c). */
-#define HEADERS_MAX ((64 << 10) / sizeof(Elf64_Phdr))
 
 int td_build_id_from_notes(const void *data, size_t size, struct td_build_id *ret,
                            struct td_err *err)
@@ -49,164 +44,66 @@ int td_build_id_from_notes(const void *data, size_t size, struct td_build_id *re
     return td_fail(err, TD_ENODATA, "no build-id");
 }
 
-/* The bytes of an ELF image, wherever they are. A file of others is read and never mapped: they may
- * cut it while we look, and a page of a mapping that is gone ends the process that reads it. */
-struct image {
-    const uint8_t *bytes; /* NULL: of fd */
-    int fd;
-    uint64_t size;
-};
-
-/* Fills `to`; false where the image does not have all of it, or not any more. */
-static bool read_at(const struct image *image, uint64_t at, void *to, size_t size)
+/* The build-id among the notes of a segment or section. Where these say they are larger than any
+ * are, they are not looked at: recorders read files of others. */
+static bool find_in(Elf *elf, uint64_t offset, uint64_t size, struct td_build_id *ret)
 {
-    size_t done = 0;
-
-    if (at > image->size || size > image->size - at)
+    if (size > NOTES_LIMIT)
         return false;
-    if (image->bytes) {
-        memcpy(to, image->bytes + at, size);
-        return true;
-    }
-    while (done < size) {
-        const ssize_t n = pread(image->fd, (char *)to + done, size - done, (off_t)(at + done));
+    const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)offset, (size_t)size, ELF_T_BYTE);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
+    return data && td_build_id_from_notes(data->d_buf, data->d_size, ret, NULL) == TD_OK;
 }
 
-/* What of an ELF header is needed to walk its program headers. */
-struct program_headers {
-    bool wide; /* ELFCLASS64 */
-    uint64_t offset;
-    uint16_t entry_size, count;
-};
-
-static int read_header(const struct image *image, struct program_headers *ret, struct td_err *err)
+struct td_build_id td_elf_build_id(const struct td_elf *elf)
 {
-    uint8_t data[sizeof(Elf64_Ehdr)] = {0};
-    const size_t size = image->size < sizeof(data) ? (size_t)image->size : sizeof(data);
-    struct td_rd rd = td_rd_init(data, size, 0);
+    struct td_build_id id = {0};
+    GElf_Phdr header;
+    size_t count = 0;
 
-    if (!read_at(image, 0, data, size))
-        return td_fail(err, TD_EFORMAT, "an ELF header that is cut off");
-    const uint8_t *ident = td_rd_bytes(&rd, EI_NIDENT);
-    if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0)
-        return td_fail(err, TD_EFORMAT, "not an ELF file");
-    if (ident[EI_DATA] != ELFDATA2LSB)
-        return td_fail(err, TD_EFORMAT, "an ELF file of the other byte order");
-    ret->wide = ident[EI_CLASS] == ELFCLASS64;
-    td_rd_bytes(&rd, 8); /* type, machine, version */
-    if (ret->wide) {
-        td_rd_u64(&rd);
-        ret->offset = td_rd_u64(&rd);
-        td_rd_u64(&rd);
-    } else {
-        td_rd_u32(&rd);
-        ret->offset = td_rd_u32(&rd);
-        td_rd_u32(&rd);
+    /* Sections first: --only-keep-debug files keep note sections where PT_NOTE points astray. */
+    for (size_t i = 0; i < td_elf_section_count(elf); i++) {
+        const struct td_elf_section *s = td_elf_section_at(elf, i);
+
+        if (s->type == SHT_NOTE && find_in(td_elf_handle(elf), s->offset, s->size, &id))
+            return id;
     }
-    td_rd_bytes(&rd, 6); /* flags, size of this header */
-    ret->entry_size = td_rd_u16(&rd);
-    ret->count = td_rd_u16(&rd);
-    if (!td_rd_ok(&rd) || ret->offset > image->size)
-        return td_fail(err, TD_EFORMAT, "an ELF header that is cut off");
-    return TD_OK;
+    (void)elf_getphdrnum(td_elf_handle(elf), &count);
+    for (size_t i = 0; i < count && gelf_getphdr(td_elf_handle(elf), (int)i, &header); i++) {
+        if (header.p_type == PT_NOTE &&
+            find_in(td_elf_handle(elf), header.p_offset, header.p_filesz, &id))
+            return id;
+    }
+    return id;
 }
 
-struct segment {
-    uint32_t type;
-    uint64_t offset, size;
-};
-
-static struct segment read_segment(struct td_rd *rd, bool wide)
+/* Takes `elf`. */
+static int build_id_of(struct td_elf *elf, struct td_build_id *ret, struct td_err *err)
 {
-    struct segment segment = {.type = td_rd_u32(rd)};
-
-    if (wide) {
-        td_rd_u32(rd); /* flags */
-        segment.offset = td_rd_u64(rd);
-        td_rd_u64(rd);
-        td_rd_u64(rd);
-        segment.size = td_rd_u64(rd);
-    } else {
-        segment.offset = td_rd_u32(rd);
-        td_rd_u32(rd);
-        td_rd_u32(rd);
-        segment.size = td_rd_u32(rd);
-    }
-    return segment;
-}
-
-/* The build-id in a segment of notes. `room` is what may still be read of the image's notes. */
-static int find_in_segment(const struct image *image, const struct segment *segment, size_t *room,
-                           struct td_build_id *ret)
-{
-    int rc = TD_ENODATA;
-
-    if (segment->size > *room)
-        return rc;
-    void *notes = td_xalloc((size_t)segment->size + 1);
-    *room -= (size_t)segment->size;
-    if (read_at(image, segment->offset, notes, (size_t)segment->size))
-        rc = td_build_id_from_notes(notes, (size_t)segment->size, ret, NULL);
-    free(notes);
-    return rc;
-}
-
-static int find_build_id(const struct image *image, struct td_build_id *ret, struct td_err *err)
-{
-    struct program_headers headers = {0};
-    size_t room = NOTES_LIMIT;
-    const int rc = read_header(image, &headers, err);
-
-    for (unsigned i = 0; i < headers.count && i < HEADERS_MAX && rc == TD_OK; i++) {
-        uint8_t bytes[sizeof(Elf64_Phdr)] = {0};
-        const size_t size = headers.wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-        const uint64_t at = headers.offset + (uint64_t)i * headers.entry_size;
-        struct td_rd rd = td_rd_init(bytes, size, at);
-
-        if (!read_at(image, at, bytes, size))
-            return td_fail_at(err, TD_EFORMAT, at, "a program header is cut off");
-        const struct segment segment = read_segment(&rd, headers.wide);
-        if (segment.type == PT_NOTE && find_in_segment(image, &segment, &room, ret) == TD_OK)
-            return TD_OK;
-    }
-    return rc < 0 ? rc : td_fail(err, TD_ENODATA, "no build-id");
+    *ret = td_elf_build_id(elf);
+    td_elf_free(elf);
+    return ret->size ? TD_OK : td_fail(err, TD_ENODATA, "no build-id");
 }
 
 int td_build_id_from_elf(const void *data, size_t size, struct td_build_id *ret, struct td_err *err)
 {
-    const struct image image = {.bytes = data, .fd = -1, .size = size};
+    struct td_elf *elf = NULL;
+    const int rc = td_elf_parse(&elf, "image", (struct td_bytes){.data = data, .size = size}, err);
 
-    return data ? find_build_id(&image, ret, err) : td_fail(err, TD_EFORMAT, "not an ELF file");
+    return rc == TD_OK ? build_id_of(elf, ret, err) : rc;
 }
 
 int td_build_id_from_file(const char *path, struct td_build_id *ret, struct td_err *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    int rc = TD_OK;
+    struct td_elf *elf = NULL;
 
     if (fd < 0)
         return td_fail_errno(err, errno == ENOENT ? TD_ENOENT : TD_EIO, errno, "cannot open '%s'",
                              path);
-    if (fstat(fd, &st) < 0) {
-        rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        rc = td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
-    } else {
-        const struct image image = {.fd = fd, .size = (uint64_t)st.st_size};
-
-        rc = find_build_id(&image, ret, err);
-        if (rc < 0)
-            td_err_prefix(err, "%s", path);
-    }
+    int rc = td_elf_open_fd(&elf, path, fd, err);
+    if (rc == TD_OK)
+        rc = build_id_of(elf, ret, err);
     close(fd);
     return rc;
 }

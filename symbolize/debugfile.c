@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/debugfile.h"
 
+#include <elfutils/libdwelf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "symbolize/buildid.h"
 #include "symbolize/debuginfod.h"
 #include "symbolize/inflate.h"
 
@@ -142,19 +144,6 @@ static bool has_dwarf(const struct td_elf *elf)
     return elf && (td_elf_section(elf, ".debug_info") || td_elf_section(elf, ".zdebug_info"));
 }
 
-/* Loads every section of the DWARF; a damaged one is named and counts as absent. */
-static void load_sections(struct td_object *object, struct td_elf *elf,
-                          struct td_dwarf_sections *sections)
-{
-    struct td_err err = TD_ERR_INIT;
-
-#define X(member, name)                                                                            \
-    if (td_elf_debug_bytes(elf, name, &sections->member, &err) != TD_OK && err.code != TD_ENODATA) \
-        say(object, "%s", err.text);
-    TD_DWARF_SECTIONS(X)
-#undef X
-}
-
 static struct td_elf *find_alt(const struct td_search *search, const char *from, const char *path,
                                const struct td_build_id *id)
 {
@@ -177,22 +166,39 @@ static struct td_elf *find_alt(const struct td_search *search, const char *from,
     return elf;
 }
 
+/* What dwz moved into a file that several programs share. Without it libdw would look for one by
+ * itself, and not where the user said. */
 static void load_alt(struct td_object *object, const struct td_search *search)
 {
-    struct td_dwarf_sections sections = {0};
     struct td_build_id id = {0};
+    struct td_err err = TD_ERR_INIT;
     const char *path = NULL;
+    const void *bytes = NULL;
+    const ssize_t size = dwelf_dwarf_gnu_debugaltlink(object->dwarf->dw, &path, &bytes);
 
-    if (!td_elf_altlink(object->with_dwarf, &path, &id))
+    if (size <= 0 || size > TD_BUILD_ID_MAX || !path)
         return;
+    id.size = (uint8_t)size;
+    memcpy(id.bytes, bytes, (size_t)size);
     object->alt = find_alt(search, td_elf_path(object->with_dwarf), path, &id);
-    if (!object->alt) {
+    if (!object->alt)
         say(object, "the supplementary debug file '%s' is not there", path);
+    else if (td_dwarf_open(&object->alt_dwarf, object->alt, &err) != TD_OK)
+        say(object, "the supplementary debug file '%s': %s", path, err.text);
+    if (object->alt_dwarf)
+        dwarf_setalt(object->dwarf->dw, object->alt_dwarf->dw);
+}
+
+static void load_dwarf(struct td_object *object, const struct td_search *search)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (!object->with_dwarf)
         return;
-    }
-    load_sections(object, object->alt, &sections);
-    td_dwarf_init(&object->alt_dwarf, &sections, false);
-    object->dwarf.alt = &object->alt_dwarf;
+    if (td_dwarf_open(&object->dwarf, object->with_dwarf, &err) != TD_OK)
+        say(object, "%s: %s", td_elf_path(object->with_dwarf), err.text);
+    else if (!search->alone)
+        load_alt(object, search);
 }
 
 /* MiniDebugInfo: an ELF with symbols (now and then more), xz-compressed. */
@@ -267,15 +273,9 @@ int td_object_check(const struct td_elf *elf, const struct td_build_id *id,
 void td_object_attach(struct td_object *object, const struct td_search *search,
                       struct td_elf *take_elf)
 {
-    struct td_dwarf_sections sections = {0};
-
     *object = (struct td_object){.elf = take_elf};
     find_debug(object, search);
-    if (object->with_dwarf)
-        load_sections(object, object->with_dwarf, &sections);
-    td_dwarf_init(&object->dwarf, &sections, false);
-    if (object->with_dwarf && !search->alone)
-        load_alt(object, search);
+    load_dwarf(object, search);
 }
 
 int td_object_open(struct td_object *object, const struct td_search *search, const char *path,
@@ -297,8 +297,8 @@ int td_object_open(struct td_object *object, const struct td_search *search, con
 
 void td_object_release(struct td_object *object)
 {
-    td_dwarf_release(&object->dwarf);
-    td_dwarf_release(&object->alt_dwarf);
+    td_dwarf_free(object->dwarf);
+    td_dwarf_free(object->alt_dwarf);
     td_elf_free(object->elf);
     td_elf_free(object->debug);
     td_elf_free(object->alt);

@@ -29,7 +29,8 @@ struct td_object {
     struct td_elf *mini;  /* the ELF inside of .gnu_debugdata, or NULL */
     uint8_t *mini_bytes;
     struct td_elf *with_dwarf; /* elf, debug or mini; NULL when none has debug information */
-    struct td_dwarf dwarf, alt_dwarf;
+    struct td_dwarf *dwarf;    /* its debug information; NULL when it has none that libdw takes */
+    struct td_dwarf *alt_dwarf;
     char why[256]; /* why there is no debug information, or why a part is missing; "" */
 };
 

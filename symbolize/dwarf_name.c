@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What an entry's function is called and where it is defined. */
-#include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,74 +14,75 @@
 /* Functions whose names hold those of other functions. */
 #define NESTING_MAX 4
 
-/* Appends one component of a path; "./" in front says nothing. An absolute one starts anew. */
-static void join(char *path, size_t size, const char *part)
+/* Takes "./" out of a path: it says nothing, and the same file would have two names. */
+static void clean(char *path)
 {
-    size_t len = strlen(path);
+    char *out = path;
 
-    while (part[0] == '.' && part[1] == '/')
-        part += part[2] == '/' ? 3 : 2;
-    if (part[0] == '\0' || strcmp(part, ".") == 0)
-        return;
-    if (part[0] == '/')
-        len = 0;
-    else if (len > 0 && path[len - 1] != '/' && len + 1 < size)
-        path[len++] = '/';
-    snprintf(path + len, size - len, "%s", part);
+    for (const char *p = path; *p;) {
+        const bool begins = p == path || p[-1] == '/';
+
+        if (begins && p[0] == '.' && p[1] == '/') {
+            p += 2;
+            while (*p == '/')
+                p++;
+            continue;
+        }
+        *out++ = *p++;
+    }
+    *out = '\0';
 }
 
-static uint32_t make_path(struct td_answers *answers, const struct td_dwarf_unit *unit,
-                          const struct td_dwarf_lines *lines, const struct td_dwarf_file *file)
+uint32_t td_dwarf_path(struct td_answers *answers, struct td_dwarf_unit *unit, const char *path)
 {
-    char path[4096];
+    bool added = false;
+    uint32_t *id = td_map_put(&unit->dwarf->path_ids, (uint64_t)(uintptr_t)path, 0, 0, &added);
 
-    path[0] = '\0';
-    /* Directory 0 is the compilation's own; the others are relative to it. */
-    if (lines->directory_count > 0 && lines->directories[0])
-        join(path, sizeof(path), lines->directories[0]);
-    if (path[0] == '\0' && unit->comp_dir)
-        join(path, sizeof(path), unit->comp_dir);
-    if (file->directory > 0 && file->directory < lines->directory_count &&
-        lines->directories[file->directory])
-        join(path, sizeof(path), lines->directories[file->directory]);
-    join(path, sizeof(path), file->name);
-    return td_answers_string(answers, path);
+    if (added && path) {
+        /* libdw leaves folders of version 5 as they are: relative to the compilation's. */
+        const char *folder = path[0] == '/' ? NULL : td_die_string(&unit->die, TD_SLOT_COMP_DIR);
+        char *text = folder ? td_xasprintf("%s/%s", folder, path) : td_xstrdup(path);
+
+        clean(text);
+        *id = td_answers_string(answers, text);
+        free(text);
+    }
+    return *id;
 }
 
 uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index)
 {
-    struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
-
-    if (!lines || index >= lines->file_count || !lines->files[index].name)
+    if (!unit->files_tried && td_die_has(&unit->die, TD_SLOT_STMT_LIST))
+        (void)dwarf_getsrcfiles(&unit->die.die, &unit->files, &unit->file_count);
+    unit->files_tried = true;
+    /* Number 0 is nobody before version 5: libdw calls it "???". */
+    if (index >= unit->file_count || (index == 0 && unit->version < 5))
         return 0;
-    struct td_dwarf_file *file = &lines->files[index];
-    if (file->id == TD_NONE)
-        file->id = make_path(answers, unit, lines, file);
-    return file->id;
+    return td_dwarf_path(answers, unit, dwarf_filesrc(unit->files, index, NULL, NULL));
 }
 
 /* What has been found along the chain; the first to say something wins. */
 struct found {
     const char *linkage, *name;
     struct td_dwarf_unit *name_unit; /* where the name stood */
-    uint64_t name_die;
+    uint64_t name_offset;
     uint32_t file, line;
     bool has_file, has_line;
 };
 
 static void look(struct td_scanner *scanner, struct td_dwarf_unit *unit,
-                 struct td_dwarf_unit *lines, const struct td_die *die, struct found *found)
+                 struct td_dwarf_unit *lines, struct td_die *die, struct found *found)
 {
     uint64_t value = 0;
 
     if (!found->linkage)
-        found->linkage = td_die_string(unit, die, TD_SLOT_LINKAGE_NAME);
+        found->linkage = td_die_string(die, TD_SLOT_LINKAGE_NAME);
     /* The last entry with a name is the declaration: it stands inside of its class. */
-    const char *name = td_die_string(unit, die, TD_SLOT_NAME);
+    const char *name = td_die_string(die, TD_SLOT_NAME);
     if (name) {
         found->name = name;
         found->name_unit = unit;
-        found->name_die = die->offset;
+        found->name_offset = dwarf_dieoffset(&die->die);
     }
     if (!found->has_file && lines && td_die_uint(die, TD_SLOT_DECL_FILE, &value)) {
         found->has_file = true;
@@ -98,17 +98,16 @@ static const char *space_name(struct td_scanner *scanner, struct td_dwarf_unit *
                               const struct td_space *space)
 {
     struct td_die die;
-    const char *name = NULL;
 
-    if (!td_die_at(unit, space->die, &die))
+    if (!td_die_read(&die, &space->die))
         return NULL;
     if (space->function) {
         const uint32_t function = td_dwarf_function(scanner, unit, unit, &die);
 
         return function == TD_NONE ? NULL : td_answers_function_name(scanner->answers, function);
     }
-    name = td_die_string(unit, &die, TD_SLOT_NAME);
-    if (!name && die.abbrev->tag == DW_TAG_namespace)
+    const char *name = td_die_string(&die, TD_SLOT_NAME);
+    if (!name && dwarf_tag(&die.die) == DW_TAG_namespace)
         return "(anonymous namespace)";
     return name ? name : "{unnamed}";
 }
@@ -132,7 +131,7 @@ static void prepend(char *text, size_t size, const char *name)
 static uint32_t qualified(struct td_scanner *scanner, const struct found *found)
 {
     struct td_dwarf_unit *unit = found->name_unit;
-    uint32_t space = td_dwarf_space_around(unit, found->name_die);
+    uint32_t space = td_dwarf_space_around(unit, found->name_offset);
     char text[4096];
 
     snprintf(text, sizeof(text), "%s", found->name);
@@ -146,26 +145,35 @@ static uint32_t qualified(struct td_scanner *scanner, const struct found *found)
     return td_answers_function(scanner->answers, NULL, text, found->file, found->line);
 }
 
+/* What one entry and those that it stems from say. */
+static void collect(struct td_scanner *scanner, struct td_dwarf_unit *unit,
+                    struct td_dwarf_unit *lines, struct td_die *die, struct found *found)
+{
+    for (unsigned i = 0; i < CHAIN_MAX; i++) {
+        const enum td_dwarf_slot slot =
+            td_die_has(die, TD_SLOT_ORIGIN) ? TD_SLOT_ORIGIN : TD_SLOT_SPECIFICATION;
+        Dwarf_Die there;
+
+        look(scanner, unit, lines, die, found);
+        if (!td_die_reference(die, slot, &there) || !td_die_read(die, &there))
+            return;
+        struct td_dwarf_unit *next = td_dwarf_unit_of(unit->dwarf, &there);
+        if (!next)
+            return;
+        /* A split unit's files are its skeleton's; any other unit brings its own. */
+        if (next != unit && !unit->dwarf->skeleton)
+            lines = next;
+        unit = next;
+    }
+}
+
 static uint32_t follow(struct td_scanner *scanner, struct td_dwarf_unit *unit,
                        struct td_dwarf_unit *lines, const struct td_die *first)
 {
     struct found found = {0};
     struct td_die die = *first;
 
-    for (unsigned i = 0; i < CHAIN_MAX; i++) {
-        const enum td_dwarf_slot slot =
-            td_die_has(&die, TD_SLOT_ORIGIN) ? TD_SLOT_ORIGIN : TD_SLOT_SPECIFICATION;
-        uint64_t offset = 0;
-
-        look(scanner, unit, lines, &die, &found);
-        struct td_dwarf_unit *next = td_die_reference(unit, &die, slot, &offset);
-        if (!next || !td_die_at(next, offset, &die))
-            break;
-        /* A split unit's files are its skeleton's; any other unit brings its own. */
-        if (next != unit)
-            lines = next->dwarf->split ? lines : next;
-        unit = next;
-    }
+    collect(scanner, unit, lines, &die, &found);
     if (!found.linkage && (!found.name || found.name[0] == '\0'))
         return TD_NONE;
     if (found.linkage || !found.name_unit->qualified || scanner->nesting >= NESTING_MAX)
@@ -178,20 +186,18 @@ static uint32_t follow(struct td_scanner *scanner, struct td_dwarf_unit *unit,
 }
 
 uint32_t td_dwarf_function(struct td_scanner *scanner, struct td_dwarf_unit *unit,
-                           struct td_dwarf_unit *lines, const struct td_die *die)
+                           struct td_dwarf_unit *lines, struct td_die *die)
 {
-    uint64_t offset = 0;
+    Dwarf_Die origin;
 
-    if (td_die_has(die, TD_SLOT_LINKAGE_NAME) || td_die_has(die, TD_SLOT_NAME))
+    if (td_die_has(die, TD_SLOT_LINKAGE_NAME) || td_die_has(die, TD_SLOT_NAME) ||
+        !td_die_reference(die, TD_SLOT_ORIGIN, &origin))
         return follow(scanner, unit, lines, die);
-    const struct td_dwarf_unit *there = td_die_reference(unit, die, TD_SLOT_ORIGIN, &offset);
-    if (!there)
-        return follow(scanner, unit, lines, die);
-    const uint64_t file = (uint64_t)(uintptr_t)there->dwarf;
-    const uint32_t *known = td_map_find(&scanner->by_origin, file, offset);
+    const uint64_t place = (uint64_t)(uintptr_t)origin.addr;
+    const uint32_t *known = td_map_find(&scanner->by_origin, place, 0);
     if (known)
         return *known;
     const uint32_t function = follow(scanner, unit, lines, die);
-    td_map_put(&scanner->by_origin, file, offset, function, NULL);
+    td_map_put(&scanner->by_origin, place, 0, function, NULL);
     return function;
 }

@@ -11,7 +11,8 @@
 
 /* The function or inlined call around the entries of one depth. */
 struct level {
-    uint64_t die;     /* its offset, 0 when there is none */
+    Dwarf_Die die;
+    bool known;       /* there is one */
     uint32_t scope;   /* TD_NONE when it covers no query, so far */
     uint32_t outside; /* the level of the function or call around it */
     bool function;
@@ -22,10 +23,8 @@ struct walk {
     struct td_dwarf_unit *unit, *lines;
     struct td_query *queries;
     size_t count;
-    struct td_cur cur;
+    uint64_t last; /* offset of the entry before: entries that lead backwards are damage */
     struct level levels[DEPTH_MAX];
-    uint32_t depth;      /* of the next entry; its surroundings are levels[depth] */
-    uint32_t skip_above; /* entries deeper than this cover nothing; UINT32_MAX: none do */
 };
 
 void td_scanner_release(struct td_scanner *scanner)
@@ -36,7 +35,7 @@ void td_scanner_release(struct td_scanner *scanner)
     *scanner = (struct td_scanner){0};
 }
 
-static uint32_t add_scope(struct walk *w, const struct td_die *die, bool inlined, uint32_t parent)
+static uint32_t add_scope(struct walk *w, struct td_die *die, bool inlined, uint32_t parent)
 {
     struct td_scanner *s = w->scanner;
     struct td_scope scope = {.parent = parent};
@@ -60,21 +59,21 @@ static uint32_t scope_of_level(struct walk *w, uint32_t index)
     struct level *level = &w->levels[index];
     struct td_die die;
 
-    if (level->die == 0 || level->scope != TD_NONE)
+    if (!level->known || level->scope != TD_NONE)
         return level->scope;
     const uint32_t parent = level->function ? TD_NONE : scope_of_level(w, level->outside);
-    if (td_die_at(w->unit, level->die, &die))
+    if (td_die_read(&die, &level->die))
         level->scope = add_scope(w, &die, !level->function, parent);
     return level->scope;
 }
 
 /* Hangs the entry to the queries it covers. Returns its scope, TD_NONE when it covers none. */
-static uint32_t cover(struct walk *w, const struct td_die *die, bool inlined)
+static uint32_t cover(struct walk *w, struct td_die *die, bool inlined, uint32_t depth)
 {
     struct td_ranges *ranges = &w->scanner->ranges;
     uint32_t scope = TD_NONE;
 
-    td_die_ranges(w->unit, die, ranges);
+    td_die_ranges(w->unit->dwarf, die, ranges);
     for (size_t i = 0; i < ranges->len; i++) {
         const struct td_range r = ranges->at[i];
         size_t q = td_query_lower(w->queries, w->count, r.low);
@@ -83,124 +82,89 @@ static uint32_t cover(struct walk *w, const struct td_die *die, bool inlined)
             !td_ranges_hold(w->scanner->code, r.low))
             continue;
         if (scope == TD_NONE)
-            scope = add_scope(w, die, inlined, inlined ? scope_of_level(w, w->depth) : TD_NONE);
+            scope = add_scope(w, die, inlined, inlined ? scope_of_level(w, depth) : TD_NONE);
         for (; q < w->count && w->queries[q].address < r.high; q++)
             w->queries[q].scope = scope;
     }
     return scope;
 }
 
-/* Goes to the entry after this one's children, if the entry says where that is. */
-static bool jump(struct walk *w, const struct td_die *die)
+/* Whether functions or calls may stand inside. */
+static bool may_hold_code(int tag)
 {
-    const uint8_t *start = w->unit->dwarf->sections.info.data;
-    uint64_t sibling = 0;
-
-    if (!td_die_sibling(w->unit, die, &sibling) || sibling > w->unit->end ||
-        sibling <= (uint64_t)(w->cur.p - start))
-        return false;
-    w->cur.p = start + sibling;
-    return true;
+    return tag != DW_TAG_enumeration_type && tag != DW_TAG_array_type &&
+           tag != DW_TAG_subroutine_type;
 }
 
-/* One level down. False when that is too deep. */
-static bool descend(struct walk *w, const struct level *inside)
-{
-    if (w->depth + 1 >= DEPTH_MAX)
-        return false;
-    w->levels[++w->depth] = *inside;
-    return true;
-}
+static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth);
 
-/* A function or an inlined call. */
-static bool visit_code(struct walk *w, const struct td_abbrev *abbrev, uint64_t offset)
+/* A function or an inlined call; its surroundings are levels[depth]. False at damage. */
+static bool visit_code(struct walk *w, const Dwarf_Die *entry, bool inlined, uint32_t depth)
 {
-    const bool inlined = abbrev->role == TD_DIE_INLINED;
     struct td_die die;
 
-    td_die_read(&w->cur, w->unit, abbrev, &die);
-    if (w->cur.bad)
+    if (!td_die_read(&die, entry))
         return false;
-    const struct level inside = {
-        .die = offset, .scope = cover(w, &die, inlined), .outside = w->depth, .function = !inlined};
-    if (!abbrev->children)
-        return true;
+    w->levels[depth + 1] = (struct level){.die = *entry,
+                                          .known = true,
+                                          .scope = cover(w, &die, inlined, depth),
+                                          .outside = depth,
+                                          .function = !inlined};
     /* An inlined call that covers no query has nothing inside that could; a function may hold
      * another's code (GNU C's nested functions, methods of local classes). */
-    const bool empty =
-        inside.scope == TD_NONE && (inlined || td_die_has(&die, TD_SLOT_DECLARATION));
-    if (empty && jump(w, &die))
+    if (w->levels[depth + 1].scope == TD_NONE && (inlined || td_die_has(&die, TD_SLOT_DECLARATION)))
         return true;
-    if (!descend(w, &inside))
-        return false;
-    if (empty)
-        w->skip_above = w->depth - 1;
-    return true;
+    return walk(w, &die.die, depth + 1);
 }
 
-static bool visit(struct walk *w, const struct td_abbrev *abbrev, uint64_t offset)
+static bool visit(struct walk *w, Dwarf_Die *die, uint32_t depth)
 {
-    if (abbrev->role >= TD_DIE_SUBPROGRAM && w->skip_above == UINT32_MAX)
-        return visit_code(w, abbrev, offset);
-    td_die_skip(&w->cur, w->unit, abbrev);
-    if (!abbrev->children ||
-        (abbrev->role == TD_DIE_NO_CODE && td_die_skip_children(&w->cur, w->unit, abbrev)))
+    const int tag = dwarf_tag(die);
+
+    if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
+        return visit_code(w, die, tag == DW_TAG_inlined_subroutine, depth);
+    if (!may_hold_code(tag) || !dwarf_haschildren(die))
         return true;
     /* Blocks, namespaces and types are transparent. */
-    const struct level inside = w->levels[w->depth];
-    return descend(w, &inside);
+    w->levels[depth + 1] = w->levels[depth];
+    return walk(w, die, depth + 1);
 }
 
-static void ascend(struct walk *w)
+/* The children of an entry. False at damage. */
+static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth)
 {
-    w->depth--;
-    if (w->depth <= w->skip_above)
-        w->skip_above = UINT32_MAX;
-}
+    Dwarf_Die die;
+    int rc = depth + 1 < DEPTH_MAX ? dwarf_child(parent, &die) : -1;
 
-/* False at damage. */
-static bool walk(struct walk *w)
-{
-    const uint8_t *start = w->unit->dwarf->sections.info.data;
+    while (rc == 0) {
+        const uint64_t offset = dwarf_dieoffset(&die);
 
-    while (w->cur.p < w->cur.end) {
-        const uint64_t offset = (uint64_t)(w->cur.p - start);
-        const uint64_t code = td_cur_uleb(&w->cur);
-
-        if (code == 0) {
-            if (w->depth <= 1)
-                return true; /* the unit's own children end; padding may follow */
-            ascend(w);
-            continue;
-        }
-        const struct td_abbrev *abbrev = td_abbrevs_find(w->unit->abbrevs, code);
-        if (!abbrev || !visit(w, abbrev, offset) || w->cur.bad) {
-            td_dwarf_damaged(w->unit->dwarf, offset);
+        if (offset <= w->last || !td_dwarf_work(w->unit->dwarf, 1))
             return false;
-        }
+        w->last = offset;
+        if (!visit(w, &die, depth))
+            return false;
+        rc = dwarf_siblingof(&die, &die);
     }
-    return !w->cur.bad;
+    return rc > 0;
 }
 
 bool td_scanner_run(struct td_scanner *scanner, struct td_dwarf_unit *unit,
                     struct td_dwarf_unit *lines, struct td_query *queries, size_t count)
 {
-    const uint8_t *start = unit->dwarf->sections.info.data;
-    struct td_die die;
-
-    if (!td_die_at(unit, unit->first_die, &die))
-        return false;
     struct walk *w = td_xalloc(sizeof(*w));
+
     w->scanner = scanner;
     w->unit = unit;
     w->lines = lines;
     w->queries = queries;
     w->count = count;
-    w->cur = (struct td_cur){.p = start + unit->first_die, .end = start + unit->end};
-    w->depth = 0;
-    w->skip_above = UINT32_MAX;
+    w->last = unit->offset;
     w->levels[0] = (struct level){.scope = TD_NONE};
-    const bool good = walk(w);
+    Dwarf_Die top = unit->die.die;
+    const bool good = walk(w, &top, 0);
+    if (!good)
+        td_dwarf_damaged(unit->dwarf, w->last);
     free(w);
     return good;
 }

@@ -24,20 +24,22 @@ struct td_scanner {
     size_t scope_count, scope_cap;
     struct td_ranges ranges; /* scratch */
     unsigned nesting;        /* of functions that are being named */
-    struct td_map by_origin; /* (file, offset of an abstract function) -> function */
+    struct td_map by_origin; /* where an abstract function stands in memory -> function */
 };
 
 void td_scanner_release(struct td_scanner *scanner);
-/* Walks `unit` (opened; for split DWARF the unit in the .dwo), setting the queries' scopes.
- * `lines` gives the names of files of calls; may be NULL. False when the entries are damaged: what
- * came before counts. */
+/* Walks `unit` (for split DWARF the unit in the .dwo), setting the queries' scopes. `lines` gives
+ * the names of files of calls; may be NULL. False when the entries are damaged: what came before
+ * counts. */
 bool td_scanner_run(struct td_scanner *scanner, struct td_dwarf_unit *unit,
                     struct td_dwarf_unit *lines, struct td_query *queries, size_t count);
 
 /* The function that an entry is, with what its origin and specification say of it. */
 uint32_t td_dwarf_function(struct td_scanner *scanner, struct td_dwarf_unit *unit,
-                           struct td_dwarf_unit *lines, const struct td_die *die);
+                           struct td_dwarf_unit *lines, struct td_die *die);
 /* The path of file `index` of the unit's line table; 0 when there is none. */
 uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index);
+/* A path as libdw gave it out of the unit's line table; 0 for NULL. */
+uint32_t td_dwarf_path(struct td_answers *answers, struct td_dwarf_unit *unit, const char *path);
 
 #endif

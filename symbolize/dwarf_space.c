@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What functions stand in: namespaces, classes, and functions that hold local classes. */
-#include <dwarf.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,16 +8,7 @@
 
 #define DEPTH_MAX 512
 
-struct walk {
-    struct td_dwarf_unit *unit;
-    struct td_cur cur;
-    size_t cap;
-    uint32_t depth;
-    uint32_t inside[DEPTH_MAX]; /* by depth: the space around, or TD_NONE */
-    bool opened[DEPTH_MAX];     /* by depth: this depth belongs to a space of its own */
-};
-
-static bool is_space(uint16_t tag)
+static bool is_space(int tag)
 {
     switch (tag) {
     case DW_TAG_namespace:
@@ -32,93 +22,85 @@ static bool is_space(uint16_t tag)
     }
 }
 
-static bool descend(struct walk *w, const struct td_abbrev *abbrev, uint64_t offset)
+/* Whether something inside may be a function, or hold one. */
+static bool may_hold(int tag)
+{
+    return is_space(tag) || tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine;
+}
+
+struct walk {
+    struct td_dwarf_unit *unit;
+    size_t cap;
+};
+
+static uint32_t add(struct walk *w, Dwarf_Die *die, uint32_t parent, bool function)
 {
     struct td_dwarf_unit *unit = w->unit;
-    uint32_t around = w->inside[w->depth];
 
-    if (w->depth + 1 >= DEPTH_MAX)
-        return false;
-    w->depth++;
-    w->opened[w->depth] = is_space(abbrev->tag);
-    if (w->opened[w->depth]) {
-        unit->spaces = td_grow(unit->spaces, &w->cap, unit->space_count + 1, sizeof(*unit->spaces));
-        unit->spaces[unit->space_count] =
-            (struct td_space){.die = offset,
-                              .end = unit->end,
-                              .parent = around,
-                              .function = abbrev->tag == DW_TAG_subprogram};
-        around = (uint32_t)unit->space_count++;
-    }
-    w->inside[w->depth] = around;
-    return true;
+    unit->spaces = td_grow(unit->spaces, &w->cap, unit->space_count + 1, sizeof(*unit->spaces));
+    unit->spaces[unit->space_count] = (struct td_space){.die = *die,
+                                                        .start = dwarf_dieoffset(die),
+                                                        .end = UINT64_MAX,
+                                                        .parent = parent,
+                                                        .function = function};
+    return (uint32_t)unit->space_count++;
 }
 
-static void ascend(struct walk *w, uint64_t end)
+/* The children of `parent`, which stand in `around`. */
+static void walk(struct walk *w, Dwarf_Die *parent, uint32_t around, unsigned depth)
 {
-    if (w->opened[w->depth])
-        w->unit->spaces[w->inside[w->depth]].end = end;
-    w->depth--;
-}
+    uint32_t open = TD_NONE; /* the space whose end the next sibling tells */
+    Dwarf_Die die;
 
-static void walk(struct walk *w)
-{
-    const uint8_t *start = w->unit->dwarf->sections.info.data;
-
-    while (w->cur.p < w->cur.end) {
-        const uint64_t offset = (uint64_t)(w->cur.p - start);
-        const uint64_t code = td_cur_uleb(&w->cur);
-
-        if (code == 0) {
-            if (w->depth <= 1)
-                return;
-            ascend(w, offset);
-            continue;
-        }
-        const struct td_abbrev *abbrev = td_abbrevs_find(w->unit->abbrevs, code);
-        if (!abbrev)
-            return;
-        td_die_skip(&w->cur, w->unit, abbrev);
-        if (!abbrev->children ||
-            (abbrev->no_spaces && td_die_skip_children(&w->cur, w->unit, abbrev)))
-            continue;
-        if (!descend(w, abbrev, offset))
-            return;
-    }
-}
-
-void td_dwarf_unit_spaces(struct td_dwarf_unit *unit)
-{
-    const uint8_t *start = unit->dwarf->sections.info.data;
-
-    if (unit->spaces || !unit->abbrevs)
+    if (depth >= DEPTH_MAX || dwarf_child(parent, &die) != 0)
         return;
-    struct walk *w = td_xcalloc(1, sizeof(*w));
-    w->unit = unit;
-    w->cur = (struct td_cur){.p = start + unit->first_die, .end = start + unit->end};
-    w->inside[0] = TD_NONE;
-    unit->spaces = td_grow(NULL, &w->cap, 1, sizeof(*unit->spaces));
-    walk(w);
-    free(w);
+    do {
+        const int tag = dwarf_tag(&die);
+        uint32_t inside = around;
+
+        if (!td_dwarf_work(w->unit->dwarf, 1))
+            return;
+        if (open != TD_NONE)
+            w->unit->spaces[open].end = dwarf_dieoffset(&die);
+        open = TD_NONE;
+        if (!dwarf_haschildren(&die) || !may_hold(tag))
+            continue;
+        if (is_space(tag))
+            inside = open = add(w, &die, around, tag == DW_TAG_subprogram);
+        walk(w, &die, inside, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void read_spaces(struct td_dwarf_unit *unit)
+{
+    struct walk w = {.unit = unit};
+
+    if (unit->spaces)
+        return;
+    unit->spaces = td_grow(NULL, &w.cap, 1, sizeof(*unit->spaces));
+    walk(&w, &unit->die.die, TD_NONE, 0);
 }
 
 uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset)
 {
     size_t low = 0;
 
-    td_dwarf_unit_spaces(unit);
+    read_spaces(unit);
     for (size_t high = unit->space_count; low < high;) {
         const size_t mid = low + (high - low) / 2;
 
-        if (unit->spaces[mid].die < offset)
+        if (unit->spaces[mid].start < offset)
             low = mid + 1;
         else
             high = mid;
     }
     if (low == 0)
         return TD_NONE;
-    uint32_t space = (uint32_t)low - 1;
-    while (space != TD_NONE && unit->spaces[space].end <= offset)
-        space = unit->spaces[space].parent;
-    return space;
+    uint32_t around = (uint32_t)low - 1;
+    /* The end of a last child is not known; that of what holds it is. */
+    for (uint32_t s = around; s != TD_NONE; s = unit->spaces[s].parent) {
+        if (unit->spaces[s].end <= offset)
+            around = unit->spaces[s].parent;
+    }
+    return around;
 }

@@ -2,13 +2,15 @@
 #include "symbolize/elf.h"
 
 #include <assert.h>
-#include <elf.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "symbolize/inflate.h"
 
@@ -18,232 +20,164 @@
 
 struct td_elf {
     char *path;
-    struct td_file_map map; /* empty when the bytes are borrowed */
-    struct td_bytes bytes;
-    bool is_64;
+    int fd; /* ours, or -1 */
+    Elf *elf;
     uint16_t machine;
     struct td_elf_section *sections;
-    uint8_t **inflated; /* by section: decompressed bytes, or NULL */
-    size_t *inflated_size;
+    struct td_bytes *expanded; /* by section: decompressed bytes, data NULL when not (yet) so */
+    uint8_t **own;             /* by section: those of them that are ours, not libelf's */
     size_t section_count;
-    struct td_elf_segment *segments;
+    bool has_holes;                  /* sections were left out: see drop_holes */
+    struct td_elf_segment *segments; /* PT_LOAD */
     size_t segment_count;
-    struct td_build_id build_id;
 };
 
-/* What the file header says of its two tables. */
-struct tables {
-    uint64_t segments_at, sections_at;
-    uint16_t segment_size, section_size;
-    uint32_t segment_count, section_count, names;
-};
-
-static uint64_t word(struct td_cur *cur, bool is_64)
+static int read_header(struct td_elf *elf, struct td_err *err)
 {
-    return is_64 ? td_cur_u64(cur) : td_cur_u32(cur);
-}
+    GElf_Ehdr header;
 
-static struct td_elf_section read_section(struct td_cur *cur, bool is_64, uint32_t *name)
-{
-    struct td_elf_section s = {.name = ""};
-
-    *name = td_cur_u32(cur);
-    s.type = td_cur_u32(cur);
-    s.flags = word(cur, is_64);
-    s.addr = word(cur, is_64);
-    s.offset = word(cur, is_64);
-    s.size = word(cur, is_64);
-    s.link = td_cur_u32(cur);
-    s.info = td_cur_u32(cur);
-    (void)word(cur, is_64); /* alignment */
-    s.entry_size = word(cur, is_64);
-    return s;
-}
-
-static int read_header(struct td_elf *elf, struct tables *t, struct td_err *err)
-{
-    struct td_cur cur = td_cur_init(elf->bytes);
-    const uint8_t *ident = elf->bytes.data;
-
-    if (elf->bytes.size < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG) != 0)
+    if (elf_kind(elf->elf) != ELF_K_ELF)
         return td_fail(err, TD_EFORMAT, "'%s' is not an ELF file", elf->path);
-    if (ident[EI_DATA] != ELFDATA2LSB)
+    const char *ident = elf_getident(elf->elf, NULL);
+    if (ident && ident[EI_DATA] != ELFDATA2LSB)
         return td_fail(err, TD_EUNSUPPORTED, "'%s' is not little-endian", elf->path);
-    elf->is_64 = ident[EI_CLASS] == ELFCLASS64;
-    td_cur_skip(&cur, EI_NIDENT);
-    (void)td_cur_u16(&cur); /* type */
-    elf->machine = td_cur_u16(&cur);
-    (void)td_cur_u32(&cur); /* version */
-    (void)word(&cur, elf->is_64);
-    t->segments_at = word(&cur, elf->is_64);
-    t->sections_at = word(&cur, elf->is_64);
-    (void)td_cur_u32(&cur); /* flags */
-    (void)td_cur_u16(&cur); /* size of this header */
-    t->segment_size = td_cur_u16(&cur);
-    t->segment_count = td_cur_u16(&cur);
-    t->section_size = td_cur_u16(&cur);
-    t->section_count = td_cur_u16(&cur);
-    t->names = td_cur_u16(&cur);
-    if (cur.bad)
-        return td_fail_at(err, TD_EFORMAT, elf->bytes.size, "'%s': the ELF header is cut off",
-                          elf->path);
+    if (!gelf_getehdr(elf->elf, &header))
+        return td_fail(err, TD_EFORMAT, "'%s': the ELF header is cut off", elf->path);
+    elf->machine = header.e_machine;
     return TD_OK;
 }
 
-/* Counts that do not fit into the header stand in section 0 (ELF gABI, "Sections"). */
-static void read_big_counts(const struct td_elf *elf, struct tables *t)
+static struct td_elf_section make_section(const struct td_elf *elf, const GElf_Shdr *header,
+                                          size_t names)
 {
-    struct td_cur cur = td_cur_at(elf->bytes, t->sections_at);
-    uint32_t name = 0;
+    const char *name = elf_strptr(elf->elf, names, header->sh_name);
 
-    if (t->sections_at == 0)
-        return;
-    const struct td_elf_section first = read_section(&cur, elf->is_64, &name);
-    if (cur.bad)
-        return;
-    if (t->section_count == 0 && first.size <= UINT32_MAX)
-        t->section_count = (uint32_t)first.size;
-    if (t->names == SHN_XINDEX)
-        t->names = first.link;
-    if (t->segment_count == PN_XNUM)
-        t->segment_count = first.info;
+    return (struct td_elf_section){.name = name ? name : "",
+                                   .type = header->sh_type,
+                                   .link = header->sh_link,
+                                   .info = header->sh_info,
+                                   .flags = header->sh_flags,
+                                   .addr = header->sh_addr,
+                                   .offset = header->sh_offset,
+                                   .size = header->sh_size,
+                                   .entry_size = header->sh_entsize};
 }
 
-static int read_sections(struct td_elf *elf, const struct tables *t, struct td_err *err)
+static int read_sections(struct td_elf *elf, struct td_err *err)
 {
-    const size_t least = elf->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-    const uint64_t need = (uint64_t)t->section_count * t->section_size;
-    uint32_t *names = NULL;
+    size_t count = 0, names = 0;
 
-    if (t->sections_at == 0 || t->section_count == 0)
-        return TD_OK;
-    if (t->section_size < least || !td_bytes_part(elf->bytes, t->sections_at, need).data)
-        return td_fail_at(err, TD_EFORMAT, t->sections_at,
-                          "'%s': the section table does not lie in the file", elf->path);
-    elf->sections = td_xcalloc(t->section_count, sizeof(*elf->sections));
-    elf->inflated = td_xcalloc(t->section_count, sizeof(*elf->inflated));
-    elf->inflated_size = td_xcalloc(t->section_count, sizeof(*elf->inflated_size));
-    elf->section_count = t->section_count;
-    names = td_xcalloc(t->section_count, sizeof(*names));
-    for (uint32_t i = 0; i < t->section_count; i++) {
-        struct td_cur cur = td_cur_at(elf->bytes, t->sections_at + (uint64_t)i * t->section_size);
+    if (elf_getshdrnum(elf->elf, &count) < 0)
+        return td_fail(err, TD_EFORMAT, "'%s': the section table does not lie in the file",
+                       elf->path);
+    (void)elf_getshdrstrndx(elf->elf, &names);
+    elf->sections = td_xcalloc(count, sizeof(*elf->sections));
+    elf->expanded = td_xcalloc(count, sizeof(*elf->expanded));
+    elf->own = td_xcalloc(count, sizeof(*elf->own));
+    for (; elf->section_count < count; elf->section_count++) {
+        GElf_Shdr header;
 
-        elf->sections[i] = read_section(&cur, elf->is_64, &names[i]);
-    }
-    if (t->names < t->section_count) {
-        const struct td_elf_section *s = &elf->sections[t->names];
-        const struct td_bytes strings = td_bytes_part(elf->bytes, s->offset, s->size);
-
-        for (uint32_t i = 0; i < t->section_count; i++) {
-            const char *name = td_bytes_string(strings, names[i]);
-
-            elf->sections[i].name = name ? name : "";
-        }
-    }
-    free(names);
-    return TD_OK;
-}
-
-/* GNU notes: name size, payload size, type, "GNU\0", payload, each padded to 4. */
-static void find_build_id(struct td_elf *elf, struct td_bytes notes)
-{
-    struct td_cur cur = td_cur_init(notes);
-
-    while (!elf->build_id.size && td_cur_left(&cur) >= 12) {
-        const uint32_t name_size = td_cur_u32(&cur);
-        const uint32_t size = td_cur_u32(&cur);
-        const uint32_t type = td_cur_u32(&cur);
-        const uint8_t *name = cur.p;
-
-        td_cur_skip(&cur, ((uint64_t)name_size + 3) & ~UINT64_C(3));
-        const uint8_t *payload = cur.p;
-        if (cur.bad || size > td_cur_left(&cur))
-            return;
-        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 && size > 0 &&
-            size <= TD_BUILD_ID_MAX) {
-            elf->build_id.size = (uint8_t)size;
-            memcpy(elf->build_id.bytes, payload, size);
-        }
-        td_cur_skip(&cur, ((uint64_t)size + 3) & ~UINT64_C(3));
-    }
-}
-
-static struct td_elf_segment read_segment(struct td_cur *cur, bool is_64, uint32_t *type)
-{
-    struct td_elf_segment s = {0};
-    uint32_t flags = 0;
-
-    *type = td_cur_u32(cur);
-    if (is_64)
-        flags = td_cur_u32(cur);
-    s.offset = word(cur, is_64);
-    s.vaddr = word(cur, is_64);
-    (void)word(cur, is_64); /* physical address */
-    s.file_size = word(cur, is_64);
-    s.mem_size = word(cur, is_64);
-    if (!is_64)
-        flags = td_cur_u32(cur);
-    s.executable = flags & PF_X;
-    return s;
-}
-
-static int read_segments(struct td_elf *elf, const struct tables *t, struct td_err *err)
-{
-    const size_t least = elf->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-    const uint64_t need = (uint64_t)t->segment_count * t->segment_size;
-
-    if (t->segments_at == 0 || t->segment_count == 0)
-        return TD_OK;
-    if (t->segment_size < least || !td_bytes_part(elf->bytes, t->segments_at, need).data)
-        return td_fail_at(err, TD_EFORMAT, t->segments_at,
-                          "'%s': the program headers do not lie in the file", elf->path);
-    elf->segments = td_xcalloc(t->segment_count, sizeof(*elf->segments));
-    for (uint32_t i = 0; i < t->segment_count; i++) {
-        struct td_cur cur = td_cur_at(elf->bytes, t->segments_at + (uint64_t)i * t->segment_size);
-        uint32_t type = 0;
-        const struct td_elf_segment s = read_segment(&cur, elf->is_64, &type);
-
-        if (type == PT_LOAD)
-            elf->segments[elf->segment_count++] = s;
-        else if (type == PT_NOTE)
-            find_build_id(elf, td_bytes_part(elf->bytes, s.offset, s.file_size));
+        if (!gelf_getshdr(elf_getscn(elf->elf, elf->section_count), &header))
+            return td_fail(err, TD_EFORMAT, "'%s': the section table does not lie in the file",
+                           elf->path);
+        elf->sections[elf->section_count] = make_section(elf, &header, names);
     }
     return TD_OK;
 }
 
-static int parse(struct td_elf *elf, struct td_err *err)
+static int read_segments(struct td_elf *elf, struct td_err *err)
 {
-    struct tables tables = {0};
-    int rc = read_header(elf, &tables, err);
+    size_t count = 0;
 
-    if (rc == TD_OK) {
-        read_big_counts(elf, &tables);
-        rc = read_sections(elf, &tables, err);
-    }
-    /* Sections first: --only-keep-debug files keep note sections where PT_NOTE points astray. */
-    for (size_t i = 0; rc == TD_OK && i < elf->section_count; i++) {
-        const struct td_elf_section *s = &elf->sections[i];
+    if (elf_getphdrnum(elf->elf, &count) < 0)
+        count = SIZE_MAX;
+    elf->segments = count == SIZE_MAX ? NULL : td_xcalloc(count, sizeof(*elf->segments));
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
 
-        if (s->type == SHT_NOTE)
-            find_build_id(elf, td_bytes_part(elf->bytes, s->offset, s->size));
+        if (count == SIZE_MAX || !gelf_getphdr(elf->elf, (int)i, &header))
+            return td_fail(err, TD_EFORMAT, "'%s': the program headers do not lie in the file",
+                           elf->path);
+        if (header.p_type == PT_LOAD)
+            elf->segments[elf->segment_count++] =
+                (struct td_elf_segment){.offset = header.p_offset,
+                                        .vaddr = header.p_vaddr,
+                                        .file_size = header.p_filesz,
+                                        .mem_size = header.p_memsz,
+                                        .executable = header.p_flags & PF_X};
     }
+    return TD_OK;
+}
+
+/* Takes elf->elf; frees `elf` when it fails. */
+static int parse(struct td_elf **ret, struct td_elf *elf, struct td_err *err)
+{
+    int rc = elf->elf ? read_header(elf, err)
+                      : td_fail(err, TD_EFORMAT, "'%s' is not an ELF file: %s", elf->path,
+                                elf_errmsg(-1));
+
     if (rc == TD_OK)
-        rc = read_segments(elf, &tables, err);
-    return rc;
+        rc = read_sections(elf, err);
+    if (rc == TD_OK)
+        rc = read_segments(elf, err);
+    if (rc != TD_OK) {
+        td_elf_free(elf);
+        return rc;
+    }
+    *ret = elf;
+    return TD_OK;
+}
+
+static struct td_elf *make(const char *name)
+{
+    struct td_elf *elf = td_xcalloc(1, sizeof(*elf));
+
+    (void)elf_version(EV_CURRENT);
+    elf->path = td_xstrdup(name);
+    elf->fd = -1;
+    return elf;
 }
 
 int td_elf_parse(struct td_elf **ret, const char *name, struct td_bytes bytes, struct td_err *err)
 {
-    struct td_elf *elf = td_xcalloc(1, sizeof(*elf));
+    struct td_elf *elf = make(name);
 
-    elf->path = td_xstrdup(name);
-    elf->bytes = bytes;
-    const int rc = parse(elf, err);
-    if (rc == TD_OK)
-        *ret = elf;
-    else
+    /* libelf takes char *, and writes to it only through functions that are not called here. */
+    elf->elf = bytes.size > 0 ? elf_memory((char *)(uintptr_t)bytes.data, bytes.size) : NULL;
+    return parse(ret, elf, err);
+}
+
+/* Whether the tables are of the sizes that stand in the header itself. libelf would take the sizes
+ * of larger ones out of section 0, and memory for them before it looks at any. */
+static bool has_plain_tables(const uint8_t *head, size_t size)
+{
+    Elf *elf = elf_memory((char *)(uintptr_t)head, size);
+    GElf_Ehdr header;
+    const bool read = elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header);
+    const bool plain =
+        !read || ((header.e_shnum > 0 || header.e_shoff == 0) && header.e_phnum != PN_XNUM);
+
+    elf_end(elf);
+    return plain;
+}
+
+int td_elf_open_fd(struct td_elf **ret, const char *name, int fd, struct td_err *err)
+{
+    uint8_t head[sizeof(Elf64_Ehdr)] = {0};
+    const ssize_t size = pread(fd, head, sizeof(head), 0);
+    struct stat st;
+
+    if (size < 0 || fstat(fd, &st) < 0)
+        return td_fail_errno(err, TD_EIO, errno, "cannot read '%s'", name);
+    if (!S_ISREG(st.st_mode))
+        return td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", name);
+    struct td_elf *elf = make(name);
+    if (!has_plain_tables(head, (size_t)size)) {
         td_elf_free(elf);
-    return rc;
+        return td_fail(err, TD_ELIMIT, "'%s' has more sections than are read", name);
+    }
+    elf->elf = elf_begin(fd, ELF_C_READ, NULL);
+    return parse(ret, elf, err);
 }
 
 /* How many bytes of a part of a file are written; the rest are holes, which read as zeros. */
@@ -267,36 +201,38 @@ static uint64_t written_bytes(int fd, uint64_t offset, uint64_t size)
 
 /* A section that is mostly a hole holds nothing, but reading it would take the memory of its size:
  * anybody makes a file with a hole of gigabytes. */
-static void drop_holes(struct td_elf *elf)
+static void drop_holes(struct td_elf *elf, uint64_t file_bytes)
 {
-    const int fd = open(elf->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    for (size_t i = 0; fd >= 0 && i < elf->section_count; i++) {
+    for (size_t i = 0; i < elf->section_count; i++) {
         struct td_elf_section *s = &elf->sections[i];
 
-        if (s->type != SHT_NOBITS && s->size >= HOLE_BYTES_MIN && s->size <= elf->bytes.size &&
-            s->offset <= elf->bytes.size - s->size &&
-            written_bytes(fd, s->offset, s->size) < s->size / 2)
-            s->type = SHT_NOBITS;
+        if (s->type == SHT_NOBITS || s->size < HOLE_BYTES_MIN || s->size > file_bytes ||
+            s->offset > file_bytes - s->size ||
+            written_bytes(elf->fd, s->offset, s->size) >= s->size / 2)
+            continue;
+        s->type = SHT_NOBITS;
+        elf->has_holes = true;
     }
-    if (fd >= 0)
-        close(fd);
 }
 
 int td_elf_open(struct td_elf **ret, const char *path, struct td_err *err)
 {
-    struct td_file_map map = {0};
-    int rc = td_file_map(&map, path, err);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int code = errno == ENOENT || errno == ENOTDIR ? TD_ENOENT : TD_EIO;
+    struct stat st;
 
-    if (rc != TD_OK)
-        return rc;
-    rc = td_elf_parse(ret, path, (struct td_bytes){.data = map.data, .size = map.size}, err);
-    if (rc < 0) {
-        td_file_unmap(&map);
-        return rc;
+    if (fd < 0)
+        return td_fail_errno(err, code, errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
     }
-    (*ret)->map = map;
-    drop_holes(*ret);
+    struct td_elf *elf = make(path);
+    elf->fd = fd;
+    elf->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    const int rc = parse(ret, elf, err);
+    if (rc == TD_OK)
+        drop_holes(elf, (uint64_t)st.st_size);
     return rc;
 }
 
@@ -305,13 +241,15 @@ void td_elf_free(struct td_elf *elf)
     if (!elf)
         return;
     for (size_t i = 0; i < elf->section_count; i++)
-        free(elf->inflated[i]);
-    free(elf->inflated);
-    free(elf->inflated_size);
+        free(elf->own[i]);
+    elf_end(elf->elf);
+    if (elf->fd >= 0)
+        close(elf->fd);
+    free(elf->expanded);
+    free(elf->own);
     free(elf->sections);
     free(elf->segments);
     free(elf->path);
-    td_file_unmap(&elf->map);
     free(elf);
 }
 
@@ -322,7 +260,10 @@ const char *td_elf_path(const struct td_elf *elf)
 
 struct td_bytes td_elf_bytes(const struct td_elf *elf)
 {
-    return elf->bytes;
+    size_t size = 0;
+    const char *data = elf_rawfile(elf->elf, &size);
+
+    return (struct td_bytes){.data = (const uint8_t *)data, .size = data ? size : 0};
 }
 
 uint16_t td_elf_machine(const struct td_elf *elf)
@@ -332,7 +273,12 @@ uint16_t td_elf_machine(const struct td_elf *elf)
 
 bool td_elf_is_64(const struct td_elf *elf)
 {
-    return elf->is_64;
+    return gelf_getclass(elf->elf) == ELFCLASS64;
+}
+
+Elf *td_elf_handle(const struct td_elf *elf)
+{
+    return elf->elf;
 }
 
 size_t td_elf_section_count(const struct td_elf *elf)
@@ -357,33 +303,66 @@ const struct td_elf_section *td_elf_section(const struct td_elf *elf, const char
     return NULL;
 }
 
+/* libelf 0.188 knows zlib, in both of its wrappings, but no other method. */
+static int expand(struct td_elf *elf, size_t i, struct td_bytes raw, struct td_err *err)
+{
+    const struct td_elf_section *s = &elf->sections[i];
+    Elf_Scn *section = elf_getscn(elf->elf, i);
+    const bool zdebug = strncmp(s->name, ".zdebug_", 8) == 0;
+    size_t size = 0;
+    int rc = TD_OK;
+
+    if (td_elf_section_is_zstd(elf, i)) {
+        rc = td_inflate_zstd(raw, td_elf_is_64(elf), &elf->own[i], &size, err);
+        elf->expanded[i] = (struct td_bytes){.data = elf->own[i], .size = size};
+    } else if ((zdebug ? elf_compress_gnu(section, 0, 0) : elf_compress(section, 0, 0)) < 0) {
+        rc = td_fail(err, TD_EFORMAT, "damaged zlib data");
+    } else {
+        const Elf_Data *data = elf_getdata(section, NULL);
+
+        if (data)
+            elf->expanded[i] = (struct td_bytes){.data = data->d_buf, .size = data->d_size};
+    }
+    td_err_prefix(err, "'%s', section %s", elf->path, s->name);
+    return rc;
+}
+
 int td_elf_section_bytes(struct td_elf *elf, const struct td_elf_section *section,
                          struct td_bytes *ret, struct td_err *err)
 {
     if (!section || section->type == SHT_NOBITS)
         return td_fail(err, TD_ENODATA, "'%s' has no such section", elf->path);
     const size_t i = (size_t)(section - elf->sections);
-    const struct td_bytes raw = td_bytes_part(elf->bytes, section->offset, section->size);
-    const bool zdebug = strncmp(section->name, ".zdebug_", 8) == 0;
 
     assert(i < elf->section_count);
-    if (section->size > 0 && !raw.data)
-        return td_fail_at(err, TD_EFORMAT, section->offset, "'%s': section %s is cut off",
-                          elf->path, section->name);
-    if (!zdebug && !(section->flags & SHF_COMPRESSED)) {
-        *ret = raw;
-        return TD_OK;
-    }
-    if (!elf->inflated[i]) {
-        const int rc = td_inflate_section(raw, zdebug, elf->is_64, &elf->inflated[i],
-                                          &elf->inflated_size[i], err);
+    if (!elf->expanded[i].data) {
+        const Elf_Data *data = elf_rawdata(elf_getscn(elf->elf, i), NULL);
 
-        td_err_prefix(err, "'%s', section %s", elf->path, section->name);
+        if (!data || data->d_size != section->size)
+            return td_fail_at(err, TD_EFORMAT, section->offset, "'%s': section %s is cut off",
+                              elf->path, section->name);
+        *ret = (struct td_bytes){.data = data->d_buf, .size = data->d_size};
+        if (!(section->flags & SHF_COMPRESSED) && strncmp(section->name, ".zdebug_", 8) != 0)
+            return TD_OK;
+        const int rc = expand(elf, i, *ret, err);
         if (rc != TD_OK)
             return rc;
     }
-    *ret = (struct td_bytes){.data = elf->inflated[i], .size = elf->inflated_size[i]};
+    *ret = elf->expanded[i];
     return TD_OK;
+}
+
+bool td_elf_has_holes(const struct td_elf *elf)
+{
+    return elf->has_holes;
+}
+
+bool td_elf_section_is_zstd(const struct td_elf *elf, size_t i)
+{
+    GElf_Chdr header;
+
+    return elf->sections[i].flags & SHF_COMPRESSED && elf->sections[i].type != SHT_NOBITS &&
+           gelf_getchdr(elf_getscn(elf->elf, i), &header) && header.ch_type == TD_ELFCOMPRESS_ZSTD;
 }
 
 int td_elf_debug_bytes(struct td_elf *elf, const char *name, struct td_bytes *ret,
@@ -409,6 +388,28 @@ const struct td_elf_segment *td_elf_segment_at(const struct td_elf *elf, size_t 
 {
     assert(i < elf->segment_count);
     return &elf->segments[i];
+}
+
+int td_elf_segment_bytes(const struct td_elf *elf, uint32_t type, size_t limit,
+                         struct td_bytes *ret, struct td_err *err)
+{
+    GElf_Phdr header;
+    size_t count = 0;
+
+    (void)elf_getphdrnum(elf->elf, &count);
+    for (size_t i = 0; i < count && gelf_getphdr(elf->elf, (int)i, &header); i++) {
+        if (header.p_type != type || header.p_filesz > limit)
+            continue;
+        const Elf_Data *data = elf_getdata_rawchunk(elf->elf, (int64_t)header.p_offset,
+                                                    (size_t)header.p_filesz, ELF_T_BYTE);
+
+        if (!data)
+            return td_fail_at(err, TD_EFORMAT, header.p_offset, "'%s': a segment is cut off",
+                              elf->path);
+        *ret = (struct td_bytes){.data = data->d_buf, .size = data->d_size};
+        return TD_OK;
+    }
+    return td_fail(err, TD_ENODATA, "'%s' has no such segment", elf->path);
 }
 
 bool td_elf_vaddr(const struct td_elf *elf, uint64_t offset, uint64_t *vaddr)
@@ -440,102 +441,34 @@ bool td_elf_offset(const struct td_elf *elf, uint64_t vaddr, uint64_t *offset)
     return false;
 }
 
-bool td_elf_executable(const struct td_elf *elf, uint64_t vaddr)
-{
-    for (size_t i = 0; i < elf->segment_count; i++) {
-        const struct td_elf_segment *s = &elf->segments[i];
-
-        if (s->executable && vaddr >= s->vaddr && vaddr - s->vaddr < s->mem_size)
-            return true;
-    }
-    return elf->segment_count == 0;
-}
-
-struct td_build_id td_elf_build_id(const struct td_elf *elf)
-{
-    return elf->build_id;
-}
-
 bool td_elf_debuglink(const struct td_elf *elf, const char **name, uint32_t *crc)
 {
-    const struct td_elf_section *s = td_elf_section(elf, ".gnu_debuglink");
+    GElf_Word sum = 0;
 
-    if (!s)
-        return false;
-    const struct td_bytes bytes = td_bytes_part(elf->bytes, s->offset, s->size);
-    const char *text = td_bytes_string(bytes, 0);
-    if (!text)
-        return false;
-    struct td_cur cur = td_cur_at(bytes, (strlen(text) + 4) & ~(size_t)3);
-    const uint32_t value = td_cur_u32(&cur);
-    if (cur.bad || text[0] == '\0')
-        return false;
-    *name = text;
-    *crc = value;
-    return true;
-}
-
-bool td_elf_altlink(const struct td_elf *elf, const char **path, struct td_build_id *id)
-{
-    const struct td_elf_section *s = td_elf_section(elf, ".gnu_debugaltlink");
-
-    if (!s)
-        return false;
-    const struct td_bytes bytes = td_bytes_part(elf->bytes, s->offset, s->size);
-    const char *text = td_bytes_string(bytes, 0);
-    if (!text || text[0] == '\0')
-        return false;
-    const size_t left = bytes.size - strlen(text) - 1;
-    if (left == 0 || left > TD_BUILD_ID_MAX)
-        return false;
-    *id = (struct td_build_id){.size = (uint8_t)left};
-    memcpy(id->bytes, bytes.data + strlen(text) + 1, left);
-    *path = text;
-    return true;
-}
-
-static struct td_elf_symbol read_symbol(struct td_cur *cur, bool is_64, uint32_t *name)
-{
-    struct td_elf_symbol s = {0};
-    uint8_t info = 0;
-
-    *name = td_cur_u32(cur);
-    if (is_64) {
-        info = td_cur_u8(cur);
-        (void)td_cur_u8(cur);
-        s.section = td_cur_u16(cur);
-        s.value = td_cur_u64(cur);
-        s.size = td_cur_u64(cur);
-    } else {
-        s.value = td_cur_u32(cur);
-        s.size = td_cur_u32(cur);
-        info = td_cur_u8(cur);
-        (void)td_cur_u8(cur);
-        s.section = td_cur_u16(cur);
-    }
-    s.type = info & 15;
-    s.binding = info >> 4;
-    return s;
+    *name = dwelf_elf_gnu_debuglink(elf->elf, &sum);
+    *crc = sum;
+    return *name && (*name)[0] != '\0';
 }
 
 void td_elf_symbols(struct td_elf *elf, const struct td_elf_section *table, td_elf_symbol_fn *fn,
                     void *ctx)
 {
-    struct td_bytes bytes = {0}, strings = {0};
-    const size_t size = elf->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-
-    if (!table || table->link >= elf->section_count ||
-        td_elf_section_bytes(elf, table, &bytes, NULL) != TD_OK ||
-        td_elf_section_bytes(elf, &elf->sections[table->link], &strings, NULL) != TD_OK)
+    if (!table || table->type == SHT_NOBITS)
         return;
-    struct td_cur cur = td_cur_init(bytes);
-    while (td_cur_left(&cur) >= size) {
-        uint32_t name = 0;
-        struct td_elf_symbol symbol = read_symbol(&cur, elf->is_64, &name);
+    Elf_Data *data = elf_getdata(elf_getscn(elf->elf, (size_t)(table - elf->sections)), NULL);
+    const size_t size = gelf_fsize(elf->elf, ELF_T_SYM, 1, EV_CURRENT);
 
-        if (symbol.section == SHN_UNDEF || symbol.section == SHN_ABS || name == 0)
+    for (size_t i = 0; data && i < data->d_size / size; i++) {
+        GElf_Sym s;
+
+        if (!gelf_getsym(data, (int)i, &s) || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS)
             continue;
-        symbol.name = td_bytes_string(strings, name);
+        const struct td_elf_symbol symbol = {.name = elf_strptr(elf->elf, table->link, s.st_name),
+                                             .value = s.st_value,
+                                             .size = s.st_size,
+                                             .section = s.st_shndx,
+                                             .type = GELF_ST_TYPE(s.st_info),
+                                             .binding = GELF_ST_BIND(s.st_info)};
         if (symbol.name && symbol.name[0] != '\0')
             fn(ctx, &symbol);
     }

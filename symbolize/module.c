@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/module.h"
 
-#include <dwarf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +56,7 @@ static int by_address(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Offsets to addresses. Queries are sorted; while sorting, `file` carries the place. */
+/* Offsets to addresses. Queries are sorted; while sorting, `line` carries the place. */
 static void make_queries(struct resolver *r)
 {
     const struct td_module_request *request = r->request;
@@ -67,7 +66,7 @@ static void make_queries(struct resolver *r)
     r->queries = td_xcalloc(request->count, sizeof(*r->queries));
     r->place_of = td_xcalloc(request->count, sizeof(*r->place_of));
     for (size_t i = 0; i < request->count; i++) {
-        struct td_query q = {.scope = TD_NONE, .file = (uint32_t)i};
+        struct td_query q = {.scope = TD_NONE, .line = (uint32_t)i};
 
         r->places[i] =
             (struct place){.offset = request->offsets[i], .scope = TD_NONE, .function = TD_NONE};
@@ -81,8 +80,8 @@ static void make_queries(struct resolver *r)
     if (!sorted)
         qsort(r->queries, r->query_count, sizeof(*r->queries), by_address);
     for (size_t i = 0; i < r->query_count; i++) {
-        r->place_of[i] = r->queries[i].file;
-        r->queries[i].file = 0;
+        r->place_of[i] = r->queries[i].line;
+        r->queries[i].line = 0;
     }
 }
 
@@ -137,20 +136,25 @@ static void add_share(struct resolver *r, struct td_dwarf_unit *unit,
     r->shares[r->share_count++] = share;
 }
 
+/* Types and what is imported by others say so by having no code. */
+static bool has_code_ranges(const struct td_dwarf_unit *unit)
+{
+    return td_die_has(&unit->die, TD_SLOT_RANGES) ||
+           (td_die_has(&unit->die, TD_SLOT_LOW_PC) && td_die_has(&unit->die, TD_SLOT_HIGH_PC));
+}
+
 /* Which units cover which queries. */
 static void plan(struct resolver *r)
 {
-    struct td_dwarf *dwarf = &r->object.dwarf;
+    struct td_dwarf *dwarf = r->object.dwarf;
     struct td_ranges ranges = {0};
-    struct td_die die;
 
     for (size_t i = 0; i < dwarf->unit_count; i++) {
-        struct td_dwarf_unit *unit = &dwarf->units[i];
+        struct td_dwarf_unit *unit = dwarf->units[i];
 
-        if (unit->type == DW_UT_type || unit->type == DW_UT_partial ||
-            !td_dwarf_unit_open(unit, &die) || !unit->has_code_ranges)
+        if (unit->damaged || !has_code_ranges(unit))
             continue;
-        td_die_ranges(unit, &die, &ranges);
+        td_die_ranges(dwarf, &unit->die, &ranges);
         add_share(r, unit, &ranges);
     }
     td_ranges_release(&ranges);
@@ -164,14 +168,14 @@ static void choose_mine(struct resolver *r)
     uint64_t total = 0, before = 0;
 
     for (size_t s = 0; s < r->share_count; s++)
-        total += r->shares[s].unit->end - r->shares[s].unit->offset;
+        total += r->shares[s].unit->size_bytes;
     /* Backwards, so that the first unit has the last word. */
     for (size_t s = r->share_count; s-- > 0;) {
         const struct share *share = &r->shares[s];
-        const uint64_t middle = before + (share->unit->end - share->unit->offset) / 2;
+        const uint64_t middle = before + share->unit->size_bytes / 2;
         const unsigned owner = total ? (unsigned)(middle * shards / total) : 0;
 
-        before += share->unit->end - share->unit->offset;
+        before += share->unit->size_bytes;
         for (size_t i = 0; i < share->count; i++)
             r->places[r->place_of[r->pairs[share->first + i]]].mine = owner == r->request->shard;
     }
@@ -180,11 +184,10 @@ static void choose_mine(struct resolver *r)
 /* The entries of a unit: its own, or those of the .dwo that it stands for. */
 static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t count)
 {
-    const bool skeleton = unit->dwo_name && (unit->type == DW_UT_skeleton || unit->version < 5);
     struct td_err err = TD_ERR_INIT;
     struct td_split split;
 
-    if (!skeleton) {
+    if (!td_split_is_skeleton(unit)) {
         (void)td_scanner_run(&r->scanner, unit, unit, r->scratch, count);
         return;
     }
@@ -193,10 +196,11 @@ static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t cou
         r->package_tried = true;
     }
     /* Bytes in memory have no files beside them. */
-    struct td_dwarf_unit *full = r->request->bytes.data
-                                     ? NULL
-                                     : td_split_open(&split, unit, r->package, &r->request->search,
-                                                     td_elf_path(r->object.elf), &err);
+    struct td_dwarf_unit *full =
+        r->request->bytes.data
+            ? NULL
+            : td_split_open(&split, unit, r->object.with_dwarf, r->package, &r->request->search,
+                            td_elf_path(r->object.elf), &err);
     if (!full) {
         if (r->dwo_missing++ == 0)
             snprintf(r->dwo_why, sizeof(r->dwo_why), "%s", err.text);
@@ -216,15 +220,31 @@ static void keep(struct resolver *r, struct td_dwarf_unit *unit, const struct td
     if (p->has_line || !q->has_line)
         return;
     p->has_line = true;
-    p->file = td_dwarf_file_path(r->answers, unit, q->file);
+    p->file = td_dwarf_path(r->answers, unit, q->file);
     p->line = q->line;
     p->column = q->column;
 }
 
 static void count_done(const struct resolver *r, size_t n)
 {
-    if (r->request->done)
-        atomic_fetch_add_explicit(r->request->done, n, memory_order_relaxed);
+    if (r->request->progress)
+        atomic_fetch_add_explicit(&r->request->progress->done, n, memory_order_relaxed);
+}
+
+/* Should libdw end this process, its parent knows which unit it was. */
+static void tell_unit(const struct resolver *r, uint64_t offset)
+{
+    if (r->request->progress)
+        atomic_store_explicit(&r->request->progress->unit_offset, offset, memory_order_relaxed);
+}
+
+static bool is_bad(const struct resolver *r, const struct td_dwarf_unit *unit)
+{
+    for (size_t i = 0; i < r->request->bad_unit_count; i++) {
+        if (r->request->bad_units[i] == unit->offset)
+            return true;
+    }
+    return false;
 }
 
 static void resolve_share(struct resolver *r, const struct share *share)
@@ -240,13 +260,13 @@ static void resolve_share(struct resolver *r, const struct share *share)
         r->scratch[count] = r->queries[query];
         r->scratch[count++].scope = TD_NONE;
     }
-    if (count == 0)
+    if (count == 0 || is_bad(r, unit))
         return;
+    tell_unit(r, unit->offset);
     scan_unit(r, unit, count);
-    const struct td_dwarf_lines *lines = td_dwarf_unit_lines(unit);
-    if (lines && td_dwarf_work(unit->dwarf, lines->program.size) &&
-        !td_dwarf_lines_run(lines, &r->code, r->scratch, count))
-        td_dwarf_damaged(&r->object.dwarf, unit->offset);
+    if (!td_dwarf_unit_lines(unit, &r->code, r->scratch, count))
+        td_dwarf_damaged(r->object.dwarf, unit->offset);
+    tell_unit(r, 0);
     for (size_t i = 0, k = 0; i < share->count; i++) {
         struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
 
@@ -260,7 +280,7 @@ static void resolve_share(struct resolver *r, const struct share *share)
  * is left. */
 static void resolve_rangeless(struct resolver *r)
 {
-    struct td_dwarf *dwarf = &r->object.dwarf;
+    struct td_dwarf *dwarf = r->object.dwarf;
     struct share share = {.first = 0};
 
     r->pair_count = 0;
@@ -274,9 +294,10 @@ static void resolve_rangeless(struct resolver *r)
     }
     share.count = r->pair_count;
     for (size_t i = 0; i < dwarf->unit_count && share.count > 0; i++) {
-        share.unit = &dwarf->units[i];
-        if (share.unit->opened && !share.unit->damaged && !share.unit->has_code_ranges &&
-            share.unit->tag == DW_TAG_compile_unit && share.unit->stmt_list != UINT64_MAX)
+        share.unit = dwarf->units[i];
+        if (!share.unit->damaged && !has_code_ranges(share.unit) &&
+            dwarf_tag(&share.unit->die.die) == DW_TAG_compile_unit &&
+            td_die_has(&share.unit->die, TD_SLOT_STMT_LIST))
             resolve_share(r, &share);
     }
 }
@@ -457,14 +478,19 @@ static void add_note(struct resolver *r)
     const struct td_object *o = &r->object;
     size_t unnamed = 0;
 
+    if (r->request->bad_unit_count > 0)
+        note(r->answers,
+             "libdw failed at %zu of its compilation units (the first at .debug_info+0x%llx): "
+             "their lines and inlined functions are missing",
+             r->request->bad_unit_count, (unsigned long long)r->request->bad_units[0]);
     for (size_t i = 0; i < r->request->count; i++)
         unnamed += r->places[i].scope == TD_NONE && r->places[i].function == TD_NONE;
-    if (o->dwarf.work_left == 0 && o->with_dwarf)
+    if (o->dwarf && o->dwarf->work_left == 0)
         note(r->answers, "the debug information in '%s' refers to itself without end",
              td_elf_path(o->with_dwarf));
-    if (o->dwarf.damaged_at != UINT64_MAX)
+    if (o->dwarf && o->dwarf->damaged_at != UINT64_MAX)
         note(r->answers, "damaged debug information in '%s' (.debug_info+0x%llx)",
-             td_elf_path(o->with_dwarf), (unsigned long long)o->dwarf.damaged_at);
+             td_elf_path(o->with_dwarf), (unsigned long long)o->dwarf->damaged_at);
     r->answers->no_inlines = r->dwo_missing > 0;
     if (r->dwo_missing > 0)
         note(r->answers,
@@ -528,12 +554,12 @@ void td_module_resolve(const struct td_module_request *request, struct td_answer
     }
     make_queries(&r);
     find_code(&r);
-    if (r.object.with_dwarf && !request->functions_only && !request->symbols_only)
+    if (r.object.dwarf && !request->functions_only && !request->symbols_only)
         resolve_dwarf(&r);
     else
         choose_mine(&r);
     resolve_symbols(&r);
-    if (request->functions_only && r.object.with_dwarf && !request->symbols_only &&
+    if (request->functions_only && r.object.dwarf && !request->symbols_only &&
         answers->function_count == 0)
         resolve_dwarf(&r);
     add_places(&r);

@@ -8,6 +8,15 @@
 #include "symbolize/answers.h"
 #include "symbolize/debugfile.h"
 
+/* Units that ended the process which read them, by their offset in .debug_info. */
+enum { TD_BAD_UNITS_MAX = 8 };
+
+/* What a process that reads a module's files tells while it works, in shared memory. */
+struct td_module_progress {
+    _Atomic uint64_t done;        /* offsets finished */
+    _Atomic uint64_t unit_offset; /* the unit that libdw is reading; 0: none */
+};
+
 struct td_module_request {
     const char *path;      /* as recorded */
     struct td_bytes bytes; /* when not empty: the file itself, and no other is looked at */
@@ -15,10 +24,12 @@ struct td_module_request {
     const uint64_t *offsets; /* in the file, ascending */
     size_t count;
     struct td_search search;
-    bool functions_only;    /* names of containing functions and nothing more */
-    bool symbols_only;      /* leave the DWARF alone: it failed before */
-    unsigned shard, shards; /* which part of the offsets; of how many */
-    _Atomic uint64_t *done; /* offsets finished, for the progress; may be NULL */
+    bool functions_only;                  /* names of containing functions and nothing more */
+    bool symbols_only;                    /* leave the DWARF alone: it failed before */
+    unsigned shard, shards;               /* which part of the offsets; of how many */
+    struct td_module_progress *progress;  /* may be NULL */
+    uint64_t bad_units[TD_BAD_UNITS_MAX]; /* to be left alone */
+    size_t bad_unit_count;
 };
 
 /* Fills `answers` (initialised) with the places that are known and a note about the rest. Never

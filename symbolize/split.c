@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/split.h"
 
-#include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-/* Sections of a package that a unit has a part of: X(member, name, number in version 5's index,
- * number in GNU's version 2); DWARF 5, 7.3.5.3. Strings are shared by all. */
-#define PARTS(X)                                  \
-    X(info, "debug_info.dwo", 1, 1)               \
-    X(abbrev, "debug_abbrev.dwo", 3, 3)           \
-    X(line, "debug_line.dwo", 4, 4)               \
-    X(str_offsets, "debug_str_offsets.dwo", 6, 6) \
-    X(rnglists, "debug_rnglists.dwo", 8, UINT32_MAX)
+/* Sections of split units: X(member, name, number in version 5's index, number in GNU's version 2);
+ * DWARF 5, 7.3.5.3. Strings are shared by all. */
+#define PARTS(X)                              \
+    X(info, "debug_info", 1, 1)               \
+    X(abbrev, "debug_abbrev", 3, 3)           \
+    X(line, "debug_line", 4, 4)               \
+    X(str_offsets, "debug_str_offsets", 6, 6) \
+    X(rnglists, "debug_rnglists", 8, UINT32_MAX)
+
+struct sections {
+#define X(member, name, v5, v2) struct td_bytes member;
+    PARTS(X)
+#undef X
+    struct td_bytes str;
+};
 
 struct td_package {
     struct td_elf *elf;
-    struct td_dwarf_sections sections; /* whole */
+    struct sections sections; /* whole */
     struct td_bytes index;
     uint32_t version, columns, units, slots;
+    struct td_dwarf_image image; /* its first section is the strings */
 };
 
-static void load(struct td_elf *elf, struct td_dwarf_sections *s)
+static void load(struct td_elf *elf, struct sections *s)
 {
-#define X(member, name, v5, v2) (void)td_elf_debug_bytes(elf, name, &s->member, NULL);
+#define X(member, name, v5, v2) (void)td_elf_debug_bytes(elf, name ".dwo", &s->member, NULL);
     PARTS(X)
 #undef X
     (void)td_elf_debug_bytes(elf, "debug_str.dwo", &s->str, NULL);
@@ -80,6 +87,7 @@ void td_package_free(struct td_package *package)
     if (!package)
         return;
     td_elf_free(package->elf);
+    td_dwarf_image_release(&package->image);
     free(package);
 }
 
@@ -122,13 +130,12 @@ static struct td_bytes part(const struct td_package *p, struct td_bytes whole, u
     return td_bytes_part(whole, u32_at(p->index, offsets), u32_at(p->index, sizes));
 }
 
-static bool slice(const struct td_package *p, uint64_t id, struct td_dwarf_sections *s)
+static bool slice(const struct td_package *p, uint64_t id, struct sections *s)
 {
     const uint32_t row = find_row(p, id);
 
     if (row == 0)
         return false;
-    s->str = p->sections.str;
     for (uint32_t column = 0; column < p->columns; column++) {
         const uint64_t number = u32_at(p->index, 16 + (uint64_t)p->slots * 12 + column * 4u);
 
@@ -141,48 +148,105 @@ static bool slice(const struct td_package *p, uint64_t id, struct td_dwarf_secti
     return s->info.data != NULL;
 }
 
-/* The unit of this id in the sections, with what the skeleton knows for it. */
-static struct td_dwarf_unit *adopt(struct td_split *split, const struct td_dwarf_unit *skeleton,
-                                   struct td_dwarf_sections *sections)
+/* From where on the skeleton's file has what its split unit needs of a section. */
+static struct td_bytes from_base(struct td_elf *main, const char *name,
+                                 struct td_dwarf_unit *skeleton, enum td_dwarf_slot slot)
 {
-    const struct td_dwarf_sections *main = &skeleton->dwarf->sections;
-    struct td_die die;
+    struct td_bytes whole = {0};
+    uint64_t base = 0;
 
-    sections->addr = main->addr;
+    (void)td_die_uint(&skeleton->die, slot, &base);
+    if (td_elf_debug_bytes(main, name, &whole, NULL) != TD_OK || base > whole.size)
+        return (struct td_bytes){0};
+    return td_bytes_part(whole, base, whole.size - base);
+}
+
+/* libdw reads a split unit as one of a file of its own: its sections under their plain names, and
+ * those of the skeleton's file from the skeleton's bases on, which is where libdw expects them when
+ * the unit names no base. */
+static void compose(struct td_dwarf_image *image, const struct sections *s,
+                    struct td_dwarf_unit *skeleton, struct td_elf *main)
+{
+#define X(member, name, v5, v2) td_dwarf_image_add(image, "." name, s->member);
+    PARTS(X)
+#undef X
+    td_dwarf_image_add(image, ".debug_addr",
+                       from_base(main, "debug_addr", skeleton, TD_SLOT_ADDR_BASE));
     if (skeleton->version < 5)
-        sections->ranges = main->ranges;
-    td_dwarf_init(&split->dwarf, sections, true);
-    split->dwarf.alt = skeleton->dwarf->alt;
-    for (size_t i = 0; i < split->dwarf.unit_count; i++) {
-        struct td_dwarf_unit *unit = &split->dwarf.units[i];
+        td_dwarf_image_add(image, ".debug_ranges",
+                           from_base(main, "debug_ranges", skeleton, TD_SLOT_GNU_RANGES_BASE));
+}
 
-        if (unit->type != DW_UT_split_compile && unit->type != DW_UT_compile)
-            continue;
-        unit->addr_base = skeleton->addr_base;
-        if (!td_dwarf_unit_open(unit, &die) || unit->dwo_id != skeleton->dwo_id)
-            continue;
-        unit->addr_base = skeleton->addr_base;
-        unit->gnu_ranges_base = skeleton->gnu_ranges_base;
-        unit->low_pc = skeleton->low_pc;
-        return unit;
+/* The unit of the skeleton's id in the image. */
+static struct td_dwarf_unit *adopt(struct td_split *split, const struct td_dwarf_unit *skeleton,
+                                   struct td_dwarf_image *image)
+{
+    if (td_dwarf_open_image(&split->dwarf, td_dwarf_image_finish(image), NULL) != TD_OK)
+        return NULL;
+    split->dwarf->skeleton = true;
+    for (size_t i = 0; i < split->dwarf->unit_count; i++) {
+        struct td_dwarf_unit *unit = split->dwarf->units[i];
+
+        if (!unit->damaged && unit->dwo_id == skeleton->dwo_id &&
+            (unit->type == DW_UT_split_compile || unit->type == DW_UT_compile))
+            return unit;
     }
-    td_dwarf_release(&split->dwarf);
+    td_dwarf_free(split->dwarf);
+    split->dwarf = NULL;
     return NULL;
+}
+
+static struct td_dwarf_unit *out_of_package(struct td_split *split, struct td_dwarf_unit *skeleton,
+                                            struct td_elf *main, struct td_package *package)
+{
+    struct sections sections = {0};
+
+    if (!package || !slice(package, skeleton->dwo_id, &sections))
+        return NULL;
+    if (package->image.count == 0)
+        td_dwarf_image_add(&package->image, ".debug_str", package->sections.str);
+    td_dwarf_image_cut(&package->image, package->sections.str.size > 0);
+    compose(&package->image, &sections, skeleton, main);
+    return adopt(split, skeleton, &package->image);
+}
+
+static struct td_dwarf_unit *out_of_dwo(struct td_split *split, struct td_dwarf_unit *skeleton,
+                                        struct td_elf *main, const char *path, bool *differs)
+{
+    struct sections sections = {0};
+
+    if (access(path, R_OK) != 0 || td_elf_open(&split->dwo, path, NULL) != TD_OK)
+        return NULL;
+    load(split->dwo, &sections);
+    td_dwarf_image_add(&split->image, ".debug_str", sections.str);
+    compose(&split->image, &sections, skeleton, main);
+    struct td_dwarf_unit *unit = adopt(split, skeleton, &split->image);
+    if (!unit) {
+        *differs = true;
+        td_split_release(split);
+    }
+    return unit;
+}
+
+bool td_split_is_skeleton(const struct td_dwarf_unit *unit)
+{
+    return td_die_has(&unit->die, TD_SLOT_DWO_NAME) &&
+           (unit->type == DW_UT_skeleton || unit->version < 5);
 }
 
 /* Where the .dwo may be: as the skeleton says; and by its name beside the program (a build that was
  * moved) and in the given folders. The result is the caller's to free; NULL past the last. */
-static char *candidate(const struct td_dwarf_unit *skeleton, const struct td_search *search,
+static char *candidate(struct td_dwarf_unit *skeleton, const struct td_search *search,
                        const char *program, size_t i)
 {
-    const char *name = skeleton->dwo_name;
+    const char *name = td_die_string(&skeleton->die, TD_SLOT_DWO_NAME);
+    const char *comp_dir = td_die_string(&skeleton->die, TD_SLOT_COMP_DIR);
     const char *slash = strrchr(name, '/');
     const char *root = search->sysroot ? search->sysroot : "";
 
     if (i == 0)
-        return name[0] == '/' || !skeleton->comp_dir
-                   ? td_xasprintf("%s%s", root, name)
-                   : td_xasprintf("%s%s/%s", root, skeleton->comp_dir, name);
+        return name[0] == '/' || !comp_dir ? td_xasprintf("%s%s", root, name)
+                                           : td_xasprintf("%s%s/%s", root, comp_dir, name);
     const char *base = slash ? slash + 1 : name;
     const char *end = strrchr(program, '/');
     if (i == 1)
@@ -194,44 +258,35 @@ static char *candidate(const struct td_dwarf_unit *skeleton, const struct td_sea
     return NULL;
 }
 
-struct td_dwarf_unit *td_split_open(struct td_split *split, const struct td_dwarf_unit *skeleton,
-                                    struct td_package *package, const struct td_search *search,
-                                    const char *program, struct td_err *err)
+struct td_dwarf_unit *td_split_open(struct td_split *split, struct td_dwarf_unit *skeleton,
+                                    struct td_elf *main, struct td_package *package,
+                                    const struct td_search *search, const char *program,
+                                    struct td_err *err)
 {
-    struct td_dwarf_unit *unit = NULL;
+    const char *name = td_die_string(&skeleton->die, TD_SLOT_DWO_NAME);
     char *path = NULL;
     bool differs = false;
 
     *split = (struct td_split){0};
-    if (package) {
-        struct td_dwarf_sections sections = {0};
-
-        unit =
-            slice(package, skeleton->dwo_id, &sections) ? adopt(split, skeleton, &sections) : NULL;
+    if (!name) {
+        td_fail(err, TD_EFORMAT, "its name is damaged");
+        return NULL;
     }
+    struct td_dwarf_unit *unit = out_of_package(split, skeleton, main, package);
     for (size_t i = 0; !unit && (path = candidate(skeleton, search, program, i)); i++) {
-        struct td_dwarf_sections sections = {0};
-
-        if (access(path, R_OK) == 0 && td_elf_open(&split->dwo, path, NULL) == TD_OK) {
-            load(split->dwo, &sections);
-            unit = adopt(split, skeleton, &sections);
-            if (!unit) {
-                differs = true;
-                td_elf_free(split->dwo);
-                split->dwo = NULL;
-            }
-        }
+        unit = out_of_dwo(split, skeleton, main, path, &differs);
         free(path);
     }
     if (!unit)
-        td_fail(err, differs ? TD_EMISMATCH : TD_ENOENT, "'%s' %s", skeleton->dwo_name,
+        td_fail(err, differs ? TD_EMISMATCH : TD_ENOENT, "'%s' %s", name,
                 differs ? "is of another build" : "is not there");
     return unit;
 }
 
 void td_split_release(struct td_split *split)
 {
-    td_dwarf_release(&split->dwarf);
+    td_dwarf_free(split->dwarf);
+    td_dwarf_image_release(&split->image);
     td_elf_free(split->dwo);
     *split = (struct td_split){0};
 }

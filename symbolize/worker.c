@@ -38,8 +38,11 @@ struct child {
     int alive_fd;  /* reads end of file when the child is gone */
     int result_fd; /* a memfd that it fills */
     uint64_t deadline_ms;
-    bool second_try;   /* without DWARF */
-    char failure[128]; /* of the first try */
+    bool symbols_only; /* the last try: without DWARF */
+    char failure[128]; /* of the tries before */
+    uint64_t bad_units[TD_BAD_UNITS_MAX];
+    size_t bad_unit_count;
+    struct td_module_progress *progress; /* shared with the process */
 };
 
 struct pool {
@@ -48,7 +51,8 @@ struct pool {
     size_t job_count, next;
     struct child *children;
     size_t at_once, running;
-    _Atomic uint64_t *done; /* shared with the children */
+    struct td_module_progress *progress; /* one a child, shared with it */
+    uint64_t done;                       /* offsets of the jobs that ended */
 };
 
 static uint64_t now_ms(void)
@@ -111,8 +115,10 @@ static void work(const struct pool *pool, const struct child *child)
     struct td_buf buf = {0};
 
     confine(pool, &pool->jobs[child->job]);
-    request.done = pool->done;
-    request.symbols_only = child->second_try;
+    request.progress = child->progress;
+    request.symbols_only = child->symbols_only;
+    memcpy(request.bad_units, child->bad_units, sizeof(request.bad_units));
+    request.bad_unit_count = child->bad_unit_count;
     td_answers_init(&answers);
     td_module_resolve(&request, &answers);
     td_answers_encode(&answers, &buf);
@@ -125,6 +131,8 @@ static int start(struct pool *pool, struct child *child, struct td_err *err)
     int pipe_fds[2] = {-1, -1};
     int rc = TD_OK;
 
+    atomic_store(&child->progress->done, 0);
+    atomic_store(&child->progress->unit_offset, 0);
     child->result_fd = memfd_create("tdprof-answers", MFD_CLOEXEC);
     if (child->result_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0) {
         rc = td_fail_errno(err, TD_EIO, errno, "cannot prepare a process to read symbols");
@@ -155,7 +163,8 @@ static void describe(char *text, size_t size, int status, bool late, unsigned se
     if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
         snprintf(text, size, "its debug information was given up after %u s", seconds);
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
-        snprintf(text, size, "its debug information needs more memory than is allowed");
+        snprintf(text, size,
+                 "its debug information needs more memory than is allowed, or libdw gave up on it");
     else if (WIFSIGNALED(status))
         snprintf(text, size, "its debug information is damaged: reading it ended with signal %d",
                  WTERMSIG(status));
@@ -178,11 +187,22 @@ static bool deliver(const struct pool *pool, const struct child *child)
     const struct td_bytes bytes = {.data = data, .size = (size_t)st.st_size};
     if (td_answers_open(&view, bytes, NULL) == TD_OK) {
         pool->workers->done(pool->workers->done_ctx, &pool->jobs[child->job], &view,
-                            child->second_try ? child->failure : NULL);
+                            child->symbols_only ? child->failure : NULL);
         good = true;
     }
     munmap(data, bytes.size);
     return good;
+}
+
+/* A crash costs the unit that was being read. False when there was none, or too many were lost. */
+static bool leave_out_unit(struct child *child)
+{
+    const uint64_t unit = atomic_load(&child->progress->unit_offset);
+
+    if (unit == 0 || child->bad_unit_count == TD_BAD_UNITS_MAX)
+        return false;
+    child->bad_units[child->bad_unit_count++] = unit;
+    return true;
 }
 
 /* The child is gone, or is to go: takes what it left, or lets the job be tried again. */
@@ -199,31 +219,39 @@ static int finish(struct pool *pool, struct child *child, bool late, struct td_e
     close(child->alive_fd);
     close(child->result_fd);
     if (good) {
+        pool->done += atomic_load(&child->progress->done);
         child->pid = 0;
         return TD_OK;
     }
     describe(failure, sizeof(failure), status, late, timeout_s(pool));
-    if (!child->second_try) {
-        child->second_try = true;
-        memcpy(child->failure, failure, sizeof(failure));
-        return start(pool, child, err);
+    if (child->symbols_only) {
+        pool->workers->done(pool->workers->done_ctx, &pool->jobs[child->job], NULL, child->failure);
+        child->pid = 0;
+        return TD_OK;
     }
-    pool->workers->done(pool->workers->done_ctx, &pool->jobs[child->job], NULL, child->failure);
-    child->pid = 0;
-    return TD_OK;
+    if (late || !leave_out_unit(child)) {
+        child->symbols_only = true;
+        memcpy(child->failure, failure, sizeof(failure));
+    }
+    return start(pool, child, err);
 }
 
 static void report_progress(const struct pool *pool)
 {
     const struct td_workers *w = pool->workers;
     const char *path = NULL;
+    uint64_t done = pool->done;
 
-    for (size_t i = 0; i < pool->at_once && !path; i++) {
-        if (pool->children[i].pid > 0)
-            path = pool->jobs[pool->children[i].job].request.path;
+    for (size_t i = 0; i < pool->at_once; i++) {
+        const struct child *child = &pool->children[i];
+
+        if (child->pid <= 0)
+            continue;
+        done += atomic_load(&child->progress->done);
+        path = path ? path : pool->jobs[child->job].request.path;
     }
     if (w->progress)
-        w->progress(w->progress_ctx, (size_t)atomic_load(pool->done), w->total, path);
+        w->progress(w->progress_ctx, (size_t)done, w->total, path);
 }
 
 /* Fills free places with jobs. */
@@ -234,7 +262,7 @@ static int feed(struct pool *pool, struct td_err *err)
 
         if (child->pid > 0)
             continue;
-        *child = (struct child){.job = pool->next};
+        *child = (struct child){.job = pool->next, .progress = &pool->progress[i]};
         const int rc = start(pool, child, err);
         if (rc != TD_OK) {
             child->pid = 0;
@@ -310,12 +338,13 @@ int td_workers_run(const struct td_workers *workers, const struct td_job *jobs, 
     pool.at_once = workers->at_once ? workers->at_once : (size_t)(cpus > 0 ? cpus : 1);
     pool.children = td_xcalloc(pool.at_once, sizeof(*pool.children));
     struct pollfd *fds = td_xcalloc(pool.at_once, sizeof(*fds));
+    const size_t shared_bytes = pool.at_once * sizeof(*pool.progress);
     void *shared =
-        mmap(NULL, sizeof(*pool.done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
-        rc = td_fail_errno(err, TD_EIO, errno, "cannot map a page");
+        rc = td_fail_errno(err, TD_EIO, errno, "cannot map memory");
     else
-        pool.done = shared;
+        pool.progress = shared;
     while (rc == TD_OK && busy(&pool)) {
         rc = feed(&pool, err);
         if (rc == TD_OK)
@@ -325,7 +354,7 @@ int td_workers_run(const struct td_workers *workers, const struct td_job *jobs, 
     }
     stop_all(&pool);
     if (shared != MAP_FAILED)
-        munmap(shared, sizeof(*pool.done));
+        munmap(shared, shared_bytes);
     free(fds);
     free(pool.children);
     return rc;

@@ -16,8 +16,8 @@ struct td_job {
 };
 
 /* Called in the parent for each job that ended: `view` is what it found, or NULL with the reason
- * in `failure`; failed jobs were tried a second time without DWARF first, and then both are
- * there. */
+ * in `failure`. A process that crashed is tried again without the unit of debug information that it
+ * was reading; then without any, and then both are there. */
 typedef void td_job_done_fn(void *ctx, const struct td_job *job, const struct td_answers_view *view,
                             const char *failure);
 

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,10 +14,12 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "symbolize/elf.h"
 
 enum {
-    HEAD_BYTES = 4096,       /* headers and the property note of a linker's output */
     SCRIPT_LINE_BYTES = 256, /* BINPRM_BUF_SIZE */
+    HEAD_BYTES = SCRIPT_LINE_BYTES,
+    NOTE_BYTES_MAX = 4096, /* of properties; linkers write one of 32 */
     /* GNU_PROPERTY_X86_ISA_1_V4 (System V psABI for x86-64, linux gABI extensions) */
     ISA_NEEDED_V4 = 1 << 3,
 };
@@ -121,49 +124,12 @@ static bool note_needs_v4(const uint8_t *data, size_t size)
            needs_v4(td_rd_bytes(&rd, data_size), data_size);
 }
 
-struct segment {
-    size_t offset, size;
-};
-
-/* The next program header of the type, from number *i on; false when no more of them, or of what
- * they describe, is in `head`. */
-static bool find_segment(struct segment *segment, const uint8_t *head, size_t size, uint16_t *i,
-                         uint32_t type)
+static bool elf_needs_v4(const struct td_elf *elf)
 {
-    struct td_rd header = td_rd_init(head, size, 0);
+    struct td_bytes note = {0};
 
-    td_rd_bytes(&header, 32);
-    const uint64_t table = td_rd_u64(&header);
-    td_rd_bytes(&header, 16);
-    const uint16_t count = td_rd_u16(&header);
-    if (!td_rd_ok(&header) || table > size)
-        return false;
-    struct td_rd entries = td_rd_init(head + table, size - table, table);
-    td_rd_bytes(&entries, (size_t)*i * sizeof(Elf64_Phdr));
-    while ((*i)++ < count) {
-        const uint32_t entry_type = td_rd_u32(&entries);
-        td_rd_u32(&entries);
-        const uint64_t offset = td_rd_u64(&entries);
-        td_rd_bytes(&entries, 16);
-        const uint64_t length = td_rd_u64(&entries);
-        td_rd_bytes(&entries, 16);
-        if (!td_rd_ok(&entries))
-            return false;
-        if (entry_type != type || offset > size || length > size - offset)
-            continue;
-        *segment = (struct segment){.offset = (size_t)offset, .size = (size_t)length};
-        return true;
-    }
-    return false;
-}
-
-static bool elf_needs_v4(const uint8_t *head, size_t size)
-{
-    struct segment segment;
-    uint16_t i = 0;
-
-    return find_segment(&segment, head, size, &i, PT_GNU_PROPERTY) &&
-           note_needs_v4(head + segment.offset, segment.size);
+    return td_elf_segment_bytes(elf, PT_GNU_PROPERTY, NOTE_BYTES_MAX, &note, NULL) == TD_OK &&
+           note_needs_v4(note.data, note.size);
 }
 
 static bool is_elf(const uint8_t *head, size_t size)
@@ -171,24 +137,23 @@ static bool is_elf(const uint8_t *head, size_t size)
     return size >= sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0;
 }
 
-/* The path of the dynamic loader, in `head`; NULL when the program is static. */
-static const char *find_loader(const uint8_t *head, size_t size)
+/* The path of the dynamic loader, in `elf`; NULL when the program is static. */
+static const char *find_loader(const struct td_elf *elf)
 {
-    struct segment segment;
+    struct td_bytes path = {0};
 
-    for (uint16_t i = 0; find_segment(&segment, head, size, &i, PT_INTERP);) {
-        if (segment.size > 1 && head[segment.offset + segment.size - 1] == '\0')
-            return (const char *)head + segment.offset;
-    }
-    return NULL;
+    if (td_elf_segment_bytes(elf, PT_INTERP, PATH_MAX, &path, NULL) != TD_OK || path.size < 2 ||
+        path.data[path.size - 1] != '\0')
+        return NULL;
+    return (const char *)path.data;
 }
 
 /* Finds the libraries of a program for another processor than this machine's: where they are
  * installed beside this machine's, where the emulator's own variable says, or where the cross
  * packages put them. False when they are nowhere. */
-static bool find_libraries(struct td_program *program, const uint8_t *head, size_t size)
+static bool find_libraries(struct td_program *program, const struct td_elf *elf)
 {
-    const char *loader = find_loader(head, size), *prefix = getenv("QEMU_LD_PREFIX");
+    const char *loader = find_loader(elf), *prefix = getenv("QEMU_LD_PREFIX");
 
     if (!loader || program->guest == td_guest_native() || access(loader, R_OK) == 0)
         return true;
@@ -200,19 +165,32 @@ static bool find_libraries(struct td_program *program, const uint8_t *head, size
     return found;
 }
 
-static enum td_program_kind look_at_elf(struct td_program *program, const uint8_t *head,
-                                        size_t size)
+static enum td_program_kind kind_of(struct td_program *program, const struct td_elf *elf)
 {
-    const unsigned machine = head[18] | (unsigned)head[19] << 8;
-
-    if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB)
+    if (!td_elf_is_64(elf))
         return TD_PROGRAM_FOREIGN;
-    program->guest = td_guest_by_machine((uint16_t)machine);
+    program->guest = td_guest_by_machine(td_elf_machine(elf));
     if (!program->guest)
         return TD_PROGRAM_FOREIGN;
-    if (machine == EM_X86_64 && elf_needs_v4(head, size))
+    if (td_elf_machine(elf) == EM_X86_64 && elf_needs_v4(elf))
         return TD_PROGRAM_AVX512;
-    return find_libraries(program, head, size) ? TD_PROGRAM_EMULATED : TD_PROGRAM_LOADER;
+    return find_libraries(program, elf) ? TD_PROGRAM_EMULATED : TD_PROGRAM_LOADER;
+}
+
+/* A file that begins as ELF files do; what its headers do not say is what the kernel refuses. */
+static enum td_program_kind look_at_elf(struct td_program *program)
+{
+    const int fd = open(program->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum td_program_kind kind = TD_PROGRAM_FOREIGN;
+    struct td_elf *elf = NULL;
+
+    if (fd < 0)
+        return TD_PROGRAM_MISSING;
+    if (td_elf_open_fd(&elf, program->file, fd, NULL) == TD_OK)
+        kind = kind_of(program, elf);
+    td_elf_free(elf);
+    close(fd);
+    return kind;
 }
 
 static bool is_blank(char c)
@@ -256,7 +234,7 @@ void td_program_look(struct td_program *program, const char *path)
 
         program->kind = read_head(program->file, head, &size);
         if (program->kind == TD_PROGRAM_OTHER && is_elf(head, size))
-            program->kind = look_at_elf(program, head, size);
+            program->kind = look_at_elf(program);
         /* The kernel ignores a script's own privileges. */
         if (!read_script((const char *)head, size, &interpreter, &argument))
             return;

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "symbolize/buildid.h"
 #include "symbolize/elf.h"
 #include "symbolize/symbolize.h"
 

@@ -267,7 +267,9 @@ static void test_build_id_of_a_file_that_is_cut(void **state)
     char path[] = "/tmp/td-cut-XXXXXX";
     const int fd = mkstemp(path);
     const Elf64_Ehdr header = {
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_version = EV_CURRENT,
+        .e_ehsize = sizeof(Elf64_Ehdr),
         .e_phoff = CUT_BYTES - 4 * sizeof(Elf64_Phdr),
         .e_phentsize = sizeof(Elf64_Phdr),
         .e_phnum = 4,
