@@ -29,7 +29,7 @@
 /* What is not as it was asked for. X(symbol, sentence for the user) */
 #define TD_PIECE_WARNINGS(X)                                                                    \
     X(UNPROVEN, "of very many call paths, those of which little ran count on their callers' "   \
-                "paths; functions, lines and totals are exact")                                 \
+                "paths; functions, lines and totals do not change")                             \
     X(FOLDED, "deep recursion is shown folded: past its first few thousand paths, a call that " \
               "is on its path already counts there")                                            \
     X(TRUNCATED, "there were more call paths than are kept: the rest counts on its callers")

@@ -160,6 +160,27 @@ static void streams_reach_further_when_long(void **state)
     assert_int_equal(asked_ahead(page, 400), page + 399 + 100);
 }
 
+/* Between windows of a sampled run, too: the next line of a stream is in L2, not in memory. */
+static void warming_follows_streams(void **state)
+{
+    (void)state;
+    const uint64_t page = UINT64_C(0x50000000);
+    struct td_core_desc desc;
+    struct td_err err = TD_ERR_INIT;
+    enum td_level level = TD_LEVEL_L1;
+    struct world w;
+
+    assert_int_equal(td_core_desc_builtin(&desc, "golden-cove", &err), TD_OK);
+    open_world(&w, &desc);
+    for (uint64_t i = 0; i < 12; i++)
+        td_memory_warm(&w.memory, page + (i << TD_LINE_BITS));
+    td_memory_access(&w.memory, page + (12 << TD_LINE_BITS), 1000, false, &level);
+    assert_int_equal(level, TD_LEVEL_L2);
+    td_memory_access(&w.memory, page + (60 << TD_LINE_BITS), 2000, false, &level);
+    assert_int_equal(level, TD_LEVEL_DRAM);
+    close_world(&w);
+}
+
 static void steps_of_three_lines_are_no_stream(void **state)
 {
     (void)state;
@@ -261,6 +282,7 @@ int main(void)
         cmocka_unit_test(victims_of_l2_are_in_the_last_level),
         cmocka_unit_test(warming_walks),
         cmocka_unit_test(streams_reach_further_when_long),
+        cmocka_unit_test(warming_follows_streams),
         cmocka_unit_test(steps_of_three_lines_are_no_stream),
         cmocka_unit_test(first_line_brings_the_next),
         cmocka_unit_test(new_pages_of_data_are_near),
