@@ -9,8 +9,12 @@
 _Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask");
 
 /* An item begins with one of these, or with a tally's mask of columns and this behind them. */
-enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, REPLICATES, ITEM_COUNT };
+enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 #define FIRST_MASK ((uint64_t)ITEM_COUNT)
+#define REPLICATES (FIRST_MASK + (UINT64_C(1) << TD_SIM_COLUMN_COUNT)) /* more than any mask */
+
+/* No image runs for so many slots; what is less adds up to what a profile may hold. */
+#define REPLICATE_MAX (INT64_C(1) << 56)
 
 static uint8_t *put_uleb(uint8_t *at, uint64_t value)
 {
@@ -280,8 +284,11 @@ static enum td_piece_item get_replicates(struct td_piece_walk *walk)
     replicates->task = walk->tally.task;
     replicates->column = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SIM_COLUMN_COUNT);
     replicates->pc += (uint64_t)td_rd_zigzag(&walk->rd);
-    for (int r = 0; r < TD_REPLICATES; r++)
+    for (int r = 0; r < TD_REPLICATES; r++) {
         replicates->values[r] = td_rd_zigzag(&walk->rd);
+        if (replicates->values[r] <= -REPLICATE_MAX || replicates->values[r] >= REPLICATE_MAX)
+            td_rd_fail(&walk->rd);
+    }
     return td_rd_ok(&walk->rd) ? TD_PIECE_REPLICATES : TD_PIECE_END;
 }
 
@@ -303,10 +310,10 @@ enum td_piece_item td_piece_next(struct td_piece_walk *walk)
             return TD_PIECE_END;
         if (item == DESCRIBED_PATH)
             return get_path(walk);
-        if (item >= FIRST_MASK)
-            return get_tally(walk, item - FIRST_MASK);
         if (item == REPLICATES)
             return get_replicates(walk);
+        if (item >= FIRST_MASK)
+            return get_tally(walk, item - FIRST_MASK);
         if (item == NEXT_PATH)
             go_to_path(walk);
         else
