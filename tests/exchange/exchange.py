@@ -77,31 +77,31 @@ def compile_program(folder):
     return program
 
 
-def record(folder, name, options, program, pipe=False):
-    """Some builds of perf crash on their own build-ids, now and then: then without them."""
-    for more in ([], ["-B", "-N"]):
-        path = record_once(folder, name, options + more, program, pipe)
-        if path and subprocess.run(["perf", "script", "-i", path, "-F", "ip"],
-                                   capture_output=True).returncode == 0:
-            return path
-    return None
+class Crash(Exception):
+    """perf itself ended by a signal: that says nothing about us."""
 
 
-def record_once(folder, name, options, program, pipe):
-    path = os.path.join(folder, f"{name}.perf.data")
-    command = ["perf", "record", *options, "-o", "-" if pipe else path, "--", program, "30"]
-    done = subprocess.run(command, capture_output=True)
+def perf(arguments):
+    """What a run of perf prints, as bytes."""
+    done = subprocess.run(["perf", *arguments], capture_output=True)
+    error = done.stderr.decode(errors="replace").strip()
+    if done.returncode < 0:
+        raise Crash(f"perf {arguments[0]}: {error.splitlines()[-1] if error else 'no message'}")
+    if done.returncode != 0:
+        sys.exit(f"perf {arguments} gave {done.returncode}:\n{error[:3000]}")
+    return done.stdout
+
+
+def record(path, options, program, pipe):
+    stream = perf(["record", *options, "-o", "-" if pipe else path, "--", program, "30"])
     if pipe:
         with open(path, "wb") as file:
-            file.write(done.stdout)
-    if done.returncode != 0:
-        return None
-    return path
+            file.write(stream)
 
 
 def by_symbol_perf(path):
-    text = run(["perf", "report", "--stdio", "--no-children", "-g", "none", "-F",
-                "sample,period,sym", "--dsos", "app", "-t", "|", "-i", path])
+    text = perf(["report", "--stdio", "--no-children", "-g", "none", "-F", "sample,period,sym",
+                 "--dsos", "app", "-t", "|", "-i", path]).decode(errors="replace")
     found = collections.Counter()
     for line in text.splitlines():
         words = [word.strip() for word in line.split("|")]
@@ -133,24 +133,44 @@ def test_import(folder):
         "build-ids": (["-e", "cpu-clock", "-F", "4000", "--buildid-mmap"], False),
         "stacks": (["-e", "cpu-clock", "-F", "500", "--call-graph", "dwarf,4096"], False),
     }
-    if not record(folder, "any", ["-e", "cpu-clock"], program):
-        skip("perf_event_open is not permitted")
+    done = subprocess.run(["perf", "record", "-B", "-N", "-e", "cpu-clock", "-o", "/dev/null",
+                           "--", "true"], capture_output=True, text=True)
+    if done.returncode > 0:
+        skip(f"perf_event_open is not permitted: {done.stderr.strip()[-200:]}")
+    crashed = 0
     for name, (options, pipe) in cases.items():
-        path = record(folder, name, options, program, pipe)
-        check(f"{name}: perf record and perf script", path)
-        if not path:
-            continue
-        done = subprocess.run([sys.executable, os.path.join(HERE, "compare_perf_script.py"), PRINT,
-                               path], capture_output=True, text=True)
-        check(f"{name}: the samples of perf script", done.returncode == 0,
-              done.stdout + done.stderr)
-        if name in ("plain", "chains", "pipe", "compressed"):
-            theirs, ours = by_symbol_perf(path), by_symbol_ours(path)
-            check(f"{name}: the symbols of perf report", ours and theirs == ours, (theirs, ours))
-        if name == "stacks":
-            folded = run([TDREPORT, "folded", "-i", path])
-            check("stacks: unwound", ";main;middle;leaf " in folded and ";main;other " in folded,
-                  folded)
+        path = os.path.join(folder, f"{name}.perf.data")
+        # perf 6.1 aborts on build-ids of its own on some machines; with those of the kernel it
+        # has less to do. What it can never do says nothing about us.
+        for more in ([], ["--buildid-mmap"], ["--buildid-mmap"]):
+            try:
+                record(path, options + more, program, pipe)
+                test_import_case(folder, name, path)
+                break
+            except Crash as crash:
+                print(f"perf crashed: {name}, {more}: {crash}")
+        else:
+            crashed += 1
+            print(f"left out: {name}: perf crashes whatever it is told")
+    if not problems and 2 * crashed > len(cases):
+        skip(f"perf itself crashes here, in {crashed} of {len(cases)} cases")
+
+
+def test_import_case(folder, name, path):
+    script = os.path.join(folder, f"{name}.script")
+    with open(script, "wb") as file:
+        file.write(perf(["script", "--no-itrace", "--ns", "-G", "-F",
+                         "comm,pid,tid,time,event,period,ip,dso", "-i", path]))
+    done = subprocess.run([sys.executable, os.path.join(HERE, "compare_perf_script.py"), PRINT,
+                           path, script], capture_output=True, text=True)
+    check(f"{name}: the samples of perf script", done.returncode == 0, done.stdout + done.stderr)
+    if name in ("plain", "chains", "pipe", "compressed"):
+        theirs, ours = by_symbol_perf(path), by_symbol_ours(path)
+        check(f"{name}: the symbols of perf report", ours and theirs == ours, (theirs, ours))
+    if name == "stacks":
+        folded = run([TDREPORT, "folded", "-i", path])
+        check("stacks: unwound", ";main;middle;leaf " in folded and ";main;other " in folded,
+              folded)
 
 
 def sums(path):
