@@ -171,7 +171,7 @@ static int start(struct modelled *m, const struct td_caps *caps, struct td_err *
     m->next_ns = m->start_ns + FIRST_NS;
     m->next_line_ns = m->start_ns + TD_NS_PER_S;
     m->running = true;
-    td_pieces_init(&m->pieces, m->recording->writer);
+    td_pieces_init(&m->pieces, m->recording->writer, (uint32_t)m->plan->core_desc.width);
     m->pieces.native = m->native != NULL;
     write_head(m);
     rc = td_profile_flush(m->recording->writer, err);

@@ -10,11 +10,19 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "base/mem.h"
+#include "formats/sums.h"
 #include "record/jit.h"
 #include "record/modules.h"
 #include "record/sim/piece.h"
 #include "record/sim/trace.h"
 #include "symbolize/jitdump.h"
+
+/* Cycles of a tally are its slots by the width, rounded: they are off by less than one. */
+#define ROUNDED_CYCLES 16
+/* The place of most cycles owes no more: a reader takes more cycles than its slots for damage. */
+#define DEBT_MAX 32768
+/* What a tally has of anything is below. */
+#define VALUE_MAX (UINT64_C(1) << 57)
 
 /* A call path of a task. */
 struct path {
@@ -41,9 +49,15 @@ struct place {
     uint64_t owed;
 };
 
+/* Sums over tallies. */
+struct amounts {
+    uint64_t slots, instructions;
+};
+
 /* What was added of an image so far: what its last piece says. */
 struct td_piece_image {
     struct td_buf last;
+    struct amounts amounts;
     struct td_piece_walk begin; /* of the items in `last`; no tasks: there is none */
     struct place *places;       /* of the tallies in `last`, in their order */
     struct task *tasks;
@@ -74,9 +88,10 @@ struct adding {
     size_t chain_cap;
 };
 
-void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer)
+void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer, uint32_t width)
 {
-    *pieces = (struct td_pieces){.writer = writer, .group = TD_NONE, .texts = td_intern_new()};
+    *pieces = (struct td_pieces){
+        .writer = writer, .width = width, .group = TD_NONE, .texts = td_intern_new()};
     pieces->jit = td_jit_new(writer, NULL);
 }
 
@@ -368,7 +383,7 @@ static bool next_tally(struct td_piece_walk *walk)
 }
 
 /* What is owed stands with the tally of most cycles, which owes it in turn. False when that has too
- * few: its sum must not fall below 0. */
+ * few, for its sum must not fall below 0, or would owe too much. */
 static bool settle(struct adding *a)
 {
     const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = a->owed};
@@ -376,6 +391,8 @@ static bool settle(struct adding *a)
 
     if (a->owed == 0)
         return true;
+    if (place->owed - a->owed + DEBT_MAX > 2 * DEBT_MAX)
+        return false;
     if ((int64_t)(a->most.values[TD_SIM_COLUMN_CYCLES] - place->owed + a->owed) < 0)
         return false;
     write_tally(a, &a->most, place, more);
@@ -518,24 +535,55 @@ static void add_warnings(struct adding *a)
     }
 }
 
-/* Whether all of it can be read. */
-static bool is_whole(const struct td_piece_view *view)
+/* The image shares its memory with the program, which may write anything there. False, too, when
+ * the sum would be more than a profile may hold. */
+static bool add_amounts(struct amounts *sum, const struct td_piece_tally *tally, uint32_t width)
 {
-    struct td_piece_walk walk = td_piece_walk(view);
+    const uint64_t *values = tally->values;
+    uint64_t slots = 0;
 
-    while (td_piece_next(&walk) != TD_PIECE_END)
-        continue;
-    return td_rd_ok(&walk.rd);
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (values[c] >= VALUE_MAX)
+            return false;
+        slots += td_sim_column_info((enum td_sim_column)c)->node == TD_NODE_NONE ? 0 : values[c];
+    }
+    const double whole = (double)values[TD_SIM_COLUMN_CYCLES] * width;
+    if (fabs(whole - (double)slots) > ROUNDED_CYCLES * (double)width)
+        return false;
+    sum->slots += slots;
+    sum->instructions += values[TD_SIM_COLUMN_INSTRUCTIONS];
+    return sum->slots < TD_SUM_MAX / 2 && sum->instructions < TD_SUM_MAX / 2;
+}
+
+/* Whether all of it can be read and can be. Sets the sums of all images with it, and of it alone.
+ */
+static bool is_right(const struct td_pieces *pieces, const struct td_piece_image *image,
+                     const struct td_piece_view *view, struct amounts *all, struct amounts *own)
+{
+    const struct amounts before = image ? image->amounts : (struct amounts){0};
+    struct td_piece_walk walk = td_piece_walk(view);
+    enum td_piece_item item;
+
+    *own = (struct amounts){0};
+    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
+        if (item == TD_PIECE_TALLY && !add_amounts(own, &walk.tally, pieces->width))
+            return false;
+    }
+    all->slots = pieces->slots - before.slots + own->slots;
+    all->instructions = pieces->instructions - before.instructions + own->instructions;
+    return td_rd_ok(&walk.rd) && all->slots < TD_SUM_MAX / 2 && all->instructions < TD_SUM_MAX / 2;
 }
 
 bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last)
 {
+    const struct td_piece_image *known = image < pieces->image_count ? pieces->images[image] : NULL;
+    struct amounts all, own;
     struct td_piece_view view;
 
     if (td_piece_open(&view, bytes->data, bytes->len) != TD_OK)
         return false;
-    const bool whole = is_whole(&view);
-    if (whole) {
+    const bool right = is_right(pieces, known, &view, &all, &own);
+    if (right) {
         struct adding a = {.pieces = pieces,
                            .image = image_at(pieces, image),
                            .piece = &view.piece,
@@ -544,6 +592,9 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
                            .now_ns = td_clock_ns()};
 
         a.image->pid = view.piece.pid;
+        a.image->amounts = own;
+        pieces->slots = all.slots;
+        pieces->instructions = all.instructions;
 
         describe_group(pieces);
         add_modules(&a);
@@ -561,5 +612,5 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
         *bytes = (struct td_buf){0};
     }
     td_piece_close(&view);
-    return whole;
+    return right;
 }

@@ -24,6 +24,8 @@ struct td_piece_image;
 
 struct td_pieces {
     struct td_profile_writer *writer;
+    uint32_t width;                           /* of the modelled core, in slots */
+    uint64_t slots, instructions;             /* of all tallies that were added */
     uint32_t group;                           /* TD_NONE: not described yet */
     uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
@@ -37,13 +39,14 @@ struct td_pieces {
     size_t image_count, image_cap;
 };
 
-void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer);
+/* `width`: of the modelled core, in slots a cycle. */
+void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer, uint32_t width);
 void td_pieces_release(struct td_pieces *pieces);
 
 /* Adds what the piece tells more than the last one of the same image, and keeps its bytes: `bytes`
- * is empty then. False, and nothing was done, when they are no piece. Cycles of tallies are exact
- * to a few, and their sum exactly, until the last piece. Images are told apart by a small number,
- * which is free for another after td_pieces_forget. */
+ * is empty then. False, and nothing was done, when they are no piece, or hold counts that cannot
+ * be. Cycles of tallies are exact to a few, and their sum exactly, until the last piece. Images are
+ * told apart by a small number, which is free for another after td_pieces_forget. */
 bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last);
 void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
 /* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a

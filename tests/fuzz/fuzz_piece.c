@@ -3,6 +3,9 @@
 #include "formats/load.h"
 #include "record/pieces.h"
 
+/* Of the modelled core, in slots. */
+#define WIDTH 6
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
@@ -23,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (td_profile_writer_new(&writer, append, &profile, &opts, NULL) != TD_OK)
         return 0;
-    td_pieces_init(&pieces, writer);
+    td_pieces_init(&pieces, writer, WIDTH);
+    td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), "width=6");
     /* The first two bytes say how many of the others are an image's first piece; the rest is its
      * second. */
     struct td_rd rd = td_rd_init(data, size, 0);

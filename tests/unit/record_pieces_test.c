@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "formats/load.h"
 #include "record/pieces.h"
 #include "record/sim/piece.h"
@@ -24,6 +25,8 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 
 /* The code of the program lies at BASE. */
 #define BASE UINT64_C(0x400000)
+/* Of the modelled core, in slots. */
+#define WIDTH 6
 
 /* A piece of one thread: `count` places of a program, each with `value` cycles; every second one
  * with `odd` more. */
@@ -45,6 +48,7 @@ static struct td_buf odd_piece(uint32_t pid, uint32_t count, uint64_t value, uin
     struct td_buf bytes = {0};
 
     values[TD_SIM_COLUMN_INSTRUCTIONS] = 2 * value;
+    values[TD_SIM_COLUMN_LIGHT] = WIDTH * value;
     td_piece_put_path(&writer, &outer);
     for (uint32_t i = 1; i <= count; i++) {
         values[TD_SIM_COLUMN_CYCLES] = value + i % 2 * odd;
@@ -73,7 +77,7 @@ static void begin(struct whole *whole)
     *whole = (struct whole){.writer = NULL};
     assert_int_equal(td_profile_writer_new(&whole->writer, append, &whole->bytes, NULL, NULL),
                      TD_OK);
-    td_pieces_init(&whole->pieces, whole->writer);
+    td_pieces_init(&whole->pieces, whole->writer, WIDTH);
 }
 
 static void add_piece(struct whole *whole, uint32_t image, struct td_buf bytes, bool last)
@@ -257,6 +261,65 @@ static void test_damaged(void **state)
     end(&whole);
 }
 
+/* A piece of one place, which says that it has so much. */
+static struct td_buf claim(uint64_t cycles, uint64_t instructions, uint64_t slots)
+{
+    struct td_piece_task tasks[] = {{.tid = 7, .name = "app"}};
+    const struct td_piece piece = {.pid = 7, .process = "app", .tasks = tasks, .task_count = 1};
+    const uint64_t values[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = cycles,
+                                                  [TD_SIM_COLUMN_INSTRUCTIONS] = instructions,
+                                                  [TD_SIM_COLUMN_L1] = slots};
+    struct td_piece_writer writer = {.path = 0};
+    struct td_buf bytes = {0};
+
+    td_piece_put_tally(&writer, 0, BASE, values);
+    td_piece_end_task(&writer);
+    td_piece_put(&bytes, &piece, &writer);
+    return bytes;
+}
+
+/* A program that writes into its image's memory gets no counts into the profile that its reader
+ * would take for damage. */
+static void test_counts_that_cannot_be(void **state)
+{
+    const uint64_t huge = UINT64_C(1) << 56;
+    struct td_buf wrong[] = {
+        claim(100, 1, 100 * 32),        claim(100000, 1, 1),
+        claim(1, 1, UINT64_C(1) << 62), claim(UINT64_MAX, UINT64_MAX, UINT64_MAX),
+        claim(0, UINT64_C(1) << 60, 0),
+    };
+    struct td_load_status status = {.damaged = true};
+    struct td_model *model = NULL;
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    td_profile_env(whole.writer, td_env_key_name(TD_ENV_PARAMETER), "width=6");
+    add(&whole, 0, claim(10, 20, 10 * WIDTH));
+    for (size_t i = 0; i < TD_ARRAY_SIZE(wrong); i++) {
+        assert_false(td_pieces_add(&whole.pieces, 0, &wrong[i], true));
+        td_buf_release(&wrong[i]);
+    }
+    /* Each can be, but not that many of them. */
+    for (uint32_t image = 1; image < 100; image++) {
+        struct td_buf bytes = claim(huge, huge, huge * WIDTH);
+
+        td_pieces_add(&whole.pieces, image, &bytes, true);
+        td_pieces_forget(&whole.pieces, image);
+        td_buf_release(&bytes);
+    }
+    assert_int_equal(td_profile_finish(whole.writer, NULL), TD_OK);
+    assert_int_equal(
+        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, &status, NULL),
+        TD_OK);
+    assert_false(status.damaged);
+    assert_int_equal(td_model_tally_count(model), 1);
+    td_model_free(model);
+    td_pieces_release(&whole.pieces);
+    td_profile_writer_free(whole.writer);
+    td_buf_release(&whole.bytes);
+}
+
 /* A profile has room for fewer nodes than the pieces have: paths are described anew. */
 static void test_small_table(void **state)
 {
@@ -266,7 +329,7 @@ static void test_small_table(void **state)
     (void)state;
     assert_int_equal(td_profile_writer_new(&whole.writer, append, &whole.bytes, &small, NULL),
                      TD_OK);
-    td_pieces_init(&whole.pieces, whole.writer);
+    td_pieces_init(&whole.pieces, whole.writer, WIDTH);
     add(&whole, 0, piece(7, 1000, 10));
     expect(&whole, 1000, 10000);
     add(&whole, 0, piece(7, 2000, 11));
@@ -305,9 +368,13 @@ static void programs_are_summed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_images),         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_small_table),    cmocka_unit_test(programs_are_summed),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_counts_that_cannot_be),
+        cmocka_unit_test(test_small_table),
+        cmocka_unit_test(programs_are_summed),
         cmocka_unit_test(programs_are_summed),
     };
 
