@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/perfdata.h"
-#include "formats/profile_load.h"
+#include "formats/perfdata/perfdata.h"
+#include "formats/profile/load.h"
 
 struct loader {
     bool (*detect)(const void *data, size_t size);

@@ -46,7 +46,7 @@ struct td_measure_replicates {
     const uint64_t *values; /* TD_REPLICATES signed numbers, borrowed from the model */
 };
 
-struct td_slots; /* report/query/slots.h */
+struct td_slots; /* report/attribution/slots.h */
 struct td_join;  /* report/query/weights.h */
 
 struct td_measure {

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/notes.h"
-#include "formats/profile_model.h"
+#include "formats/profile/from_model.h"
 
 /* Samples of top-down groups are kept up to so many, some 300 MB: how one follows another says in
  * which functions slots were lost. Beyond, their sums are left. */

@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "formats/model.h"
-#include "formats/profile_write.h"
+#include "formats/profile/write.h"
 
 struct td_merge;
 

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/profile_kinds.h"
-#include "formats/tma.h"
+#include "formats/kinds.h"
+#include "formats/cores/tma.h"
 
 #define TD_BUILD_ID_MAX    32
 #define TD_NONE            UINT32_MAX

@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/profile_read.h"
+#include "formats/profile/read.h"
 
 enum {
     NAME_TRIES = 100,

@@ -11,7 +11,7 @@
 #include "base/cpulist.h"
 #include "base/err.h"
 #include "base/opt.h"
-#include "record/origin.h"
+#include "record/run/origin.h"
 
 /* X(symbol, name as in the profile) */
 #define TD_SCOPES(X)      \
@@ -71,7 +71,7 @@ struct td_request {
     const struct td_origin *origin; /* set by who runs it: how a command finds itself; borrowed */
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
     const char *output;
-    const char *source;   /* a name of record/source.h's table, or "auto" */
+    const char *source;   /* a name of record/plan/source.h's table, or "auto" */
     const char *sim_core; /* the modelled core; NULL: the default */
     bool sim_sample;      /* model windows of the program and scale them up */
     const char *sim_pmu;  /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */

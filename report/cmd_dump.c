@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "formats/profile_dump.h"
+#include "formats/profile/dump.h"
 #include "report/cmd.h"
 
 static int dump(struct td_session *session, const char *path)

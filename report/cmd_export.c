@@ -8,12 +8,12 @@
 
 #include "base/mem.h"
 #include "base/version.h"
-#include "formats/export.h"
+#include "formats/export/export.h"
 #include "formats/load.h"
-#include "formats/profile_model.h"
+#include "formats/profile/from_model.h"
 #include "report/cmd.h"
 #include "report/profile_file.h"
-#include "symbolize/replay.h"
+#include "symbolize/stack_copies.h"
 
 struct export_opts {
     const char *format;

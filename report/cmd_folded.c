@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/version.h"
-#include "formats/export.h"
+#include "formats/export/export.h"
 #include "report/cmd.h"
 
 static int show(struct td_session *session, const char *category, bool plain)

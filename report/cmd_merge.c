@@ -3,7 +3,7 @@
 #include "formats/merge.h"
 #include "report/cmd.h"
 #include "report/profile_file.h"
-#include "symbolize/replay.h"
+#include "symbolize/stack_copies.h"
 
 static int fill(void *arg, td_profile_write_fn *write, void *ctx, struct td_err *err)
 {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "report/cmd.h"
 #include "report/query/by.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/weights.h"
 #include "report/view/by.h"
 #include "report/view/head.h"

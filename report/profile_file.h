@@ -4,7 +4,7 @@
 #define TD_REPORT_PROFILE_FILE_H
 
 #include "base/err.h"
-#include "formats/profile_write.h"
+#include "formats/profile/write.h"
 
 /* Gives the file's bytes to `write`. */
 typedef int td_profile_fill_fn(void *arg, td_profile_write_fn *write, void *ctx,

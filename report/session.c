@@ -19,7 +19,7 @@
 #include "formats/overlay.h"
 #include "report/query/known.h"
 #include "report/query/stats.h"
-#include "symbolize/replay.h"
+#include "symbolize/stack_copies.h"
 #include "symbolize/symbolize.h"
 
 #define DEFAULT_INPUT "profile.td"

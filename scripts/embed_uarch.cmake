@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -DOUT=FILE.c -DDIR=formats/uarch -P embed_uarch.cmake: the core descriptions as C arrays.
+# cmake -DOUT=FILE.c -DDIR=formats/cores/uarch -P embed_uarch.cmake: the core descriptions as C arrays.
 file(GLOB files ${DIR}/*.uarch)
 list(SORT files)
 set(arrays "")
@@ -14,8 +14,8 @@ foreach(path ${files})
   math(EXPR i "${i} + 1")
 endforeach()
 file(WRITE ${OUT}.new "/* SPDX-License-Identifier: MIT */
-/* Made from the files of formats/uarch by scripts/embed_uarch.cmake. */
-#include \"formats/uarch.h\"
+/* Made from the files of formats/cores/uarch by scripts/embed_uarch.cmake. */
+#include \"formats/cores/uarch.h\"
 
 #include <string.h>
 

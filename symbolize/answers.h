@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "symbolize/cursor.h"
+#include "symbolize/elf/cursor.h"
 
 /* Strings are ids of the answers' own table; 0 is "" and means not known. */
 struct td_answer_function {

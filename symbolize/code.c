@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "symbolize/debugfile.h"
-#include "symbolize/elf.h"
-#include "symbolize/symbols.h"
+#include "symbolize/elf/elf.h"
+#include "symbolize/elf/symbols.h"
 
 struct td_code_file {
     struct td_elf *elf;

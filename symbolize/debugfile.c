@@ -11,9 +11,9 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "symbolize/buildid.h"
+#include "symbolize/elf/buildid.h"
 #include "symbolize/debuginfod.h"
-#include "symbolize/inflate.h"
+#include "symbolize/elf/inflate.h"
 
 #define STANDARD_DIR "/usr/lib/debug"
 

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "symbolize/dwarf.h"
-#include "symbolize/elf.h"
+#include "symbolize/dwarf/dwarf.h"
+#include "symbolize/elf/elf.h"
 #include "symbolize/identity.h"
 
 /* Where to look; all borrowed. */

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "symbolize/buildid.h"
+#include "symbolize/elf/buildid.h"
 #include "symbolize/debugfile.h"
-#include "symbolize/kallsyms.h"
-#include "symbolize/perfmap.h"
-#include "symbolize/vdso.h"
+#include "symbolize/maps/kallsyms.h"
+#include "symbolize/maps/perfmap.h"
+#include "symbolize/maps/vdso.h"
 
 /* For one map, however long it is. */
 #define MAP_NS (5 * TD_NS_PER_S)

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "symbolize/buildid.h"
+#include "symbolize/elf/buildid.h"
 #include "symbolize/debugfile.h"
 
 /* A file is hashed whole up to twice this; of a longer one its begin and its end, which hold the

@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "symbolize/demangle.h"
-#include "symbolize/dwarf_scan.h"
-#include "symbolize/split.h"
-#include "symbolize/symbols.h"
+#include "symbolize/dwarf/scan.h"
+#include "symbolize/dwarf/split.h"
+#include "symbolize/elf/symbols.h"
 
 /* What an offset became. */
 struct place {

@@ -14,7 +14,7 @@
 #include "report/query/names.h"
 #include "report/query/row_order.h"
 #include "report/query/sampled.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/weights.h"
 
 /* Where the values of one group go. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/query/later.h"
+#include "report/attribution/later.h"
 
 /* Groups of counts that were read together, and not of one event that samples. */
 static bool is_counted(const struct td_group *group)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "report/query/counted.h"
+#include "report/attribution/counted.h"
 #include "report/query/measure.h"
 
 struct td_rate {

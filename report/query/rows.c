@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "formats/frames.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
 

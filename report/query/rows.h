@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "formats/measure.h"
-#include "report/query/mix.h"
+#include "report/attribution/mix.h"
 #include "report/query/replicated.h"
 
 static_assert(TD_NODE_COUNT <= 32, "sets of nodes are bits");

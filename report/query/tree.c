@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "report/query/replicated.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
 

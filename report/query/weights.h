@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "formats/measure.h"
-#include "report/query/mix.h"
+#include "report/attribution/mix.h"
 
 /* The event that sampled the native run when the model holds both runs; else NULL. */
 const char *td_weights_event(const struct td_model *model);

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "formats/frames.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/view/json.h"
 #include "report/view/margin.h"
 #include "report/view/table.h"

@@ -3,7 +3,7 @@
 #ifndef TD_REPORT_VIEW_ASM_H
 #define TD_REPORT_VIEW_ASM_H
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 #include "report/listing.h"
 #include "report/view/annotate.h"
 

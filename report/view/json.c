@@ -7,7 +7,7 @@
 #include "formats/file_id.h"
 #include "formats/frames.h"
 #include "report/query/sampled.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
 #include "report/view/slots.h"

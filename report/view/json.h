@@ -3,7 +3,7 @@
 #ifndef TD_REPORT_VIEW_JSON_H
 #define TD_REPORT_VIEW_JSON_H
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 #include "report/query/coverage.h"
 #include "report/query/lines_of.h"
 #include "report/query/rows.h"

@@ -3,7 +3,7 @@
 #ifndef TD_REPORT_VIEW_RATES_H
 #define TD_REPORT_VIEW_RATES_H
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 #include "report/query/rates.h"
 #include "report/view/style.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/text.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/stats.h"
 #include "report/query/tree.h"
 #include "report/view/json.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 #include "formats/measure.h"
 #include "report/query/rows.h"
 #include "report/view/style.h"

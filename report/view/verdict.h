@@ -3,7 +3,7 @@
 #ifndef TD_REPORT_VIEW_VERDICT_H
 #define TD_REPORT_VIEW_VERDICT_H
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 #include "report/query/verdict.h"
 #include "report/view/style.h"
 

@@ -179,7 +179,7 @@ def make_sources():
     write("data.json", json.dumps(rows))
     write("numbers", "\n".join(str(dice.randrange(10 ** 9)) for _ in range(300000 // SHARE)) + "\n")
     subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-I", common.ROOT, "-E", "-o", path("unit.i"), "-x", "c",
-                    os.path.join(common.ROOT, "formats/profile_load.c")], check=True)
+                    os.path.join(common.ROOT, "formats/profile/load.c")], check=True)
     write("unit.s", assembly(dice))
 
 

@@ -13,9 +13,9 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/profile_write.h"
-#include "record/drain.h"
-#include "record/recorder.h"
+#include "formats/profile/write.h"
+#include "record/events/drain.h"
+#include "record/run/recorder.h"
 
 #define SAMPLES     16384
 #define FLUSH_EVERY 3200 /* what 4 kHz brings from one flush of the session to the next */

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/export.h"
+#include "formats/export/export.h"
 #include "tests/unit/report_fixture.h"
 
 struct stacks {

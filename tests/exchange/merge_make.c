@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/profile_write.h"
+#include "formats/profile/write.h"
 
 #define STACKS  200
 #define COLUMNS 5

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "formats/load.h"
-#include "symbolize/replay.h"
+#include "symbolize/stack_copies.h"
 
 /* The column that says what a sample of the event stands for: its own growth when the sample read
  * it, as perf shows it, and its period otherwise. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A call frame section (first byte: bit 0 .debug_frame, bit 1 aarch64), its rows, its expressions.
  */
-#include "symbolize/cfi.h"
+#include "symbolize/unwind/cfi.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/sim/blocks.h"
-#include "record/sim/trace.h"
+#include "record/sim/model/blocks.h"
+#include "record/sim/model/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

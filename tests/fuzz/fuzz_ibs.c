@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The raw samples of AMD's IBS: the first byte says of which of its two PMUs. */
-#include "record/ibs.h"
+#include "record/events/ibs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

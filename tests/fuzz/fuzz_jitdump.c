@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A jitdump, asked for every code's addresses at several times. */
-#include "symbolize/jitdump.h"
+#include "symbolize/maps/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

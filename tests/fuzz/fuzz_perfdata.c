@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "formats/load.h"
-#include "formats/perfdata.h"
+#include "formats/perfdata/perfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

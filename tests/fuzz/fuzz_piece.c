@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A piece of a process image, put into a profile after another one: what comes out is a profile. */
 #include "formats/load.h"
-#include "record/pieces.h"
+#include "record/run/pieces.h"
 
 /* Of the modelled core, in slots. */
 #define WIDTH 6

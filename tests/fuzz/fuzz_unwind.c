@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "symbolize/unwind.h"
+#include "symbolize/unwind/unwind.h"
 #include "tests/unwind/synthetic.h"
 
 enum { STACK_BYTES = 512, HEAD_BYTES = 8 * TD_CFI_REGISTERS + STACK_BYTES };

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "formats/profile_write.h"
+#include "formats/profile/write.h"
 #include "symbolize/identity.h"
 
 struct composing {

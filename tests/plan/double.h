@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/caps.h"
+#include "record/machine/caps.h"
 
 #define DOUBLE_TASK    100 /* a task of the user */
 #define DOUBLE_FOREIGN 200 /* a task of another user */

@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "record/attr.h"
-#include "record/plan.h"
-#include "record/probe.h"
+#include "record/plan/attr.h"
+#include "record/plan/plan.h"
+#include "record/machine/probe.h"
 #include "tests/plan/double.h"
 
 #define MAX_WORDS    16

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "record/sim/decode.h"
+#include "record/sim/model/decode/decode.h"
 
 int main(void)
 {

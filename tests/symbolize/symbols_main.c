@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/opt.h"
-#include "symbolize/buildid.h"
-#include "symbolize/elf.h"
+#include "symbolize/elf/buildid.h"
+#include "symbolize/elf/elf.h"
 #include "symbolize/symbolize.h"
 
 struct options {

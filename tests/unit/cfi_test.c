@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "symbolize/cfi.h"
+#include "symbolize/unwind/cfi.h"
 #include "tests/unwind/synthetic.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "formats/expr.h"
+#include "formats/cores/expr.h"
 
 static int resolve(const void *ctx, const char *name)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "symbolize/jitdump.h"
+#include "symbolize/maps/jitdump.h"
 
 static void put_header(struct td_buf *buf, uint64_t flags)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "formats/json.h"
+#include "formats/export/json.h"
 
 /* What `write` writes, compared with `expected`. */
 static void expect(void (*write)(struct td_json *), unsigned lines_to, const char *expected)

@@ -21,10 +21,10 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "symbolize/buildid.h"
-#include "symbolize/kallsyms.h"
-#include "symbolize/perfmap.h"
-#include "symbolize/vdso.h"
+#include "symbolize/elf/buildid.h"
+#include "symbolize/maps/kallsyms.h"
+#include "symbolize/maps/perfmap.h"
+#include "symbolize/maps/vdso.h"
 
 /* The size of a file that is cut to a page and grown again. */
 #define CUT_BYTES (1 << 20)

@@ -12,8 +12,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "formats/profile_frame.h"
-#include "formats/profile_write.h"
+#include "formats/profile/frame.h"
+#include "formats/profile/write.h"
 
 #define FLUSHES 4
 #define SAMPLES 100 /* a flush */

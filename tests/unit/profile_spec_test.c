@@ -16,9 +16,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "formats/profile_dump.h"
-#include "formats/profile_frame.h"
-#include "formats/profile_numbers.h"
+#include "formats/profile/dump.h"
+#include "formats/profile/frame.h"
+#include "formats/profile/numbers.h"
 
 #define SPECIFICATION TD_TESTS_DIR "/../formats/profile.md"
 

@@ -11,10 +11,10 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "formats/profile_dump.h"
-#include "formats/profile_frame.h"
-#include "formats/profile_model.h"
-#include "formats/profile_write.h"
+#include "formats/profile/dump.h"
+#include "formats/profile/frame.h"
+#include "formats/profile/from_model.h"
+#include "formats/profile/write.h"
 
 static const uint8_t fixed_id[TD_PROFILE_ID_SIZE] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "formats/proto.h"
+#include "formats/export/proto.h"
 
 /* The examples of protobuf's own description of its encoding. */
 static void test_fields(void **state)

@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/count_part.h"
-#include "record/count_print.h"
-#include "record/count_rate.h"
-#include "record/count_threads.h"
-#include "record/counts.h"
+#include "record/count/cpu_type.h"
+#include "record/count/print.h"
+#include "record/count/rate.h"
+#include "record/count/threads.h"
+#include "record/count/counts.h"
 
 #define MAX_WORDS 16
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "record/deltas.h"
+#include "record/events/deltas.h"
 
 #define FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST)
 

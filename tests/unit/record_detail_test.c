@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "record/recorder.h"
+#include "record/run/recorder.h"
 
 #define CODE   UINT64_C(0x400000)
 #define BIT(n) (UINT64_C(1) << (n))

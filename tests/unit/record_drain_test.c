@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/drain.h"
+#include "record/events/drain.h"
 #include "tests/unit/record_ring.h"
 
 static const struct td_layout layout = {.sample_type = FAKE_SAMPLE_TYPE};

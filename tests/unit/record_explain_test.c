@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "record/events.h"
+#include "record/events/events.h"
 
 static char no_name[] = "";
 

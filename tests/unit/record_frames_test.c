@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "record/frames.h"
+#include "record/tasks/frames.h"
 
 #define COPY_BYTES   65528
 #define DEEPEST      20

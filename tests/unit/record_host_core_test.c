@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "formats/uarch_core.h"
-#include "record/host_core.h"
+#include "formats/cores/core.h"
+#include "record/machine/host_core.h"
 
 static void test_base(void **state)
 {

@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "formats/profile_kinds.h"
-#include "record/ibs.h"
+#include "formats/kinds.h"
+#include "record/events/ibs.h"
 
 #define BIT(n)   (UINT64_C(1) << (n))
 #define ZEN4     (1u << 11)

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/event_names.h"
-#include "record/event_terms.h"
-#include "record/pfm.h"
-#include "record/pmu_core.h"
+#include "record/machine/event_names.h"
+#include "record/machine/event_terms.h"
+#include "record/machine/pfm.h"
+#include "record/machine/pmu_core.h"
 
 static char root[] = "", kernel[] = "6.12", machine[] = "x86_64", none[] = "";
 

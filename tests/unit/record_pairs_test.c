@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "record/plan_pairs.h"
-#include "record/recorder.h"
+#include "record/plan/pairs.h"
+#include "record/run/recorder.h"
 
 #define PERIOD 100000
 

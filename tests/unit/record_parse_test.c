@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "record/parse.h"
+#include "record/events/parse.h"
 #include "tests/unit/record_ring.h"
 
 static const struct td_layout plain = {.sample_type = FAKE_SAMPLE_TYPE};

@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "record/pieces.h"
-#include "record/sim/piece.h"
+#include "record/run/pieces.h"
+#include "record/sim/share/piece.h"
 
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {

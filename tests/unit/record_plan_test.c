@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/attr.h"
-#include "record/plan_print.h"
+#include "record/plan/attr.h"
+#include "record/plan/print.h"
 
 /* A machine without a PMU and a user without privileges; a test changes what it is about. */
 static struct td_caps caps_new(void)

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/plan.h"
-#include "record/probe.h"
+#include "record/plan/plan.h"
+#include "record/machine/probe.h"
 
 static char spr[] = "GenuineIntel-6-143-8", zen[] = "AuthenticAMD-26-2-1";
 

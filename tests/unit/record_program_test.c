@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/sim/program.h"
+#include "record/sim/share/program.h"
 
 /* Made by main, for all tests. */
 static char folder[] = "/tmp/td-program.XXXXXX";

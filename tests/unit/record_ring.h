@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "record/ring.h"
+#include "record/events/ring.h"
 
 #define FAKE_RING_BYTES 4096
 

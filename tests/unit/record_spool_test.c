@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "record/sim/spool.h"
+#include "record/sim/share/spool.h"
 
 static struct td_spool *make(char **name)
 {

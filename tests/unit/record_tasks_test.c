@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "record/tasks.h"
+#include "record/tasks/tasks.h"
 
 struct fixture {
     struct td_modules *modules;

@@ -11,7 +11,7 @@
 #include "formats/load.h"
 #include "report/query/measure.h"
 #include "report/query/rows.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 
 #define MEMBERS_MAX 7
 

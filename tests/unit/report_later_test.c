@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "report/query/measure.h"
 #include "report/query/rows.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/tree.h"
 
 #define FUNCTIONS 3

@@ -14,7 +14,7 @@
 #include "formats/merge.h"
 #include "report/query/measure.h"
 #include "report/query/rows.h"
-#include "report/query/slots.h"
+#include "report/attribution/slots.h"
 #include "report/query/tree.h"
 
 /* The order of the group's columns. */

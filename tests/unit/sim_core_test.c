@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/sim/charge.h"
-#include "record/sim/sim.h"
+#include "record/sim/model/charge.h"
+#include "record/sim/model/sim.h"
 #include "sim_rig.h"
 
 #define MANY 4000

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "record/sim/blocks.h"
+#include "record/sim/model/blocks.h"
 
 static struct td_core_desc desc;
 static struct td_ports ports;

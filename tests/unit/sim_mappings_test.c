@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "record/sim/mappings.h"
+#include "record/sim/model/mappings.h"
 #include "sim_rig.h"
 
 enum { FIRST = 0x10000, SIZE = 0x4000, FILE_A = 3, FILE_B = 5 };

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "record/sim/decode.h"
-#include "record/sim/memory.h"
+#include "record/sim/model/decode/decode.h"
+#include "record/sim/model/memory/memory.h"
 #include "sim_rig.h"
 
 struct world {

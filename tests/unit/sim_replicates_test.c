@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "record/sim/replicates.h"
-#include "record/sim/sim.h"
+#include "record/sim/model/replicates.h"
+#include "record/sim/model/sim.h"
 #include "sim_rig.h"
 
 enum { WINDOW = 1000, DISTANCE = 100000 };

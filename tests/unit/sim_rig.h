@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/sim/sim.h"
+#include "record/sim/model/sim.h"
 
 #define RIG_RANDOM UINT64_C(88172645463325252) /* to begin with */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "record/sim/sim.h"
+#include "record/sim/model/sim.h"
 #include "sim_rig.h"
 
 enum { ROUNDS = 20000, PC = 0x1000 };

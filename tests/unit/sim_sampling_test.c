@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "record/sim/learning.h"
-#include "record/sim/sampling.h"
-#include "record/sim/windows.h"
+#include "record/sim/model/sampling/learning.h"
+#include "record/sim/model/sampling/sampling.h"
+#include "record/sim/model/sampling/windows.h"
 
 static void begins_exactly_and_repeats(void **state)
 {

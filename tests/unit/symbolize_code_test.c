@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/disasm.h"
-#include "symbolize/buildid.h"
+#include "symbolize/elf/buildid.h"
 #include "symbolize/code.h"
 
 extern const char __executable_start[];

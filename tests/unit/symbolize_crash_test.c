@@ -14,7 +14,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "symbolize/buildid.h"
+#include "symbolize/elf/buildid.h"
 #include "symbolize/symbolize.h"
 
 static const char *bad_unit = "";

@@ -15,12 +15,12 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "symbolize/buildid.h"
-#include "symbolize/elf.h"
+#include "symbolize/elf/buildid.h"
+#include "symbolize/elf/elf.h"
 #include "symbolize/identity.h"
-#include "symbolize/kallsyms.h"
+#include "symbolize/maps/kallsyms.h"
 #include "symbolize/symbolize.h"
-#include "symbolize/vdso.h"
+#include "symbolize/maps/vdso.h"
 
 static int sink;
 

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/uarch_pmu.h"
+#include "formats/cores/pmu.h"
 
 struct loaded {
     struct td_uarch *uarch;
@@ -34,7 +34,7 @@ static struct loaded load_core(const char *name)
     struct td_err err = TD_ERR_INIT;
     char path[512];
 
-    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/uarch/%s.uarch", name);
+    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s.uarch", name);
     assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
     td_buf_u8(&text, 0);
     if (load_text(&loaded, (const char *)text.data, &err) != TD_OK)
@@ -184,7 +184,7 @@ static void check_groups(const struct td_pmu_core *core)
 static void every_description_reads_and_its_groups_fit(void **state)
 {
     (void)state;
-    DIR *dir = opendir(TD_TESTS_DIR "/../formats/uarch");
+    DIR *dir = opendir(TD_TESTS_DIR "/../formats/cores/uarch");
     unsigned cores = 0;
 
     assert_non_null(dir);
@@ -199,7 +199,7 @@ static void every_description_reads_and_its_groups_fit(void **state)
         if (len < 7 || strcmp(d->d_name + len - 6, ".uarch") != 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(len - 6), d->d_name);
-        snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/uarch/%s", d->d_name);
+        snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s", d->d_name);
         assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
         td_buf_u8(&text, 0);
         const int rc = load_text(&loaded, (const char *)text.data, &err);

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/uarch_pmu.h"
+#include "formats/cores/pmu.h"
 
 struct published {
     const char *core;
@@ -181,7 +181,7 @@ static void load(struct loaded *ret, const char *name)
     struct td_err err = TD_ERR_INIT;
     char path[512];
 
-    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/uarch/%s.uarch", name);
+    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s.uarch", name);
     assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
     if (td_uarch_parse(&ret->uarch, (const char *)text.data, text.len, &err) != TD_OK ||
         td_pmu_core_read(&ret->core, ret->uarch, &err) != TD_OK)

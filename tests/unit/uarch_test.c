@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "formats/uarch_core.h"
+#include "formats/cores/core.h"
 
 static void sections_and_words(void **state)
 {

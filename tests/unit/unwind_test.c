@@ -9,8 +9,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "symbolize/unwind.h"
-#include "symbolize/unwind_scan.h"
+#include "symbolize/unwind/unwind.h"
+#include "symbolize/unwind/scan.h"
 #include "tests/unwind/synthetic.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "symbolize/unwind.h"
+#include "symbolize/unwind/unwind.h"
 
 #define SHOW 3 /* stacks that differ are printed, so many */
 

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbolize/unwind_rule.h"
-#include "symbolize/unwind_table.h"
+#include "symbolize/unwind/rule.h"
+#include "symbolize/unwind/table.h"
 
 struct counts {
     uint64_t addresses, guessed, odd, differ;

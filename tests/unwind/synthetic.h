@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "symbolize/cfi.h"
+#include "symbolize/unwind/cfi.h"
 
 /* Where the image's parts are, in memory. The code is at the file's end. */
 #define SYNTHETIC_TEXT       0x1000

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/map.h"
-#include "symbolize/unwind.h"
+#include "symbolize/unwind/unwind.h"
 
 #define TRIPLES_MAGIC 0x3170697274647475 /* "utdtrip1" */
 

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The modelled core of a description: sections [core], [pipeline], [fetch], [predict], [memory],
+ * [tlb], [prefetch], [ports] and [ops] of a .uarch file (uarch.md). Plain numbers, ready to use.
+ */
+#ifndef TD_FORMATS_CORES_CORE_H
+#define TD_FORMATS_CORES_CORE_H
+
+#include <stdint.h>
+
+#include "formats/cores/uarch.h"
+
+/* Rates that are no whole number of cycles are kept in ticks. */
+#define TD_TICKS_PER_CYCLE 64
+
+/* Every number of the core, once: X(section, key, unit, min, max, meaning). The unit is COUNT (a
+ * whole number), CYCLES (whole) or TICKS (cycles in the file, decimals allowed). */
+#define TD_CORE_FIELDS(X)                                                                         \
+    X(core, mhz, COUNT, 1, 100000, "nominal clock, to turn cycles into time")                     \
+    X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")          \
+    X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                                \
+    X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                               \
+    X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
+    X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
+    X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")   \
+    X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")    \
+    X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")            \
+    X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")     \
+    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
+    X(pipeline, rename_any, COUNT, 0, 1, "0: only the stack's; 1: of any address")                \
+    X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
+    X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
+    X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
+    X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \
+    X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                         \
+    X(fetch, l1i_ways, COUNT, 1, 31, "")                                                          \
+    X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                          \
+    X(fetch, fill, CYCLES, 0, 64, "between two lines into the instruction cache")                 \
+    X(fetch, uop_cache_lines, COUNT, 0, 65536, "lines of the uop cache, 0: none")                 \
+    X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                    \
+    X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")             \
+    X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")               \
+    X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
+    X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
+    X(fetch, decode_switch, CYCLES, 0, 20, "from the uop cache to the decoders")                  \
+    X(fetch, queue, COUNT, 8, 1024, "uops decoded and not yet dispatched")                        \
+    X(fetch, ahead, COUNT, 1, 64, "blocks that prediction may be ahead of fetch")                 \
+    X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                           \
+    X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats")                      \
+    X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")                 \
+    X(predict, btb_ways, COUNT, 1, 31, "")                                                        \
+    X(predict, btb2_lines, COUNT, 16, 65536, "branch targets known with a delay")                 \
+    X(predict, btb2_ways, COUNT, 1, 31, "")                                                       \
+    X(predict, btb2_delay, CYCLES, 0, 20, "of a target from the second level")                    \
+    X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")     \
+    X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")       \
+    X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")     \
+    X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")      \
+    X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")                \
+    X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                               \
+    X(predict, returns, COUNT, 1, 64, "return stack")                                             \
+    X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                              \
+    X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                             \
+    X(memory, l1d_kb, COUNT, 1, 1024, "data cache")                                               \
+    X(memory, l1d_ways, COUNT, 1, 31, "")                                                         \
+    X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                                 \
+    X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                  \
+    X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                      \
+    X(memory, extend_latency, CYCLES, 0, 10, "more of it when bytes or words are extended")       \
+    X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                           \
+    X(memory, l2_kb, COUNT, 16, 65536, "")                                                        \
+    X(memory, l2_ways, COUNT, 1, 31, "")                                                          \
+    X(memory, l2_latency, CYCLES, 5, 100, "load to use")                                          \
+    X(memory, l2_line, TICKS, 0, 6400, "between two lines from L2 to L1")                         \
+    X(memory, l2_misses, COUNT, 1, 128, "lines in flight beyond L2")                              \
+    X(memory, l3_kb, COUNT, 64, 2097152, "the part one core can use")                             \
+    X(memory, l3_ways, COUNT, 1, 31, "")                                                          \
+    X(memory, l3_latency, CYCLES, 10, 500, "load to use")                                         \
+    X(memory, l3_victim, COUNT, 0, 1, "1: lines that leave L2 go to it")                          \
+    X(memory, l3_neighbour, CYCLES, 0, 100000, "between two lines of other cores; 0: none")       \
+    X(memory, l3_line, TICKS, 0, 6400, "between two lines from L3")                               \
+    X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                      \
+    X(memory, dram_line, TICKS, 0, 64000, "between two lines from memory")                        \
+    X(memory, dram_write, TICKS, 0, 64000, "one line written back")                               \
+    X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
+    X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \
+    X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                     \
+    X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")      \
+    X(memory, split, CYCLES, 0, 50, "a load over two lines")                                      \
+    X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")              \
+    X(memory, string_start, CYCLES, 0, 200, "before rep movs, stos, scas, cmps do anything")      \
+    X(memory, string_scan, TICKS, 0, 640, "an element of rep scas and rep cmps")                  \
+    X(tlb, dtlb, COUNT, 8, 1024, "data TLB entries")                                              \
+    X(tlb, dtlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, itlb, COUNT, 8, 1024, "instruction TLB entries")                                       \
+    X(tlb, itlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, itlb2, COUNT, 0, 8192, "second level of its own for code; 0: shares stlb")             \
+    X(tlb, itlb2_ways, COUNT, 1, 31, "")                                                          \
+    X(tlb, stlb, COUNT, 16, 8192, "second level, for data")                                       \
+    X(tlb, stlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                       \
+    X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                              \
+    X(tlb, nested, COUNT, 0, 1, "1: a virtual machine: walks go through the host's table, too")   \
+    X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")   \
+    X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                            \
+    X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")           \
+    X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")      \
+    X(prefetch, l1_stream, COUNT, 0, 32, "lines ahead of a rising stream, into L1; 0: none")      \
+    X(prefetch, l2_stream, COUNT, 0, 64, "lines ahead of a stream, into L2; 0: none")             \
+    X(prefetch, l2_step, COUNT, 1, 32, "lines from one to the next that a stream may have")       \
+    X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                        \
+    X(prefetch, l2_far, COUNT, 0, 256, "lines ahead of a long stream, into L2; 0: as of a short") \
+    X(prefetch, l2_far_after, COUNT, 0, 4096, "lines after which a stream is long")               \
+    X(prefetch, l2_next, COUNT, 0, 1, "the line after the first of a page, into L2")              \
+    X(prefetch, l2_pair, COUNT, 0, 1, "the other line of a pair, into L2")
+
+/* What an instruction is, as far as its cost goes: X(symbol, name, isa, meaning). Decoders map
+ * forms to these, [ops] gives each its cost. A class of one instruction set (X86, A64) stands only
+ * in descriptions of that set. */
+#define TD_OP_CLASSES(X)                                                                       \
+    X(NOP, nop, ANY, "takes a slot, executes nothing")                                         \
+    X(ALU, alu, ANY, "add, sub, and, or, xor, cmp, test, mov of constants")                    \
+    X(MOVE, move, ANY, "register move that is not eliminated")                                 \
+    X(ADC, adc, ANY, "add and subtract with carry")                                            \
+    X(LEA, lea, X86, "address of at most two parts")                                           \
+    X(LEA3, lea3, X86, "address of three parts")                                               \
+    X(SHIFT, shift, ANY, "shift and rotate; by a constant on x86, BMI2 shifts")                \
+    X(SHIFT_CL, shift_cl, X86, "shift by cl")                                                  \
+    X(ROTATE_CARRY, rotate_carry, X86, "rcl, rcr by more than one")                            \
+    X(SHIFT_DOUBLE, shift_double, ANY, "shld, shrd, extr")                                     \
+    X(MUL, mul, ANY, "two-operand multiply")                                                   \
+    X(MUL_WIDE, mul_wide, ANY, "multiply with two results, high half of a product")            \
+    X(DIV32, div32, ANY, "divide, 32 bits and less")                                           \
+    X(DIV64, div64, ANY, "divide, 64 bits")                                                    \
+    X(BITS, bits, ANY, "popcnt, lzcnt, tzcnt, bsf, bsr, clz, rbit, rev")                       \
+    X(BIT_TEST, bit_test, X86, "bt, bts, btr, btc")                                            \
+    X(BMI, bmi, X86, "andn, bextr, blsr, bzhi")                                                \
+    X(PDEP, pdep, X86, "pdep, pext")                                                           \
+    X(CRC, crc, ANY, "crc32")                                                                  \
+    X(CMOV, cmov, ANY, "conditional move, select")                                             \
+    X(SETCC, setcc, X86, "set byte on condition")                                              \
+    X(BSWAP, bswap, X86, "byte swap")                                                          \
+    X(XCHG, xchg, X86, "exchange of registers")                                                \
+    X(FLAGS, flags, ANY, "moves to and from the flags")                                        \
+    X(BRANCH, branch, ANY, "conditional jump")                                                 \
+    X(LOOP, loop, X86, "loop: count down and jump")                                            \
+    X(JUMP, jump, ANY, "jump, direct or not")                                                  \
+    X(CALL, call, ANY, "call")                                                                 \
+    X(RET, ret, ANY, "return")                                                                 \
+    X(LOCKED, locked, ANY, "atomic read-modify-write")                                         \
+    X(VMOVE, vmove, ANY, "vector register move that is not eliminated")                        \
+    X(VLOGIC, vlogic, ANY, "vector and, or, xor; x86: integer add, subtract")                  \
+    X(VINT, vint, ANY, "vector integer compare, min, max; others: add")                        \
+    X(VSHIFT, vshift, ANY, "vector shift")                                                     \
+    X(VMUL, vmul, ANY, "vector integer multiply")                                              \
+    X(VMUL32, vmul32, X86, "vector multiply of 32-bit elements, low half")                     \
+    X(VSAD, vsad, X86, "psadbw")                                                               \
+    X(VSHUF, vshuf, ANY, "shuffle within 128 bits")                                            \
+    X(VSHUF_BYTE, vshuf_byte, X86, "shuffle of bytes, shift by bytes")                         \
+    X(VSHUF_LANE, vshuf_lane, X86, "shuffle over 128 bits")                                    \
+    X(VBROADCAST, vbroadcast, X86, "broadcast, insertion of 128 bits")                         \
+    X(VBLEND, vblend, X86, "blend")                                                            \
+    X(VBLENDV, vblendv, X86, "blend by a register")                                            \
+    X(FADD, fadd, ANY, "floating add, subtract, min, max")                                     \
+    X(FMUL, fmul, ANY, "floating multiply")                                                    \
+    X(FMA, fma, ANY, "fused multiply-add")                                                     \
+    X(FHADD, fhadd, X86, "horizontal add")                                                     \
+    X(FDIV32, fdiv32, ANY, "floating divide, single")                                          \
+    X(FDIV64, fdiv64, ANY, "floating divide, double")                                          \
+    X(FSQRT32, fsqrt32, ANY, "square root, single")                                            \
+    X(FSQRT64, fsqrt64, ANY, "square root, double")                                            \
+    X(FRCP, frcp, ANY, "approximate reciprocal")                                               \
+    X(FCMP, fcmp, ANY, "compare into a mask or min/max")                                       \
+    X(FCOMI, fcomi, ANY, "compare into flags")                                                 \
+    X(FROUND, fround, ANY, "round to integral")                                                \
+    X(CVT, cvt, ANY, "conversion between vector types")                                        \
+    X(CVT_FROM_GPR, cvt_from_gpr, ANY, "integer register to floating")                         \
+    X(CVT_TO_GPR, cvt_to_gpr, ANY, "floating to integer register")                             \
+    X(MOV_FROM_GPR, mov_from_gpr, ANY, "integer register to vector")                           \
+    X(MOV_TO_GPR, mov_to_gpr, ANY, "vector to integer register")                               \
+    X(MOVMSK, movmsk, X86, "sign bits to integer register")                                    \
+    X(PTEST, ptest, X86, "vector test into flags")                                             \
+    X(PINSR, pinsr, ANY, "insert from integer register")                                       \
+    X(PEXTR, pextr, X86, "extract to integer register")                                        \
+    X(AES, aes, ANY, "AES round")                                                              \
+    X(CLMUL, clmul, ANY, "carry-less multiply")                                                \
+    X(SHA, sha, ANY, "SHA rounds")                                                             \
+    X(PCMPSTR, pcmpstr, X86, "SSE4.2 string compare")                                          \
+    X(GATHER, gather, ANY, "gather")                                                           \
+    X(MASKMOV, maskmov, X86, "masked vector load or store")                                    \
+    X(X87, x87, X86, "x87 move, compare")                                                      \
+    X(X87_ADD, x87_add, X86, "x87 add, subtract")                                              \
+    X(X87_MUL, x87_mul, X86, "x87 multiply")                                                   \
+    X(X87_DIV, x87_div, X86, "x87 divide, square root")                                        \
+    X(X87_LONG, x87_long, X86, "x87 transcendental and other microcode")                       \
+    X(STRING, string, X86, "start of a repeated string instruction")                           \
+    X(STRING_ONE, string_one, X86, "string instruction, not repeated")                         \
+    X(FENCE, fence, ANY, "fence")                                                              \
+    X(SERIAL, serial, ANY, "serializing instruction")                                          \
+    X(PAUSE, pause, X86, "spin hint")                                                          \
+    X(CLOCK, clock, ANY, "rdtsc, reads of the counter")                                        \
+    X(SYSCALL, syscall, ANY, "system call")                                                    \
+    X(MICROCODE, microcode, ANY, "anything else from the microcode ROM; what is unknown")      \
+    X(ALU_FLAGS, alu_flags, A64, "add, subtract, and that set the flags; conditional compare") \
+    X(ALU_SHIFT, alu_shift, A64, "the same with an extended or far shifted operand")           \
+    X(BITFIELD, bitfield, A64, "insert of a bit field")                                        \
+    X(MADD, madd, A64, "multiply and add, integer")                                            \
+    X(PAC, pac, A64, "sign or authenticate a pointer")                                         \
+    X(SYSTEM, system, A64, "moves to and from system registers")                               \
+    X(VSHIFT_LONG, vshift_long, A64, "vector shift that rounds, saturates or accumulates")     \
+    X(VMULL, vmull, A64, "vector multiply to wider elements")                                  \
+    X(VDOT, vdot, A64, "vector dot product")                                                   \
+    X(VREDUCE, vreduce, A64, "reduction over the elements of a vector")                        \
+    X(VTABLE, vtable, A64, "table lookup in three or four registers")                          \
+    X(PREDICATE, predicate, A64, "operation on predicates")
+
+enum td_op_class {
+#define X(symbol, name, op_isa, meaning) TD_OP_##symbol,
+    TD_OP_CLASSES(X)
+#undef X
+        TD_OP_COUNT
+};
+
+/* What one instruction of a class costs; a line of [ops]. */
+struct td_op_cost {
+    uint8_t slots;   /* fused uops dispatched */
+    uint8_t latency; /* cycles from its operands to its result */
+    uint8_t busy;    /* cycles its unit takes no other; 0: pipelined */
+    uint8_t forward; /* cycles by which the accumulator may come later than the other operands */
+    uint16_t ports;  /* bit set of [ports] letters; 0: none */
+    uint16_t extra;  /* ports of a second uop; 0: none */
+};
+
+struct td_core_desc {
+    char name[32];
+    char title[64];
+    char isa[16];
+#define X(section, key, unit, min, max, meaning) int key;
+    TD_CORE_FIELDS(X)
+#undef X
+    uint16_t load_ports, store_address_ports, store_data_ports;
+    uint16_t load_vector_ports; /* of those, what loads of vector registers use */
+    struct td_op_cost ops[TD_OP_COUNT];
+};
+
+/* Fills *ret from the description. Fails naming the line when a field is missing, unknown, twice
+ * or out of range. */
+int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, struct td_err *err);
+/* The same from the terminated text of a file. */
+int td_core_desc_text(struct td_core_desc *ret, const char *text, struct td_err *err);
+/* The built-in core of this name. Fails with TD_ENOENT and the names there are. */
+int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err);
+
+#endif

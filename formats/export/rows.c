@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Flat rows for other programs: csv, one JSON object a line, or one JSON document. Columns are
+ * always the same, blank or null where a profile does not say, so that files can be concatenated.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/export/export.h"
+#include "formats/frames.h"
+#include "formats/export/json.h"
+#include "formats/notes.h"
+
+/* The fields of a row that say where it is. */
+struct place {
+    const struct td_thread *thread;
+    const char *function, *module, *file;
+    uint32_t line;  /* 0 when not known */
+    char name[512]; /* room for a function's made-up name */
+};
+
+/* Fills `frames` with the row's stack too. */
+static void place_row(struct place *place, struct td_frames *frames,
+                      const struct td_measure *measure, size_t row, bool no_inline)
+{
+    const struct td_model *const model = measure->model;
+    const struct td_measure_row *const r = &measure->rows[row];
+
+    td_frames_fill(frames, model, r->node, no_inline);
+    const struct td_frame leaf =
+        frames->len > 0 ? frames->at[0] : td_frame_leaf(model, TD_NONE, no_inline);
+    place->thread = td_model_thread(model, r->thread);
+    place->function = td_frame_name(model, &leaf, place->name, sizeof(place->name));
+    place->module = leaf.module == TD_NONE
+                        ? ""
+                        : td_model_string(model, td_model_module(model, leaf.module)->path);
+    place->file = td_model_string(model, leaf.file);
+    place->line = leaf.line;
+}
+
+/* RFC 4180, after escapes for what no terminal or table should get. A spreadsheet runs a cell that
+ * begins as a formula does; behind an apostrophe it is text. */
+static void csv_text(FILE *out, const char *s)
+{
+    const char *const mark = s[0] && strchr("=+-@", s[0]) ? "'" : "";
+
+    const size_t size = 4 * strlen(s) + 1;
+    char *const safe = td_xalloc(size);
+
+    td_text_safe(safe, size, s, strlen(s));
+    if (strpbrk(safe, ",\"\r\n")) {
+        fprintf(out, "\"%s", mark);
+        for (const char *c = safe; *c; c++) {
+            if (*c == '"')
+                putc('"', out);
+            putc(*c, out);
+        }
+        putc('"', out);
+    } else {
+        fprintf(out, "%s%s", mark, safe);
+    }
+    putc(',', out);
+    free(safe);
+}
+
+/* Outermost first, joined by ";", which no frame then holds. */
+static char *joined_stack(const struct td_model *model, const struct td_frames *frames)
+{
+    struct td_buf buf = {0};
+    char made_up[512];
+
+    for (size_t i = frames->len; i > 0; i--) {
+        const char *const name = td_frame_name(model, &frames->at[i - 1], made_up, sizeof(made_up));
+
+        for (const char *c = name; *c; c++)
+            td_buf_u8(&buf, *c == ';' ? ':' : (uint8_t)*c);
+        if (i > 1)
+            td_buf_u8(&buf, ';');
+    }
+    td_buf_u8(&buf, '\0');
+    return (char *)buf.data;
+}
+
+/* What the profile does not say, or too little of for this place, is blank. What has no place for
+ * that reason is in the totals. */
+static bool is_known(const struct td_measure *measure, unsigned metric, size_t row)
+{
+    if (!measure->values[metric])
+        return false;
+    return metric < TD_METRIC_FIRST_NODE || !measure->blank ||
+           !(measure->blank[row] >> (metric - TD_METRIC_FIRST_NODE) & 1);
+}
+
+static void csv_row(const struct td_measure *measure, struct td_frames *frames, size_t row,
+                    bool no_inline, FILE *out)
+{
+    struct place place;
+
+    place_row(&place, frames, measure, row, no_inline);
+    char *const stack = joined_stack(measure->model, frames);
+    csv_text(out, td_model_string(measure->model, place.thread->process));
+    fprintf(out, "%" PRIu32 ",", place.thread->pid);
+    csv_text(out, td_model_string(measure->model, place.thread->name));
+    fprintf(out, "%" PRIu32 ",", place.thread->tid);
+    csv_text(out, place.function);
+    csv_text(out, place.module);
+    csv_text(out, place.file);
+    if (place.line > 0)
+        fprintf(out, "%" PRIu32, place.line);
+    putc(',', out);
+    csv_text(out, stack);
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (is_known(measure, m, row))
+            fprintf(out, "%" PRIu64, measure->values[m][row]);
+        fputs(m + 1 < TD_METRIC_COUNT ? "," : "\r\n", out);
+    }
+    free(stack);
+}
+
+/* The unit belongs to a column's name. */
+static const char *column_name(unsigned metric)
+{
+    static const struct {
+        unsigned metric;
+        const char *name;
+    } with_unit[] = {{TD_METRIC_TIME_NS, "time_ns"},
+                     {TD_METRIC_SAMPLED_NS, "sampled_time_ns"},
+                     {TD_METRIC_MODELLED_NS, "modelled_time_ns"}};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(with_unit); i++) {
+        if (with_unit[i].metric == metric)
+            return with_unit[i].name;
+    }
+    return td_metric_id((enum td_metric)metric);
+}
+
+static int write_csv(const struct td_measure *measure, const struct td_export_opts *opts, FILE *out,
+                     struct td_err *err)
+{
+    struct td_frames frames = {0};
+
+    (void)err;
+    fputs("process,pid,thread,tid,function,module,file,line,stack,", out);
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
+        fprintf(out, "%s%s", column_name(m), m + 1 < TD_METRIC_COUNT ? "," : "\r\n");
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
+        csv_row(measure, &frames, row, opts->no_inline, out);
+    td_frames_release(&frames);
+    return TD_OK;
+}
+
+static void json_values(struct td_json *json, const struct td_measure *measure, size_t row)
+{
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (is_known(measure, m, row))
+            td_json_u64(json, column_name(m), measure->values[m][row]);
+        else
+            td_json_null(json, column_name(m));
+    }
+}
+
+static void json_row(struct td_json *json, const struct td_measure *measure,
+                     struct td_frames *frames, size_t row, bool no_inline)
+{
+    const struct td_model *const model = measure->model;
+    struct place place;
+    char name[512];
+
+    place_row(&place, frames, measure, row, no_inline);
+    td_json_object(json, NULL);
+    td_json_string(json, "process", td_model_string(model, place.thread->process));
+    td_json_u64(json, "pid", place.thread->pid);
+    td_json_string(json, "thread", td_model_string(model, place.thread->name));
+    td_json_u64(json, "tid", place.thread->tid);
+    td_json_string(json, "function", place.function);
+    td_json_string(json, "module", place.module);
+    td_json_string(json, "file", place.file[0] ? place.file : NULL);
+    if (place.line > 0)
+        td_json_u64(json, "line", place.line);
+    else
+        td_json_null(json, "line");
+    td_json_array(json, "stack");
+    for (size_t i = frames->len; i > 0; i--)
+        td_json_string(json, NULL, td_frame_name(model, &frames->at[i - 1], name, sizeof(name)));
+    td_json_end(json);
+    json_values(json, measure, row);
+    td_json_end(json);
+}
+
+static int write_ndjson(const struct td_measure *measure, const struct td_export_opts *opts,
+                        FILE *out, struct td_err *err)
+{
+    struct td_frames frames = {0};
+
+    (void)err;
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++) {
+        struct td_json json = td_json_init(out, 0);
+
+        json_row(&json, measure, &frames, row, opts->no_inline);
+    }
+    td_frames_release(&frames);
+    return TD_OK;
+}
+
+static void json_note(void *ctx, const char *line)
+{
+    td_json_string(ctx, NULL, line);
+}
+
+static void json_environment(struct td_json *json, const struct td_model *model)
+{
+    td_json_array(json, "environment");
+    for (size_t i = 0; i < td_model_env_count(model); i++) {
+        const char *key = NULL;
+        const char *value = NULL;
+
+        td_model_env_entry(model, i, &key, &value);
+        td_json_object(json, NULL);
+        td_json_string(json, key, value);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
+static int write_json(const struct td_measure *measure, const struct td_export_opts *opts,
+                      FILE *out, struct td_err *err)
+{
+    struct td_json json = td_json_init(out, 2);
+    struct td_frames frames = {0};
+
+    (void)err;
+    td_json_object(&json, NULL);
+    td_json_string(&json, "schema", "tdreport-export/1");
+    td_json_string(&json, "tool", opts->tool);
+    td_json_string(&json, "attribution", td_attribution_name(measure->attribution));
+    if (measure->event != TD_NONE && measure->values[TD_METRIC_EVENT])
+        td_json_string(&json, "event", td_measure_event_name(measure));
+    td_json_array(&json, "notes");
+    td_notes(measure, opts->tool, json_note, &json);
+    td_json_end(&json);
+    json_environment(&json, measure->model);
+    td_json_object(&json, "totals");
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (measure->values[m])
+            td_json_u64(&json, column_name(m), measure->totals[m]);
+    }
+    td_json_end(&json);
+    td_json_array(&json, "rows");
+    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
+        json_row(&json, measure, &frames, row, opts->no_inline);
+    td_json_end(&json);
+    td_json_end(&json);
+    td_frames_release(&frames);
+    return TD_OK;
+}
+
+const struct td_exporter td_export_csv = {
+    .name = "csv",
+    .suffix = "csv",
+    .about = "one row a thread and stack: spreadsheets, DuckDB, pandas",
+    .wants_threads = true,
+    .write = write_csv,
+};
+
+const struct td_exporter td_export_ndjson = {
+    .name = "ndjson",
+    .suffix = "ndjson",
+    .about = "the rows of csv, each a JSON object on a line of its own",
+    .wants_threads = true,
+    .write = write_ndjson,
+};
+
+const struct td_exporter td_export_json = {
+    .name = "json",
+    .suffix = "json",
+    .about = "one JSON document: environment, totals, rows",
+    .wants_threads = true,
+    .write = write_json,
+};

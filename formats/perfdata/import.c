@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* perf.data: from records in the order of time to threads, groups, tallies and samples. */
+#include "formats/perfdata/session_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* What a column of a group takes from a sample. */
+static const struct {
+    uint64_t needs; /* sample_type bits, any of them */
+    enum td_column_kind kind;
+} plain_columns[] = {
+    {PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, TD_COLUMN_LATENCY},
+    {PERF_SAMPLE_WEIGHT_STRUCT, TD_COLUMN_INSTR_LATENCY},
+    {PERF_SAMPLE_WEIGHT_STRUCT, TD_COLUMN_RETIRE_LATENCY},
+    {PERF_SAMPLE_DATA_SRC, TD_COLUMN_DATA_SOURCE},
+    {PERF_SAMPLE_DATA_SRC, TD_COLUMN_DATA_ADDRESS},
+};
+
+static uint64_t plain_value(const struct td_perf_sample *sample, enum td_column_kind kind,
+                            bool is_struct)
+{
+    if (kind == TD_COLUMN_DATA_SOURCE)
+        return sample->data_src;
+    if (kind == TD_COLUMN_DATA_ADDRESS)
+        return sample->addr;
+    if (!is_struct)
+        return sample->weight;
+    if (kind == TD_COLUMN_LATENCY)
+        return sample->weight & UINT32_MAX;
+    return sample->weight >> (kind == TD_COLUMN_INSTR_LATENCY ? 32 : 48) & UINT16_MAX;
+}
+
+static bool is_slots(const struct td_perf_session *session, const struct td_perf_event *event)
+{
+    return td_model_event(session->model, event->event)->unit == TD_UNIT_SLOTS;
+}
+
+/* "cpu_core" and "cpu_atom" on hybrid machines, whose number stands above the configuration of a
+ * generic event, or is the event's own type. */
+static uint32_t cpu_type_of(struct td_perf_session *session, const struct td_perf_attr *attr)
+{
+    const bool generic = attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
+    const uint64_t type = generic ? attr->config[0] >> 32 : attr->type;
+    const uint32_t *const name = type ? td_map_find(&session->pmu_names, type, 0) : NULL;
+
+    if (!name || strncmp(td_model_string(session->model, *name), "cpu_", 4) != 0)
+        return 0;
+    return *name;
+}
+
+static void add_column(struct td_group *group, enum td_column_kind kind, uint32_t event)
+{
+    if (group->column_count < TD_COLUMNS_MAX)
+        group->columns[group->column_count++] =
+            (struct td_column){.kind = kind, .event = event, .node = TD_NODE_NONE};
+}
+
+/* The events that this sample reads become the group's members; they are the same in every other
+ * sample of the event. */
+static void add_members(struct td_perf_session *session, struct td_perf_event *event,
+                        const struct td_perf_sample *sample, struct td_group *group)
+{
+    const uint64_t format = event->attr.read_format;
+
+    for (uint64_t i = 0; i < sample->read_count && i < TD_COLUMNS_MAX / 2; i++) {
+        uint64_t value = 0;
+        uint64_t id = 0;
+
+        td_perf_sample_value(sample, event, i, session->big, &value, &id);
+        const struct td_perf_event *const named = td_perf_event_by_id(session, id);
+        const struct td_perf_event *const member = named ? named : event;
+        event->members[event->member_count++] = member->event;
+        add_column(group, TD_COLUMN_DELTA, member->event);
+        if (is_slots(session, member)) {
+            group->role = TD_ROLE_SLOTS;
+            group->attribution = TD_ATTRIBUTION_INTERVAL;
+        }
+    }
+    if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+        add_column(group, TD_COLUMN_TIME_ENABLED, TD_NONE);
+    if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+        add_column(group, TD_COLUMN_TIME_RUNNING, TD_NONE);
+}
+
+static void make_group(struct td_perf_session *session, struct td_perf_event *event,
+                       const struct td_perf_sample *sample)
+{
+    const struct td_perf_attr *const attr = &event->attr;
+    const enum td_unit unit = td_model_event(session->model, event->event)->unit;
+    struct td_group group = {
+        .name = event->name,
+        .role = unit == TD_UNIT_NS ? TD_ROLE_TIME : TD_ROLE_METRIC,
+        .locates = TD_NODE_NONE,
+        .sampler = event->event,
+        .cpu_type = cpu_type_of(session, attr),
+    };
+
+    add_column(&group, TD_COLUMN_PERIOD, event->event);
+    if (attr->sample_type & PERF_SAMPLE_READ)
+        add_members(session, event, sample, &group);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns); i++) {
+        if (attr->sample_type & plain_columns[i].needs)
+            add_column(&group, plain_columns[i].kind, TD_NONE);
+    }
+    event->columns = group.column_count;
+    event->group = td_model_add_group(session->model, &group);
+}
+
+/* The growth of a count since it was last read. Counts of an inherited event are a thread's own,
+ * so that its id alone does not name them. */
+static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t id, uint64_t key)
+{
+    bool added = false;
+    const uint32_t index =
+        *td_map_put(&session->reads, id, key, (uint32_t)session->read_count, &added);
+
+    if (added) {
+        session->read_values = td_grow(session->read_values, &session->read_cap,
+                                       session->read_count + 1, sizeof(*session->read_values));
+        session->read_values[session->read_count++] = 0;
+    }
+    const uint64_t last = session->read_values[index];
+    session->read_values[index] = value;
+    if (value >= last)
+        return value - last;
+    /* A new thread has the number of an old one: its counts began at 0. */
+    session->counters[TD_COUNTER_INVALID_GROUPS]++;
+    return value;
+}
+
+/* PERF_RECORD_MISC_LOST_SAMPLES_BPF (tools/perf/util/event.h) */
+#define MISC_LOST_SAMPLES_BPF (1U << 15)
+
+/* Keys of the times of a group read, beside those of the counts (thread ids have 32 bits). */
+#define KEY_ENABLED (UINT64_C(1) << 32)
+#define KEY_RUNNING (UINT64_C(2) << 32)
+
+static size_t fill_members(struct td_perf_session *session, const struct td_perf_event *event,
+                           const struct td_perf_sample *sample, uint64_t *period, uint64_t *values)
+{
+    const uint64_t format = event->attr.read_format;
+    const uint64_t key = event->attr.inherit ? sample->tid : 0;
+    uint64_t leader = 0;
+    size_t n = 0;
+
+    if (sample->read_count < event->member_count)
+        session->counters[TD_COUNTER_INVALID_GROUPS]++;
+    for (uint32_t i = 0; i < event->member_count; i++) {
+        uint64_t value = 0;
+        uint64_t id = 0;
+
+        values[n] = 0;
+        if (i < sample->read_count) {
+            td_perf_sample_value(sample, event, i, session->big, &value, &id);
+            leader = i == 0 ? id : leader;
+            values[n] = delta(session, value, id, key);
+            /* What was read is more exact than the period that was set. */
+            if (event->members[i] == event->event)
+                *period = values[n];
+        }
+        n++;
+    }
+    if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+        values[n++] = delta(session, sample->time_enabled, leader, KEY_ENABLED | key);
+    if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+        values[n++] = delta(session, sample->time_running, leader, KEY_RUNNING | key);
+    return n;
+}
+
+static void fill_values(struct td_perf_session *session, const struct td_perf_event *event,
+                        const struct td_perf_sample *sample, uint64_t *values)
+{
+    const uint64_t type = event->attr.sample_type;
+    size_t n = 0;
+
+    values[n++] = sample->period;
+    if (type & PERF_SAMPLE_READ)
+        n += fill_members(session, event, sample, &values[0], values + n);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns) && n < event->columns; i++) {
+        if (type & plain_columns[i].needs)
+            values[n++] =
+                plain_value(sample, plain_columns[i].kind, type & PERF_SAMPLE_WEIGHT_STRUCT);
+    }
+}
+
+static void note_time(struct td_perf_session *session, uint64_t time)
+{
+    if (session->first_ns == 0 || time < session->first_ns)
+        session->first_ns = time;
+    if (time > session->last_ns)
+        session->last_ns = time;
+}
+
+/* Whether the sample lies in the part of the recording that was asked for. */
+static bool wanted(const struct td_perf_session *session, uint64_t time)
+{
+    const struct td_load_opts *const opts = session->opts;
+    const uint64_t begin = session->sample_first_ns ? session->sample_first_ns : session->first_ns;
+    const uint64_t since = time > begin ? time - begin : 0;
+
+    return since >= opts->from_ns && (opts->to_ns == 0 || since < opts->to_ns);
+}
+
+static void keep(struct td_perf_session *session, const struct td_perf_event *event,
+                 const struct td_perf_sample *sample, uint16_t misc, uint64_t offset)
+{
+    uint64_t values[TD_COLUMNS_MAX];
+
+    memset(values, 0, event->columns * sizeof(values[0]));
+    fill_values(session, event, sample, values);
+    if (!wanted(session, sample->time) || td_perf_is_full(session, offset))
+        return;
+    if (!td_sums_add(&session->sums, session->model, td_model_group(session->model, event->group),
+                     1, values)) {
+        session->dropped++;
+        td_perf_damage(session, offset, "a sample holds counts that cannot be");
+        return;
+    }
+    const uint32_t thread = td_perf_thread(session, sample->pid, sample->tid, sample->time);
+    const uint32_t node = td_perf_stack(session, sample, event, misc);
+    session->counters[TD_COUNTER_SAMPLES]++;
+    if (td_model_event(session->model, event->event)->unit == TD_UNIT_NS)
+        session->counters[TD_COUNTER_SAMPLED_NS] += sample->period;
+    td_model_add_values(session->model, thread, node, event->group, 1, values);
+    if (session->opts->keep_samples ||
+        (session->opts->keep_slots &&
+         td_model_group(session->model, event->group)->role == TD_ROLE_SLOTS)) {
+        const struct td_sample made = {
+            .time_ns = sample->time,
+            .thread = thread,
+            .node = node,
+            .group = event->group,
+            .cpu = sample->cpu,
+        };
+
+        td_model_add_sample(session->model, &made, values);
+    }
+}
+
+static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc,
+                           uint64_t offset)
+{
+    const uint32_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    struct td_perf_event *const event = td_perf_sample_event(session, rd);
+    struct td_perf_sample sample;
+
+    if (!event) {
+        session->dropped++;
+        td_perf_damage(session, offset, "a sample has an id that no event has");
+        return;
+    }
+    if (!td_perf_sample_read(&sample, event, rd)) {
+        session->dropped++;
+        td_perf_damage(session, offset, "a sample is shorter than its contents");
+        return;
+    }
+    note_time(session, sample.time);
+    session->guest_samples +=
+        mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+    if (event->group == TD_NONE)
+        make_group(session, event, &sample);
+    keep(session, event, &sample, misc, offset);
+}
+
+/* LOST: {id, lost}; what was lost may have been records of any kind. LOST_SAMPLES: {lost}; what a
+ * filter of perf record left out on purpose is counted alike, with a mark. */
+static void deliver_lost(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
+                         uint16_t misc)
+{
+    if (type == PERF_RECORD_LOST_SAMPLES && misc & MISC_LOST_SAMPLES_BPF)
+        return;
+    if (type == PERF_RECORD_LOST)
+        td_perf_u64(rd);
+    session->counters[type == PERF_RECORD_LOST ? TD_COUNTER_LOST_RECORDS : TD_COUNTER_LOST] +=
+        td_perf_u64(rd);
+}
+
+static bool deliver_sideband(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
+                             uint16_t misc)
+{
+    struct td_perf_ids ids;
+
+    if (!td_perf_ids_read(&ids, session, rd))
+        return false;
+    switch (type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2: td_perf_mmap(session, rd, type, misc); break;
+    case PERF_RECORD_COMM: td_perf_comm(session, rd, misc); break;
+    case PERF_RECORD_FORK: td_perf_fork(session, rd, misc); break;
+    case PERF_RECORD_KSYMBOL: td_perf_ksymbol(session, rd); break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES: deliver_lost(session, rd, type, misc); break;
+    case PERF_RECORD_THROTTLE: session->counters[TD_COUNTER_THROTTLED]++; break;
+    default: break; /* EXIT, SWITCH, AUX and others say nothing that a profile holds */
+    }
+    return !rd->bad;
+}
+
+void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uint32_t segment)
+{
+    struct td_perf_rd rd = {
+        .at = record, .end = record + TD_PERF_RECORD_HEADER, .big = session->big};
+    const uint32_t type = td_perf_u32(&rd);
+    const uint16_t misc = td_perf_u16(&rd);
+    const uint64_t offset = td_perf_offset(session, record, segment);
+
+    rd.end = record + td_perf_u16(&rd);
+    if (type == PERF_RECORD_SAMPLE)
+        deliver_sample(session, &rd, misc, offset);
+    else if (!deliver_sideband(session, &rd, type, misc))
+        td_perf_damage(session, offset, "a record of type %" PRIu32 " is shorter than its contents",
+                       type);
+}
+
+static void warn(struct td_perf_session *session, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    char *const text = td_xasprintf("%" PRIu64 " %s", count, what);
+
+    td_model_add_env(session->model, td_env_key_name(TD_ENV_WARNING), text);
+    free(text);
+}
+
+/* PERF_AUXTRACE_* of tools/perf/util/auxtrace.h. */
+static const char *trace_name(const struct td_perf_session *session)
+{
+    static const char *const names[] = {"hardware", "Intel PT",     "Intel BTS",    "CoreSight ETM",
+                                        "Arm SPE",  "s390 CPU-MSF", "HiSilicon PTT"};
+
+    return names[session->trace_type < TD_ARRAY_SIZE(names) ? session->trace_type : 0];
+}
+
+int td_perf_explain_empty(const struct td_perf_session *session, struct td_err *err)
+{
+    if (session->opts->from_ns > 0 || session->opts->to_ns > 0)
+        return TD_OK;
+    if (session->trace_bytes > 0)
+        return td_fail(err, TD_ENODATA,
+                       "it holds no samples, but %" PRIu64 " bytes of %s trace data, which are not "
+                       "read: 'perf inject --itrace=i100us -i FILE -o NEW' makes samples of them",
+                       session->trace_bytes, trace_name(session));
+    if (session->is_directory)
+        return td_fail(err, TD_ENODATA,
+                       "its samples are in the files data.0, data.1, ... beside it, which are not "
+                       "read: record without 'perf record --threads'");
+    if (session->is_stat)
+        return td_fail(err, TD_ENODATA,
+                       "it holds counts, not samples: 'perf stat report -i FILE' shows them, 'perf "
+                       "record' takes samples");
+    return TD_OK;
+}
+
+void td_perf_totals(struct td_perf_session *session)
+{
+    uint64_t *const counters = session->counters;
+
+    td_perf_processes_count(session->processes, &counters[TD_COUNTER_PROCESSES],
+                            &counters[TD_COUNTER_THREADS]);
+    counters[TD_COUNTER_STARTED_NS] = session->first_ns;
+    counters[TD_COUNTER_ENDED_NS] = session->last_ns;
+    for (int i = 0; i < TD_COUNTER_COUNT; i++)
+        td_model_set_counter(session->model, (enum td_counter)i, counters[i]);
+    warn(session, counters[TD_COUNTER_LOST_RECORDS],
+         "records, samples for the most part, were lost: the kernel's buffer was full before they "
+         "were read");
+    if (session->trace_bytes > 0) {
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                 "bytes of %s trace data are not read: the figures are of the samples alone (perf "
+                 "inject --itrace=i100us makes samples of the trace)",
+                 trace_name(session));
+        warn(session, session->trace_bytes, text);
+    }
+    warn(session, session->guest_samples, "samples are of virtual machines, without their modules");
+    warn(session, session->raw_stacks,
+         "samples hold copies of user stacks (--call-graph dwarf) that could not be unwound: their "
+         "user part is the sampled address alone");
+}

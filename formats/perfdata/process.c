@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf.data: what is mapped where, for each process and the kernel, as MMAP, FORK and COMM records
+ * tell it; and from that the modules, locations and nodes of a sample's stack.
+ */
+#include "formats/perfdata/session_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+#include "formats/file_id.h"
+
+#define KERNEL_PID UINT32_MAX
+
+struct range {
+    uint64_t start, end;
+    uint64_t bias; /* added to an address gives the location's offset */
+    uint32_t module;
+    bool code; /* executable */
+};
+
+/* A frame before it is a location. */
+struct frame {
+    uint64_t address; /* of a caller: inside the call */
+    uint32_t context; /* cpumode: PERF_RECORD_MISC_KERNEL and so on */
+};
+
+struct process {
+    uint32_t pid;
+    struct range *ranges; /* sorted, not overlapping */
+    size_t len, cap;
+    /* The last stack and its nodes, outermost first: the next one mostly shares outer frames. */
+    struct frame *frames;
+    uint32_t *nodes;
+    size_t depth, frames_cap, nodes_cap;
+    uint32_t version; /* of the mappings */
+};
+
+struct thread {
+    uint32_t pid, tid;
+    uint32_t comm;   /* string; 0: not known */
+    uint32_t thread; /* of the model; TD_NONE before its first sample under this name */
+};
+
+struct td_perf_processes {
+    struct process *processes; /* [0] is the kernel */
+    size_t process_count, process_cap;
+    struct thread *threads;
+    size_t thread_count, thread_cap;
+    struct td_map pids, tids; /* -> index */
+    struct frame *scratch;    /* of the stack in work, innermost first */
+    size_t scratch_len, scratch_cap;
+};
+
+static struct process *add_process(struct td_perf_processes *all, uint32_t pid)
+{
+    all->processes =
+        td_grow(all->processes, &all->process_cap, all->process_count + 1, sizeof(*all->processes));
+    struct process *const process = &all->processes[all->process_count++];
+
+    *process = (struct process){.pid = pid};
+    return process;
+}
+
+/* Valid until the next one is added. */
+static struct process *process_of(struct td_perf_processes *all, uint32_t pid)
+{
+    bool added = false;
+    const uint32_t index = *td_map_put(&all->pids, pid, 0, (uint32_t)all->process_count, &added);
+
+    return added ? add_process(all, pid) : &all->processes[index];
+}
+
+struct td_perf_processes *td_perf_processes_new(void)
+{
+    struct td_perf_processes *const all = td_xcalloc(1, sizeof(*all));
+
+    process_of(all, KERNEL_PID);
+    return all;
+}
+
+void td_perf_processes_free(struct td_perf_processes *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->process_count; i++) {
+        free(all->processes[i].ranges);
+        free(all->processes[i].frames);
+        free(all->processes[i].nodes);
+    }
+    free(all->processes);
+    free(all->threads);
+    free(all->scratch);
+    td_map_release(&all->pids);
+    td_map_release(&all->tids);
+    free(all);
+}
+
+void td_perf_processes_count(const struct td_perf_processes *all, uint64_t *process_count,
+                             uint64_t *thread_count)
+{
+    *process_count = all->process_count - 1;
+    *thread_count = all->thread_count;
+}
+
+/* The first range that ends behind `address`. */
+static size_t range_at(const struct process *process, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = process->len;
+
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+
+        if (process->ranges[mid].end <= address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Puts `pieces` in the place of ranges [from, to). */
+static void replace_ranges(struct process *process, size_t from, size_t to,
+                           const struct range *pieces, size_t count)
+{
+    const size_t tail = process->len - to;
+
+    process->ranges =
+        td_grow(process->ranges, &process->cap, process->len + count, sizeof(*process->ranges));
+    memmove(process->ranges + from + count, process->ranges + to, tail * sizeof(*process->ranges));
+    if (count > 0)
+        memcpy(process->ranges + from, pieces, count * sizeof(*pieces));
+    process->len = from + count + tail;
+    process->depth = 0;
+    process->version++;
+}
+
+/* The newer mapping wins; what it covers only in part is cut. */
+static void insert_range(struct process *process, const struct range *range)
+{
+    const size_t from = range_at(process, range->start);
+    struct range pieces[3];
+    size_t count = 0;
+    size_t to = from;
+
+    if (from < process->len && process->ranges[from].start < range->start) {
+        pieces[count] = process->ranges[from];
+        pieces[count++].end = range->start;
+    }
+    pieces[count++] = *range;
+    while (to < process->len && process->ranges[to].end <= range->end)
+        to++;
+    if (to < process->len && process->ranges[to].start < range->end) {
+        pieces[count] = process->ranges[to++];
+        pieces[count++].start = range->end;
+    }
+    replace_ranges(process, from, to, pieces, count);
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Memory without a file behind it that could be read for names. */
+static bool is_anonymous(const char *path)
+{
+    static const char *const prefixes[] = {"//anon", "[heap]",         "[stack",
+                                           "[anon",  "[vvar",          "/dev/zero",
+                                           "/SYSV",  "/anon_hugepage", "anon_inode:"};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(prefixes); i++) {
+        if (has_prefix(path, prefixes[i]))
+            return true;
+    }
+    return path[0] == '\0';
+}
+
+struct mapping {
+    uint32_t pid;
+    uint64_t start, size, page_offset;
+    uint32_t path; /* string */
+    struct td_build_id build_id;
+    struct td_file_inode inode;
+    bool data; /* not executable */
+};
+
+/* The kernel's own text is named "[kernel.kallsyms]_text" and alike. */
+static enum td_module_kind kind_of(const char *path, bool kernel)
+{
+    if (kernel)
+        return has_prefix(path, TD_PERF_KERNEL) ? TD_MODULE_KERNEL : TD_MODULE_KERNEL_MODULE;
+    if (strcmp(path, "[vdso]") == 0)
+        return TD_MODULE_VDSO;
+    return is_anonymous(path) ? TD_MODULE_ANON : TD_MODULE_FILE;
+}
+
+static void add_mapping(struct td_perf_session *session, struct mapping *mapping, bool kernel)
+{
+    const char *const path = td_model_string(session->model, mapping->path);
+    struct td_module module = {.kind = kind_of(path, kernel), .path = mapping->path};
+    struct range range = {.start = mapping->start,
+                          .end = mapping->start + mapping->size,
+                          .code = !mapping->data && !has_prefix(path, "[stack") &&
+                                  !has_prefix(path, "[heap]")};
+
+    if (range.end < range.start)
+        range.end = UINT64_MAX;
+    /* perf once wrote a kernel of no size at 0 when addresses were hidden from it. */
+    if (module.kind == TD_MODULE_KERNEL && range.start == 0 && range.end == 0)
+        range.end = UINT64_MAX;
+    if (range.start == range.end)
+        return;
+    if (module.kind == TD_MODULE_KERNEL) {
+        module.path = td_model_intern_z(session->model, TD_PERF_KERNEL);
+        module.base = mapping->start;
+    }
+    if (module.kind == TD_MODULE_FILE)
+        range.bias = mapping->page_offset - mapping->start;
+    else if (module.kind == TD_MODULE_ANON)
+        module.pid = mapping->pid;
+    else
+        range.bias = 0 - mapping->start;
+    module.build_id = mapping->build_id;
+    const uint32_t *const listed = td_map_find(&session->build_ids, module.path, 0);
+    if (module.build_id.size == 0 && listed)
+        module.build_id = session->build_id_list[*listed];
+    /* perf lists only what a sample's own address was in. */
+    if (module.kind == TD_MODULE_FILE && module.build_id.size == 0 && mapping->inode.inode)
+        module.build_id = td_file_id_of_inode(&mapping->inode);
+    range.module = td_model_put_module(session->model, &module);
+    insert_range(process_of(session->processes, kernel ? KERNEL_PID : mapping->pid), &range);
+    if (kernel) {
+        for (size_t i = 0; i < session->processes->process_count; i++)
+            session->processes->processes[i].depth = 0;
+    }
+}
+
+static void read_inode_or_build_id(struct mapping *mapping, struct td_perf_rd *rd, uint16_t misc)
+{
+    struct td_perf_rd words = {.at = td_perf_bytes(rd, 24), .big = rd->big};
+
+    const uint32_t protection = td_perf_u32(rd);
+    td_perf_u32(rd); /* flags */
+    /* Those that perf made up of /proc/PID/maps may have none. */
+    mapping->data |= protection != 0 && !(protection & PROT_EXEC);
+    if (!words.at)
+        return;
+    words.end = words.at + 24;
+    if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+        if (words.at[0] <= 20) {
+            mapping->build_id.size = words.at[0];
+            memcpy(mapping->build_id.bytes, words.at + 4, words.at[0]);
+        }
+        return;
+    }
+    mapping->inode.major = td_perf_u32(&words);
+    mapping->inode.minor = td_perf_u32(&words);
+    mapping->inode.inode = td_perf_u64(&words);
+}
+
+void td_perf_mmap(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
+                  uint16_t misc)
+{
+    const unsigned mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    struct mapping mapping = {.pid = td_perf_u32(rd), .data = misc & PERF_RECORD_MISC_MMAP_DATA};
+    size_t len = 0;
+
+    td_perf_u32(rd); /* tid */
+    mapping.start = td_perf_u64(rd);
+    mapping.size = td_perf_u64(rd);
+    mapping.page_offset = td_perf_u64(rd);
+    if (type == PERF_RECORD_MMAP2)
+        read_inode_or_build_id(&mapping, rd, misc);
+    const char *const path = td_perf_text(rd, &len);
+    if (rd->bad || mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER)
+        return;
+    mapping.path = td_model_intern(session->model, path, len);
+    add_mapping(session, &mapping, mode == PERF_RECORD_MISC_KERNEL);
+}
+
+/* Code that the kernel made (BPF programs): each is a module with one symbol. */
+void td_perf_ksymbol(struct td_perf_session *session, struct td_perf_rd *rd)
+{
+    const uint64_t start = td_perf_u64(rd);
+    const uint32_t size = td_perf_u32(rd);
+    size_t len = 0;
+
+    td_perf_u16(rd); /* type */
+    const bool unregistered = td_perf_u16(rd) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+    const char *const name = td_perf_text(rd, &len);
+    if (rd->bad || unregistered || size == 0 || len == 0)
+        return;
+    struct mapping mapping = {.pid = KERNEL_PID, .start = start, .size = size};
+    mapping.path = td_model_intern(session->model, name, len);
+    add_mapping(session, &mapping, true);
+    const struct process *const kernel = &session->processes->processes[0];
+    const uint32_t module = kernel->ranges[range_at(kernel, start)].module;
+    size_t known = 0;
+    td_model_symbols(session->model, module, &known);
+    if (known == 0)
+        td_model_add_symbol(session->model, module,
+                            &(struct td_symbol){.size = size, .name = mapping.path});
+}
+
+/* Valid until the next one is added. */
+static struct thread *thread_of(struct td_perf_processes *all, uint32_t pid, uint32_t tid)
+{
+    bool added = false;
+    uint32_t *const index = td_map_put(&all->tids, tid, 0, (uint32_t)all->thread_count, &added);
+
+    if (!added && all->threads[*index].pid == pid)
+        return &all->threads[*index];
+    *index = (uint32_t)all->thread_count;
+    all->threads =
+        td_grow(all->threads, &all->thread_cap, all->thread_count + 1, sizeof(*all->threads));
+    struct thread *const thread = &all->threads[all->thread_count++];
+    *thread = (struct thread){.pid = pid, .tid = tid, .thread = TD_NONE};
+    return thread;
+}
+
+static void copy_ranges(struct td_perf_processes *all, uint32_t from_pid, uint32_t to_pid)
+{
+    process_of(all, to_pid);
+    const struct process *const from = process_of(all, from_pid);
+    struct process *const to = process_of(all, to_pid);
+
+    replace_ranges(to, 0, to->len, from->ranges, from->len);
+}
+
+void td_perf_fork(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
+{
+    struct td_perf_processes *const all = session->processes;
+    const uint32_t pid = td_perf_u32(rd);
+    const uint32_t parent_pid = td_perf_u32(rd);
+    const uint32_t tid = td_perf_u32(rd);
+    const uint32_t parent_tid = td_perf_u32(rd);
+
+    if (rd->bad || pid == KERNEL_PID || parent_pid == KERNEL_PID)
+        return;
+    const uint32_t *const parent = td_map_find(&all->tids, parent_tid, 0);
+    const uint32_t comm = parent ? all->threads[*parent].comm : 0;
+    struct thread *const thread = thread_of(all, pid, tid);
+    /* The bit is set on what perf wrote for processes that were there before it. */
+    const bool made_up = misc & PERF_RECORD_MISC_FORK_EXEC;
+
+    *thread = (struct thread){
+        .pid = pid,
+        .tid = tid,
+        .comm = made_up && thread->comm ? thread->comm : comm,
+        .thread = TD_NONE,
+    };
+    if (pid != parent_pid && !made_up)
+        copy_ranges(all, parent_pid, pid);
+}
+
+void td_perf_comm(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
+{
+    const uint32_t pid = td_perf_u32(rd);
+    const uint32_t tid = td_perf_u32(rd);
+    size_t len = 0;
+    const char *const name = td_perf_text(rd, &len);
+
+    if (rd->bad || pid == KERNEL_PID)
+        return;
+    struct thread *const thread = thread_of(session->processes, pid, tid);
+    thread->comm = td_model_intern(session->model, name, len);
+    thread->thread = TD_NONE;
+    if (misc & PERF_RECORD_MISC_COMM_EXEC) {
+        struct process *const process = process_of(session->processes, pid);
+
+        replace_ranges(process, 0, process->len, NULL, 0);
+    }
+}
+
+/* ":123", as perf writes it, for a thread whose name was never told. */
+static uint32_t comm_or_number(struct td_perf_session *session, uint32_t comm, uint32_t tid)
+{
+    char text[16];
+
+    if (comm != 0)
+        return comm;
+    snprintf(text, sizeof(text), ":%" PRIu32, tid);
+    return td_model_intern_z(session->model, tid == 0 ? "swapper" : text);
+}
+
+uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t tid,
+                        uint64_t time_ns)
+{
+    struct td_perf_processes *const all = session->processes;
+    struct thread *const thread = thread_of(all, pid, tid);
+
+    if (thread->thread == TD_NONE) {
+        const uint32_t *const leader = td_map_find(&all->tids, pid, 0);
+        const uint32_t name = comm_or_number(session, thread->comm, tid);
+        const struct td_thread made = {
+            .pid = pid,
+            .tid = tid,
+            .name = name,
+            .process = leader && all->threads[*leader].comm ? all->threads[*leader].comm : name,
+            .start_ns = time_ns,
+        };
+
+        thread->thread = td_model_add_thread(session->model, &made);
+    }
+    return thread->thread;
+}
+
+/* Where no mapping is known. */
+static uint32_t unknown_location(struct td_perf_session *session, const struct frame *frame)
+{
+    const char *path = "[unknown]";
+
+    if (frame->context == PERF_RECORD_MISC_HYPERVISOR)
+        path = "[hypervisor]";
+    else if (frame->context == PERF_RECORD_MISC_GUEST_KERNEL ||
+             frame->context == PERF_RECORD_MISC_GUEST_USER)
+        path = "[guest]";
+    else if (frame->context == PERF_RECORD_MISC_USER)
+        session->counters[TD_COUNTER_UNMAPPED]++;
+    const struct td_module module = {
+        .kind = TD_MODULE_UNKNOWN,
+        .path = td_model_intern_z(session->model, path),
+    };
+    return td_model_put_location(session->model, td_model_put_module(session->model, &module),
+                                 frame->address);
+}
+
+static uint32_t location_of(struct td_perf_session *session, const struct process *process,
+                            const struct frame *frame)
+{
+    const bool kernel = frame->context == PERF_RECORD_MISC_KERNEL;
+    const struct process *const space = kernel ? &session->processes->processes[0] : process;
+
+    if (kernel || frame->context == PERF_RECORD_MISC_USER) {
+        const size_t i = range_at(space, frame->address);
+
+        if (i < space->len && space->ranges[i].start <= frame->address)
+            return td_model_put_location(session->model, space->ranges[i].module,
+                                         frame->address + space->ranges[i].bias);
+    }
+    return unknown_location(session, frame);
+}
+
+static void push_frame(struct td_perf_processes *all, uint64_t address, uint32_t context)
+{
+    all->scratch =
+        td_grow(all->scratch, &all->scratch_cap, all->scratch_len + 1, sizeof(*all->scratch));
+    all->scratch[all->scratch_len++] = (struct frame){.address = address, .context = context};
+}
+
+/* The cpumode of a PERF_CONTEXT_* marker in a call chain, or 0. */
+static uint32_t context_of_marker(uint64_t marker)
+{
+    static const struct {
+        uint64_t marker;
+        uint32_t context;
+    } markers[] = {
+        {PERF_CONTEXT_HV, PERF_RECORD_MISC_HYPERVISOR},
+        {PERF_CONTEXT_KERNEL, PERF_RECORD_MISC_KERNEL},
+        {PERF_CONTEXT_USER, PERF_RECORD_MISC_USER},
+        {PERF_CONTEXT_GUEST, PERF_RECORD_MISC_GUEST_KERNEL},
+        {PERF_CONTEXT_GUEST_KERNEL, PERF_RECORD_MISC_GUEST_KERNEL},
+        {PERF_CONTEXT_GUEST_USER, PERF_RECORD_MISC_GUEST_USER},
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(markers); i++) {
+        if (markers[i].marker == marker)
+            return markers[i].context;
+    }
+    return 0;
+}
+
+/* The last branch records as a call stack: the callee's entry, then the calls, innermost first. */
+static void push_calls(struct td_perf_session *session, const struct td_perf_sample *sample,
+                       bool with_leaf)
+{
+    for (uint64_t i = 0; i < sample->branch_count; i++) {
+        const uint8_t *const entry = sample->branches + i * 24;
+
+        if (i == 0 && with_leaf)
+            push_frame(session->processes, td_perf_word(entry + 8, session->big),
+                       PERF_RECORD_MISC_USER);
+        push_frame(session->processes, td_perf_word(entry, session->big), PERF_RECORD_MISC_USER);
+    }
+}
+
+static uint64_t chain_word(const struct td_perf_session *session,
+                           const struct td_perf_sample *sample, uint64_t i)
+{
+    return td_perf_word(sample->chain + i * 8, session->big);
+}
+
+/* A precise IP may lie in user code though the chain was taken in the kernel, whose part of the
+ * chain is then not this stack's. */
+static uint64_t chain_begin(const struct td_perf_session *session,
+                            const struct td_perf_sample *sample, uint32_t leaf_context)
+{
+    for (uint64_t i = 0; leaf_context == PERF_RECORD_MISC_USER && i < sample->chain_count; i++) {
+        if (chain_word(session, sample, i) == (uint64_t)PERF_CONTEXT_USER)
+            return i;
+    }
+    return 0;
+}
+
+/* The callers, from the call chain. Its first address of each context is where that context was
+ * interrupted, or left by a system call; the others are return addresses. The very first is the
+ * sample's IP again, or where the interrupt was taken when the IP is more precise. */
+static void push_callers(struct td_perf_session *session, const struct td_perf_sample *sample,
+                         uint32_t leaf_context, bool calls)
+{
+    uint32_t context = leaf_context;
+    bool first = true;
+    bool exact = true;
+
+    for (uint64_t i = chain_begin(session, sample, leaf_context); i < sample->chain_count; i++) {
+        const uint64_t address = chain_word(session, sample, i);
+
+        if (address == TD_PERF_CONTEXT_USER_DEFERRED) {
+            session->counters[TD_COUNTER_TRUNCATED_STACKS]++;
+            return; /* a number follows that is no address */
+        }
+        if (address >= (uint64_t)PERF_CONTEXT_MAX) {
+            context = context_of_marker(address);
+            exact = true;
+            if (calls && context == PERF_RECORD_MISC_USER) {
+                push_calls(session, sample, leaf_context != PERF_RECORD_MISC_USER);
+                return;
+            }
+            continue;
+        }
+        const bool is_leaf = first && context == leaf_context;
+        first = false;
+        if (!is_leaf && address != 0)
+            push_frame(session->processes, exact ? address : address - 1, context);
+        exact = false;
+    }
+}
+
+bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
+                  struct td_load_place *place)
+{
+    const struct td_perf_processes *const all = session->processes;
+    const uint32_t *const index = td_map_find(&all->pids, pid, 0);
+    const struct process *const process = index ? &all->processes[*index] : NULL;
+    const size_t i = process ? range_at(process, address) : 0;
+
+    if (!process || i == process->len || process->ranges[i].start > address ||
+        !process->ranges[i].code)
+        return false;
+    const struct range *const range = &process->ranges[i];
+    const struct td_module *const module = td_model_module(session->model, range->module);
+    *place = (struct td_load_place){
+        .begin = range->start,
+        .end = range->end,
+        .offset = range->start + range->bias,
+        .module = range->module,
+        .about = module,
+        .path = td_model_string(session->model, module->path),
+    };
+    return true;
+}
+
+uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid)
+{
+    return (uint64_t)pid << 32 | process_of(session->processes, pid)->version;
+}
+
+/* The frames of the copied user stack behind those of the kernel, or in place of the leaf. A chain
+ * that has user frames already is left as it is. */
+static void push_unwound(struct td_perf_session *session, const struct td_perf_sample *sample,
+                         const struct td_perf_event *event, uint32_t leaf_context)
+{
+    struct td_perf_processes *const all = session->processes;
+    const bool user_leaf = leaf_context == PERF_RECORD_MISC_USER;
+    uint64_t frames[TD_PERF_UNWIND_MAX];
+
+    if (all->scratch_len > 1 && all->scratch[all->scratch_len - 1].context == PERF_RECORD_MISC_USER)
+        return;
+    const size_t count = td_perf_unwind(session, sample, event, frames, TD_PERF_UNWIND_MAX);
+    for (size_t i = user_leaf; i < count; i++)
+        push_frame(all, frames[i], PERF_RECORD_MISC_USER);
+}
+
+static uint32_t leaf_context(const struct td_perf_sample *sample, uint16_t misc)
+{
+    const uint32_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+    if (mode != PERF_RECORD_MISC_CPUMODE_UNKNOWN)
+        return mode;
+    return sample->ip >> 63 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+}
+
+/* The node of the stack in scratch. Outer frames that the process's last stack had keep their
+ * nodes. */
+static uint32_t put_nodes(struct td_perf_session *session, struct process *process)
+{
+    struct td_perf_processes *const all = session->processes;
+    const size_t depth = all->scratch_len;
+    size_t shared = 0;
+
+    process->frames = td_grow(process->frames, &process->frames_cap, depth, sizeof(struct frame));
+    process->nodes = td_grow(process->nodes, &process->nodes_cap, depth, sizeof(uint32_t));
+    while (shared < depth && shared < process->depth) {
+        const struct frame *const frame = &all->scratch[depth - 1 - shared];
+        const struct frame *const old = &process->frames[shared];
+
+        if (frame->address != old->address || frame->context != old->context)
+            break;
+        shared++;
+    }
+    for (size_t i = shared; i < depth; i++) {
+        const struct frame *const frame = &all->scratch[depth - 1 - i];
+        const uint32_t location = location_of(session, process, frame);
+
+        process->frames[i] = *frame;
+        process->nodes[i] =
+            td_model_put_node(session->model, i > 0 ? process->nodes[i - 1] : 0, location);
+    }
+    process->depth = depth;
+    return process->nodes[depth - 1];
+}
+
+uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sample *sample,
+                       const struct td_perf_event *event, uint16_t misc)
+{
+    struct td_perf_processes *const all = session->processes;
+    const uint32_t context = leaf_context(sample, misc);
+    const bool calls =
+        sample->branch_count > 0 && event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+
+    all->scratch_len = 0;
+    push_frame(all, sample->ip, context);
+    push_callers(session, sample, context, calls);
+    if (sample->stack_bytes > 0)
+        push_unwound(session, sample, event, context);
+    return put_nodes(session, process_of(all, sample->pid));
+}

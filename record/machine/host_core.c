@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/machine/host_core.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "formats/cores/core.h"
+
+#define TEXT_BYTES_MAX 65536
+
+enum unit { COUNT, CYCLES, TICKS };
+
+static const struct field {
+    const char *section, *key;
+    enum unit unit;
+    int min, max;
+} fields[] = {
+#define X(section_, key_, unit_, min_, max_, meaning) \
+    {.section = #section_, .key = #key_, .unit = (unit_), .min = (min_), .max = (max_)},
+    TD_CORE_FIELDS(X)
+#undef X
+};
+
+/* The sections that say how a core is modelled. */
+static const char *const sections[] = {"core", "pipeline", "fetch", "predict", "memory",
+                                       "tlb",  "prefetch", "ports", "ops"};
+
+const char *td_host_core_base(const char *cpu_id)
+{
+    unsigned family = 0, model = 0;
+    const char *numbers = strchr(cpu_id, '-');
+    char *end = NULL;
+
+    if (strncmp(cpu_id, "AuthenticAMD-", 13) == 0)
+        return "zen4";
+    if (strncmp(cpu_id, "GenuineIntel-", 13) != 0)
+        return strncmp(cpu_id, "0x", 2) == 0 ? "neoverse-n2" : "golden-cove";
+    family = (unsigned)strtoul(numbers + 1, &end, 10);
+    model = *end == '-' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
+    /* Up to Comet Lake and Cooper Lake, but for Ice Lake's servers (106, 108), all cores are
+     * Skylake's kin or older. */
+    return family == 6 &&
+                   (model < 106 || model == 142 || model == 158 || model == 165 || model == 166)
+               ? "skylake"
+               : "golden-cove";
+}
+
+static const struct field *find_field(const char *key)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
+        if (strcmp(fields[i].key, key) == 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+static const struct td_host_value *find_value(const struct td_host_value *values, size_t count,
+                                              const char *key)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(values[i].key, key) == 0)
+            return &values[i];
+    }
+    return NULL;
+}
+
+static bool is_modelled(const char *section)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(sections); i++) {
+        if (strcmp(sections[i], section) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_text(struct td_buf *buf, const char *text)
+{
+    td_buf_bytes(buf, text, strlen(text));
+}
+
+static void put_value(struct td_buf *buf, const struct td_host_value *value)
+{
+    const struct field *field = find_field(value->key);
+    const double unit = field && field->unit == TICKS ? TD_TICKS_PER_CYCLE : 1;
+    double number = value->value;
+    char text[96];
+
+    if (field && number * unit < field->min)
+        number = field->min / unit;
+    if (field && number * unit > field->max)
+        number = field->max / unit;
+    snprintf(text, sizeof(text), field && field->unit == TICKS ? "%-20s %.2f\n" : "%-20s %.0f\n",
+             value->key, number);
+    put_text(buf, text);
+}
+
+static void put_line(struct td_buf *buf, const struct td_uarch_line *line, const char *title,
+                     const struct td_host_value *values, size_t count)
+{
+    const struct td_host_value *value = find_value(values, count, line->words[0]);
+
+    if (value) {
+        put_value(buf, value);
+    } else if (strcmp(line->words[0], "name") == 0) {
+        put_text(buf, "name " TD_HOST_CORE "\n");
+    } else if (strcmp(line->words[0], "title") == 0) {
+        put_text(buf, "title ");
+        put_text(buf, title);
+        put_text(buf, "\n");
+    } else {
+        for (uint32_t i = 0; i < line->word_count; i++) {
+            put_text(buf, i ? " " : "");
+            put_text(buf, line->words[i]);
+        }
+        put_text(buf, "\n");
+    }
+}
+
+char *td_host_core_text(const char *base, const char *title, const struct td_host_value *values,
+                        size_t count)
+{
+    const struct td_uarch_builtin *builtin = td_uarch_builtin(base);
+    struct td_uarch *uarch = NULL;
+    struct td_buf buf = {0};
+
+    if (!builtin || td_uarch_parse(&uarch, builtin->text, builtin->size, NULL) != TD_OK)
+        return NULL;
+    put_text(&buf, "# Written by tdrec --calibrate from the description ");
+    put_text(&buf, base);
+    put_text(&buf, "; used by --sim-core " TD_HOST_CORE ".\n");
+    for (size_t s = 0; s < TD_ARRAY_SIZE(sections); s++) {
+        const struct td_uarch_section *section = td_uarch_section(uarch, sections[s]);
+
+        if (!section || !is_modelled(section->name))
+            continue;
+        put_text(&buf, "\n[");
+        put_text(&buf, section->name);
+        put_text(&buf, "]\n");
+        for (size_t i = 0; i < section->line_count; i++)
+            put_line(&buf, &section->lines[i], title, values, count);
+    }
+    td_buf_u8(&buf, 0);
+    td_uarch_free(uarch);
+    return (char *)buf.data;
+}
+
+static char *folder(void)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+    if (config && config[0] == '/')
+        return td_xasprintf("%s/tdprof", config);
+    return home && home[0] == '/' ? td_xasprintf("%s/.config/tdprof", home) : NULL;
+}
+
+char *td_host_core_path(void)
+{
+    char *where = folder();
+    char *path = where ? td_xasprintf("%s/" TD_HOST_CORE ".uarch", where) : NULL;
+
+    free(where);
+    return path;
+}
+
+char *td_host_core_read(void)
+{
+    char *path = td_host_core_path();
+    struct td_buf buf = {0};
+
+    if (path && td_file_read(path, TEXT_BYTES_MAX, &buf, NULL) == TD_OK)
+        td_buf_u8(&buf, 0);
+    else
+        td_buf_release(&buf);
+    free(path);
+    return (char *)buf.data;
+}
+
+int td_host_core_write(const char *text, struct td_err *err)
+{
+    char *where = folder();
+    char *path = td_host_core_path();
+    int rc = TD_OK;
+
+    if (!where)
+        rc = td_fail(err, TD_EIO, "HOME is not set: there is no place for the calibrated core");
+    if (rc == TD_OK)
+        rc = td_make_dirs(where, err);
+    if (rc == TD_OK)
+        rc = td_file_replace(path, text, strlen(text), err);
+    free(where);
+    free(path);
+    return rc;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of the `sim` source: no events, only the core that is modelled; and of `hybrid`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/cores/core.h"
+#include "record/machine/host_core.h"
+#include "record/plan/plan.h"
+#include "record/sim/share/guest.h"
+
+static int read_core(struct td_core_desc *desc, const struct td_caps *caps, const char *name,
+                     struct td_err *err)
+{
+    if (strcmp(name, TD_HOST_CORE) != 0)
+        return td_core_desc_builtin(desc, name, err);
+    if (!caps->host_core)
+        return td_fail(err, TD_ENOENT,
+                       "--sim-core " TD_HOST_CORE ": nothing was calibrated here yet: run "
+                       "tdrec --calibrate (some 20 seconds)");
+    const int rc = td_core_desc_text(desc, caps->host_core, err);
+    if (rc < 0)
+        td_err_prefix(err, "--sim-core " TD_HOST_CORE
+                           ": what was calibrated here is not for this version (tdrec --calibrate "
+                           "makes it anew)");
+    return rc;
+}
+
+int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                struct td_err *err)
+{
+    const struct td_guest *guest = td_guest_by_name(caps->program ? caps->program : caps->machine);
+    struct td_core_desc desc = {.mhz = 0};
+
+    if (plan->scope != TD_SCOPE_COMMAND)
+        return td_fail(
+            err, TD_EUSAGE,
+            "--source %s runs a command: tdrec --source %s -- ./app (what runs already is recorded "
+            "with --source clock)",
+            plan->source, plan->source);
+    if (request->events.len)
+        return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
+                       request->events.items[0]);
+    if (!guest)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "--source sim models x86-64 and aarch64 programs; this machine is %s",
+                       caps->machine);
+    const char *core = request->sim_core ? request->sim_core : guest->core;
+    const int rc = read_core(&desc, caps, core, err);
+    if (rc < 0)
+        return rc;
+    if (strcmp(desc.isa, guest->name) != 0)
+        return td_fail(err, TD_EUSAGE,
+                       "--sim-core %s: that core runs %s programs, the command is one for %s "
+                       "(--sim-core %s)",
+                       core, td_guest_by_name(desc.isa)->title, guest->title, guest->core);
+    plan->method = TD_METHOD_TASK;
+    plan->follow = false;
+    snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
+    plan->core_desc = desc;
+    const char *option = td_request_sampling_option(request);
+    if (option && strcmp(plan->source, "sim") == 0)
+        td_plan_leave_out(plan, option,
+                          "the modelled core takes no samples, it counts all of the command");
+    return TD_OK;
+}
+
+int td_plan_hybrid(struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_request *request, struct td_err *err)
+{
+    int rc = td_plan_sim(plan, caps, request, err);
+
+    if (rc == TD_OK)
+        rc = td_plan_decide_method(plan, caps, request, err);
+    return rc == TD_OK ? td_plan_clock(plan, caps, request, err) : rc;
+}

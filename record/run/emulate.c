@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/run/emulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "record/sim/share/program.h"
+#include "record/sim/share/spool.h"
+#include "record/run/target.h"
+
+#define PLUGIN "tdprof-sim-plugin.so"
+
+/* Beside the program (a build), or where it is installed. */
+static char *find_plugin(void)
+{
+    char *exe = realpath("/proc/self/exe", NULL);
+    const char *slash = exe ? strrchr(exe, '/') : NULL;
+    char *found = NULL;
+
+    for (int i = 0; slash && i < 3 && !found; i++) {
+        char path[4200];
+        const int len = (int)(slash - exe);
+
+        if (i == 0)
+            snprintf(path, sizeof(path), "%.*s/" PLUGIN, len, exe);
+        else
+            snprintf(path, sizeof(path), "%.*s/../%s/tdprof/" PLUGIN, len, exe,
+                     i == 1 ? "lib" : "lib64");
+        found = realpath(path, NULL);
+    }
+    free(exe);
+    return found;
+}
+
+int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err)
+{
+    char *emulator = NULL, *module = NULL;
+
+    if (td_procfs_self() == 0)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "the modelled core needs /proc: mount -t proc proc /proc (or --source "
+                       "clock)");
+    emulator = td_target_find_program(guest->emulator);
+    if (!emulator)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "the modelled core needs %s, which is not installed: sudo apt-get install "
+                       "qemu-user",
+                       guest->emulator);
+    module = find_plugin();
+    if (!module) {
+        free(emulator);
+        return td_fail(err, TD_EUNSUPPORTED,
+                       PLUGIN " is neither beside tdrec nor in ../lib/tdprof: install tdprof "
+                              "whole (cmake --install)");
+    }
+    *qemu = emulator;
+    *plugin = module;
+    return TD_OK;
+}
+
+/* "'FILE' is ..."; newly allocated. NULL when the program can be emulated. */
+static char *describe_obstacle(const char *command, const struct td_program *program)
+{
+    if (program->kind == TD_PROGRAM_EMULATED)
+        return NULL;
+    if (program->word_count)
+        return td_xasprintf("'%s' is a script of '%s', which is %s", command, program->file,
+                            td_program_about(program->kind));
+    return td_xasprintf("'%s' is %s", command, td_program_about(program->kind));
+}
+
+static int explain_obstacle(const char *obstacle, const struct td_program *program,
+                            struct td_err *err)
+{
+    if (program->kind == TD_PROGRAM_LOADER)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "%s: sudo apt-get install %s (or link it statically, or set QEMU_LD_PREFIX "
+                       "to where its libraries are)",
+                       obstacle, program->guest->package);
+    return td_fail(err, TD_EUNSUPPORTED, "%s: %s", obstacle, td_program_help(program->kind));
+}
+
+int td_emulate_check(const char *command, char **path, const struct td_guest **guest,
+                     struct td_err *err)
+{
+    struct td_program program;
+    char *found = NULL;
+    int rc = td_target_require_program(command, &found, err);
+
+    if (rc < 0)
+        return rc;
+    td_program_look(&program, found);
+    char *obstacle = describe_obstacle(command, &program);
+    if (obstacle) {
+        rc = explain_obstacle(obstacle, &program, err);
+        free(found);
+    } else {
+        *path = found;
+        *guest = program.guest;
+    }
+    free(obstacle);
+    td_program_release(&program);
+    return rc;
+}
+
+/* Why the program at `path` (NULL: unknown) cannot be modelled here, newly allocated, or NULL. */
+static char *find_obstacle(const char *command, const char *path, const struct td_guest **guest)
+{
+    struct td_program program;
+    struct td_err err = TD_ERR_INIT;
+    char *qemu = NULL, *plugin = NULL, *obstacle = NULL;
+
+    *guest = td_guest_native();
+    if (path) {
+        td_program_look(&program, path);
+        *guest = program.guest ? program.guest : *guest;
+        obstacle = describe_obstacle(command, &program);
+        td_program_release(&program);
+    }
+    if (obstacle)
+        return obstacle;
+    if (!*guest)
+        return td_xstrdup("the modelled core takes x86-64 and aarch64 programs");
+    if (td_emulate_find(*guest, &qemu, &plugin, &err) < 0)
+        return td_xstrdup(err.text);
+    free(qemu);
+    free(plugin);
+    return td_spool_fits() ? NULL
+                           : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
+}
+
+void td_emulate_look(struct td_caps *caps, const struct td_request *request)
+{
+    if (caps->root[0] || request->scope != TD_SCOPE_COMMAND)
+        return;
+    const char *command = request->command ? request->command[0] : NULL;
+    const struct td_guest *guest = NULL;
+    char *path = command ? td_target_find_program(command) : NULL;
+    const bool there = path && access(path, X_OK) == 0;
+
+    caps->cannot_model = find_obstacle(command, there ? path : NULL, &guest);
+    caps->can_model = !caps->cannot_model;
+    caps->program = guest ? guest->name : NULL;
+    free(path);
+}

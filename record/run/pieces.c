@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/run/pieces.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/mem.h"
+#include "formats/sums.h"
+#include "record/sim/model/trace.h"
+#include "record/sim/share/piece.h"
+#include "record/tasks/jit.h"
+#include "record/tasks/modules.h"
+#include "symbolize/maps/jitdump.h"
+
+/* Cycles of a tally are its slots by the width, rounded: they are off by less than one. */
+#define ROUNDED_CYCLES 16
+/* The place of most cycles owes no more: a reader takes more cycles than its slots for damage. */
+#define DEBT_MAX 32768
+/* What a tally has of anything is below. */
+#define VALUE_MAX (UINT64_C(1) << 57)
+
+/* A call path of a task. */
+struct path {
+    bool known;
+    uint32_t parent;
+    uint32_t module; /* the profile's */
+    uint64_t offset; /* of the call, in it */
+    uint32_t node;   /* the profile's, in `epoch` */
+    uint32_t epoch;  /* of the writer's table; TD_NONE: no node yet */
+};
+
+struct task {
+    uint32_t thread; /* the profile's */
+    struct path *paths;
+    size_t path_count, path_cap;
+};
+
+/* Where a tally is in the profile. */
+struct place {
+    uint32_t node, epoch; /* TD_NONE: no node yet */
+    /* Cycles that it has, and that are not written. They are slots by the width, rounded so that
+     * all add up: one slot more somewhere moves a cycle between half of all the others. Those are
+     * written only at the end, and their sum with the tally of most cycles meanwhile. */
+    uint64_t owed;
+};
+
+/* Sums over tallies. */
+struct amounts {
+    uint64_t slots, instructions;
+};
+
+/* What was added of an image so far: what its last piece says. */
+struct td_piece_image {
+    struct td_buf last;
+    struct amounts amounts;
+    struct td_piece_walk begin; /* of the items in `last`; no tasks: there is none */
+    struct place *places;       /* of the tallies in `last`, in their order */
+    struct task *tasks;
+    size_t task_count, task_cap;
+    uint32_t pid;
+    bool has_jit;    /* addresses of code that it made were noted */
+    char *dump_path; /* of the jitdump that it mapped; NULL: none */
+    uint64_t counters[TD_COUNTER_COUNT];
+};
+
+/* A piece on its way into the profile. */
+struct adding {
+    struct td_pieces *pieces;
+    struct td_piece_image *image;
+    const struct td_piece *piece;
+    uint32_t *modules;            /* the profile's, by the piece's; TD_NONE: code in no file */
+    uint32_t anonymous;           /* of code in no file; TD_NONE: not described yet */
+    const struct td_range *range; /* of the last address; NULL: none */
+    struct place *places;         /* of this piece's tallies */
+    size_t place_count, place_cap;
+    bool last; /* the image's last piece */
+    uint64_t now_ns;
+    uint64_t owed; /* by all places */
+    size_t owing;  /* so many */
+    struct td_piece_tally most;
+    size_t most_place; /* its place */
+    uint32_t *chain;   /* scratch: paths from the innermost out */
+    size_t chain_cap;
+};
+
+void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer, uint32_t width)
+{
+    *pieces = (struct td_pieces){
+        .writer = writer, .width = width, .group = TD_NONE, .texts = td_intern_new()};
+    pieces->jit = td_jit_new(writer, NULL);
+}
+
+void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
+{
+    struct td_piece_image *gone = image < pieces->image_count ? pieces->images[image] : NULL;
+
+    if (!gone)
+        return;
+    for (size_t i = 0; i < gone->task_count; i++)
+        free(gone->tasks[i].paths);
+    free(gone->tasks);
+    td_buf_release(&gone->last);
+    free(gone->places);
+    free(gone->dump_path);
+    free(gone);
+    pieces->images[image] = NULL;
+}
+
+void td_pieces_name_code(struct td_pieces *pieces, uint32_t image)
+{
+    struct td_piece_image *named = image < pieces->image_count ? pieces->images[image] : NULL;
+
+    /* Programs that run as another user than we are not emulated. */
+    if (named && named->has_jit)
+        td_jit_write_names_of(pieces->jit, named->pid, geteuid(), named->dump_path);
+}
+
+void td_pieces_release(struct td_pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->image_count; i++)
+        td_pieces_forget(pieces, (uint32_t)i);
+    free(pieces->images);
+    td_map_release(&pieces->modules);
+    td_map_release(&pieces->warnings);
+    if (pieces->texts)
+        td_intern_free(pieces->texts);
+    td_jit_free(pieces->jit);
+    *pieces = (struct td_pieces){.writer = NULL};
+}
+
+static struct td_piece_image *image_at(struct td_pieces *pieces, uint32_t image)
+{
+    pieces->images =
+        td_grow(pieces->images, &pieces->image_cap, image + 1, sizeof(struct td_piece_image *));
+    while (pieces->image_count <= image)
+        pieces->images[pieces->image_count++] = NULL;
+    if (!pieces->images[image])
+        pieces->images[image] = td_xcalloc(1, sizeof(*pieces->images[image]));
+    return pieces->images[image];
+}
+
+/* All pieces have the columns of the model. */
+static void describe_group(struct td_pieces *pieces)
+{
+    struct td_group group = {
+        .role = TD_ROLE_MODEL,
+        .attribution = TD_ATTRIBUTION_EXACT,
+        .locates = TD_NODE_NONE,
+        .sampler = TD_NONE,
+        .column_count = TD_SIM_COLUMN_COUNT,
+    };
+
+    if (pieces->group != TD_NONE)
+        return;
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
+        const struct td_profile_event event = {
+            .name = info->name,
+            .unit = c == TD_SIM_COLUMN_CYCLES         ? TD_UNIT_CYCLES
+                    : c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS
+                                                      : TD_UNIT_SLOTS,
+            .flags = TD_EVENT_USER,
+        };
+
+        group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
+                                              .event = td_profile_event(pieces->writer, &event),
+                                              .node = info->node};
+    }
+    pieces->group = td_profile_group(pieces->writer, &group, "modelled", "");
+}
+
+/* The replicates of a column; TD_NONE: it is of no node. */
+static uint32_t replicates_group(struct td_pieces *pieces, enum td_sim_column column)
+{
+    const struct td_sim_column_info *info = td_sim_column_info(column);
+    struct td_group group = {
+        .role = TD_ROLE_REPLICATES,
+        .attribution = TD_ATTRIBUTION_EXACT,
+        .locates = info->node,
+        .sampler = TD_NONE,
+        .column_count = TD_REPLICATES,
+    };
+
+    if (info->node == TD_NODE_NONE)
+        return TD_NONE;
+    if (pieces->replicates[column] == 0) {
+        for (int r = 0; r < TD_REPLICATES; r++)
+            group.columns[r] = (struct td_column){
+                .kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = info->node};
+        pieces->replicates[column] = td_profile_group(pieces->writer, &group, "replicates", "") + 1;
+    }
+    return pieces->replicates[column] - 1;
+}
+
+/* What a module is, as bytes. */
+static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_module *m)
+{
+    struct td_buf text = {0};
+
+    td_buf_uleb(&text, m->kind);
+    td_buf_uleb(&text, m->pid);
+    td_buf_uleb(&text, m->base);
+    td_buf_string(&text, (const char *)m->build_id.bytes, m->build_id.size);
+    td_buf_bytes(&text, m->path, strlen(m->path));
+    const uint32_t id = td_intern_put(pieces->texts, (const char *)text.data, text.len);
+    td_buf_release(&text);
+    return id;
+}
+
+static uint32_t put_module(struct td_pieces *pieces, const struct td_profile_module *module)
+{
+    bool added = false;
+    uint32_t *id = td_map_put(&pieces->modules, module_text(pieces, module), 0, TD_NONE, &added);
+
+    if (added)
+        *id = td_profile_module(pieces->writer, module);
+    return *id;
+}
+
+static void warn_once(struct td_pieces *pieces, const char *text)
+{
+    const uint32_t id = td_intern_put(pieces->texts, text, strlen(text));
+    bool added = false;
+
+    td_map_put(&pieces->warnings, id, 0, 0, &added);
+    if (added)
+        td_profile_env(pieces->writer, td_env_key_name(TD_ENV_WARNING), text);
+}
+
+static uint32_t put_anonymous(struct adding *a)
+{
+    const struct td_profile_module module = {
+        .kind = TD_MODULE_ANON, .path = "//anon", .pid = a->piece->pid};
+
+    if (a->anonymous == TD_NONE)
+        a->anonymous = put_module(a->pieces, &module);
+    return a->anonymous;
+}
+
+static void add_modules(struct adding *a)
+{
+    a->modules = td_xcalloc((size_t)a->piece->module_count + 1, sizeof(*a->modules));
+    for (uint32_t i = 0; i < a->piece->module_count; i++) {
+        const struct td_piece_module *m = &a->piece->modules[i];
+        const struct td_profile_module module = {
+            .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
+        const bool is_file = m->path && !td_module_path_is_anon(m->path, strlen(m->path));
+
+        a->modules[i] = is_file ? put_module(a->pieces, &module) : TD_NONE;
+        if (is_file && td_jitdump_is_name(m->path) && !a->image->dump_path)
+            a->image->dump_path = td_xstrdup(m->path);
+    }
+}
+
+/* A task keeps the name under which it was added. */
+static void add_tasks(struct adding *a)
+{
+    struct td_piece_image *image = a->image;
+
+    for (size_t i = image->task_count; i < a->piece->task_count; i++) {
+        const struct td_piece_task *task = &a->piece->tasks[i];
+
+        image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
+        image->tasks[i] = (struct task){
+            .thread = td_profile_thread(a->pieces->writer, a->piece->pid, task->tid, task->name,
+                                        a->piece->process, a->piece->start_ns)};
+        image->task_count = i + 1;
+    }
+}
+
+/* A place as module and offset. Those that follow one another are near one another. */
+static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
+{
+    if (!a->range || address < a->range->start || address >= a->range->end)
+        a->range = td_range_set_find(&a->piece->ranges, address);
+    if (!a->range || a->modules[a->range->value] == TD_NONE) {
+        *module = put_anonymous(a);
+        td_jit_note_address(a->pieces->jit, a->piece->pid, TD_PLACE_ADDRESS(address), *module,
+                            a->now_ns);
+        a->image->has_jit = true;
+        return TD_PLACE_ADDRESS(address);
+    }
+    *module = a->modules[a->range->value];
+    return address - a->range->start + a->range->offset;
+}
+
+static void add_path(struct adding *a, uint32_t task_index, const struct td_piece_path *from)
+{
+    struct task *task = &a->image->tasks[task_index];
+    struct path path = {.known = true, .parent = from->parent, .epoch = TD_NONE};
+
+    path.offset = locate(a, from->call, &path.module);
+    task->paths = td_grow(task->paths, &task->path_cap, (size_t)from->id + 1, sizeof(*task->paths));
+    while (task->path_count <= from->id)
+        task->paths[task->path_count++] = (struct path){.epoch = TD_NONE};
+    task->paths[from->id] = path;
+}
+
+/* The profile's node of a path. Ids are good for one epoch of the writer's table. */
+static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
+{
+    struct td_profile_writer *writer = a->pieces->writer;
+    uint32_t node = 0;
+    size_t depth = 0;
+
+    for (; id != 0 && id < task->path_count && task->paths[id].known; id = task->paths[id].parent) {
+        if (task->paths[id].epoch == td_profile_node_epoch(writer)) {
+            node = task->paths[id].node;
+            break;
+        }
+        a->chain = td_grow(a->chain, &a->chain_cap, depth + 1, sizeof(*a->chain));
+        a->chain[depth++] = id;
+    }
+    while (depth > 0) {
+        struct path *path = &task->paths[a->chain[--depth]];
+
+        node = path->node = td_profile_node(writer, node, path->module, path->offset);
+        path->epoch = td_profile_node_epoch(writer);
+    }
+    return node;
+}
+
+static void write_tally(struct adding *a, const struct td_piece_tally *tally, struct place *place,
+                        const uint64_t *more)
+{
+    struct td_profile_writer *writer = a->pieces->writer;
+    struct task *task = &a->image->tasks[tally->task];
+
+    if (place->epoch != td_profile_node_epoch(writer)) {
+        uint32_t module = TD_NONE;
+        const uint64_t offset = locate(a, tally->pc, &module);
+        const uint32_t path = path_node(a, task, tally->path);
+
+        place->node = td_profile_new_node(writer, path, module, offset);
+        place->epoch = td_profile_node_epoch(writer);
+    }
+    td_profile_tally(writer, task->thread, place->node, a->pieces->group,
+                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
+}
+
+/* What a tally tells more than it did before. */
+static void add_tally(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
+                      struct place *place)
+{
+    uint64_t more[TD_SIM_COLUMN_COUNT], any = 0;
+
+    _Static_assert(TD_SIM_COLUMN_CYCLES == 0, "cycles are looked at after the others");
+    for (int c = 1; c < TD_SIM_COLUMN_COUNT; c++)
+        any |= more[c] = tally->values[c] - before[c];
+    more[TD_SIM_COLUMN_CYCLES] =
+        tally->values[TD_SIM_COLUMN_CYCLES] - before[TD_SIM_COLUMN_CYCLES] + place->owed;
+    any |= a->last ? more[TD_SIM_COLUMN_CYCLES] : 0; /* nothing is put off any more */
+    place->owed = any ? 0 : more[TD_SIM_COLUMN_CYCLES];
+    a->owed += place->owed;
+    a->owing += place->owed != 0;
+    if (any)
+        write_tally(a, tally, place, more);
+}
+
+/* A tally that the image does not have any more. */
+static void take_back(struct adding *a, const struct td_piece_tally *tally, struct place *place)
+{
+    uint64_t more[TD_SIM_COLUMN_COUNT];
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        more[c] = 0 - tally->values[c];
+    more[TD_SIM_COLUMN_CYCLES] += place->owed;
+    write_tally(a, tally, place, more);
+}
+
+static bool next_tally(struct td_piece_walk *walk)
+{
+    enum td_piece_item item;
+
+    while ((item = td_piece_next(walk)) == TD_PIECE_PATH || item == TD_PIECE_REPLICATES)
+        continue;
+    return item == TD_PIECE_TALLY;
+}
+
+/* What is owed stands with the tally of most cycles, which owes it in turn. False when that has too
+ * few, for its sum must not fall below 0, or would owe too much. */
+static bool settle(struct adding *a)
+{
+    const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = a->owed};
+    struct place *place = a->places + a->most_place;
+
+    if (a->owed == 0)
+        return true;
+    if (place->owed - a->owed + DEBT_MAX > 2 * DEBT_MAX)
+        return false;
+    if ((int64_t)(a->most.values[TD_SIM_COLUMN_CYCLES] - place->owed + a->owed) < 0)
+        return false;
+    write_tally(a, &a->most, place, more);
+    place->owed -= a->owed;
+    return true;
+}
+
+static void pay(struct adding *a, struct td_piece_walk now)
+{
+    for (struct place *place = a->places; next_tally(&now); place++) {
+        const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = place->owed};
+
+        if (place->owed)
+            write_tally(a, &now.tally, place, more);
+        place->owed = 0;
+    }
+}
+
+static int compare_places(const struct td_piece_tally *a, const struct td_piece_tally *b)
+{
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    return (a->pc > b->pc) - (a->pc < b->pc);
+}
+
+static void add_next(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
+                     const struct place *known)
+{
+    a->places = td_grow(a->places, &a->place_cap, a->place_count + 1, sizeof(*a->places));
+    a->places[a->place_count] = known ? *known : (struct place){.epoch = TD_NONE};
+    add_tally(a, tally, before, &a->places[a->place_count]);
+    if (tally->values[TD_SIM_COLUMN_CYCLES] > a->most.values[TD_SIM_COLUMN_CYCLES]) {
+        a->most = *tally;
+        a->most_place = a->place_count;
+    }
+    a->place_count++;
+}
+
+/* They say how sure the whole is, so they wait for it. */
+static void add_replicates(struct adding *a, const struct td_piece_replicates *replicates)
+{
+    struct td_profile_writer *writer = a->pieces->writer;
+    const uint32_t group = replicates_group(a->pieces, (enum td_sim_column)replicates->column);
+    uint64_t values[TD_REPLICATES];
+    uint32_t module = TD_NONE;
+
+    if (group == TD_NONE)
+        return;
+    const uint64_t offset = locate(a, replicates->pc, &module);
+    const uint32_t node = td_profile_node(writer, 0, module, offset);
+    for (int r = 0; r < TD_REPLICATES; r++)
+        values[r] = (uint64_t)replicates->values[r];
+    td_profile_tally(writer, a->image->tasks[replicates->task].thread, node, group, 0, values);
+}
+
+/* Both pieces have their tallies in the same order. */
+static void add_items(struct adding *a, struct td_piece_walk now)
+{
+    const struct td_piece_walk first = now;
+    static const uint64_t nothing[TD_SIM_COLUMN_COUNT];
+    struct td_piece_walk last = a->image->begin;
+    struct place *place = a->image->places; /* of last.tally */
+    bool more = next_tally(&last);
+    enum td_piece_item item;
+
+    while ((item = td_piece_next(&now)) != TD_PIECE_END) {
+        if (item == TD_PIECE_PATH) {
+            add_path(a, now.tally.task, &now.path);
+            continue;
+        }
+        if (item == TD_PIECE_REPLICATES) {
+            if (a->last)
+                add_replicates(a, &now.replicates);
+            continue;
+        }
+        for (; more && compare_places(&last.tally, &now.tally) < 0; more = next_tally(&last))
+            take_back(a, &last.tally, place++);
+        const bool known = more && compare_places(&last.tally, &now.tally) == 0;
+        add_next(a, &now.tally, known ? last.tally.values : nothing, known ? place : NULL);
+        if (known) {
+            more = next_tally(&last);
+            place++;
+        }
+    }
+    for (; more; more = next_tally(&last))
+        take_back(a, &last.tally, place++);
+    if (a->owing > 0 && !settle(a))
+        pay(a, first);
+}
+
+static void add_counters(struct adding *a)
+{
+    const struct td_piece *piece = a->piece;
+    const struct {
+        uint64_t now;
+        enum td_counter counter;
+        bool of_tasks; /* a native run counts them itself */
+    } summed[] = {
+        {piece->cycles, TD_COUNTER_CYCLES, false},
+        {piece->instructions, TD_COUNTER_INSTRUCTIONS, false},
+        {piece->detailed, TD_COUNTER_DETAILED, false},
+        {1, TD_COUNTER_PROCESSES, true},
+        {piece->task_count, TD_COUNTER_THREADS, true},
+    };
+    struct td_pieces *pieces = a->pieces;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
+        uint64_t *before = &a->image->counters[summed[i].counter];
+
+        pieces->counters[summed[i].counter] += summed[i].now - *before;
+        *before = summed[i].now;
+        if (!pieces->native || !summed[i].of_tasks)
+            td_profile_counter(pieces->writer, summed[i].counter,
+                               pieces->counters[summed[i].counter]);
+    }
+    /* Processes err independently. */
+    const double error = (double)piece->cycles_error;
+    const double before = (double)a->image->counters[TD_COUNTER_CYCLES_ERROR];
+    pieces->squares += error * error - before * before;
+    a->image->counters[TD_COUNTER_CYCLES_ERROR] = piece->cycles_error;
+    pieces->counters[TD_COUNTER_CYCLES_ERROR] =
+        pieces->squares > 0 ? (uint64_t)sqrt(pieces->squares) : 0;
+    td_profile_counter(pieces->writer, TD_COUNTER_CYCLES_ERROR,
+                       pieces->counters[TD_COUNTER_CYCLES_ERROR]);
+}
+
+static void add_warnings(struct adding *a)
+{
+    static const char *const texts[] = {
+#define X(symbol, text) [TD_PIECE_##symbol] = (text),
+        TD_PIECE_WARNINGS(X)
+#undef X
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
+        if (a->piece->warnings >> i & 1)
+            warn_once(a->pieces, texts[i]);
+    }
+}
+
+/* The image shares its memory with the program, which may write anything there. False, too, when
+ * the sum would be more than a profile may hold. */
+static bool add_amounts(struct amounts *sum, const struct td_piece_tally *tally, uint32_t width)
+{
+    const uint64_t *values = tally->values;
+    uint64_t slots = 0;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (values[c] >= VALUE_MAX)
+            return false;
+        slots += td_sim_column_info((enum td_sim_column)c)->node == TD_NODE_NONE ? 0 : values[c];
+    }
+    const double whole = (double)values[TD_SIM_COLUMN_CYCLES] * width;
+    if (fabs(whole - (double)slots) > ROUNDED_CYCLES * (double)width)
+        return false;
+    sum->slots += slots;
+    sum->instructions += values[TD_SIM_COLUMN_INSTRUCTIONS];
+    return sum->slots < TD_SUM_MAX / 2 && sum->instructions < TD_SUM_MAX / 2;
+}
+
+/* Whether all of it can be read and can be. Sets the sums of all images with it, and of it alone.
+ */
+static bool is_right(const struct td_pieces *pieces, const struct td_piece_image *image,
+                     const struct td_piece_view *view, struct amounts *all, struct amounts *own)
+{
+    const struct amounts before = image ? image->amounts : (struct amounts){0};
+    struct td_piece_walk walk = td_piece_walk(view);
+    enum td_piece_item item;
+
+    *own = (struct amounts){0};
+    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
+        if (item == TD_PIECE_TALLY && !add_amounts(own, &walk.tally, pieces->width))
+            return false;
+    }
+    all->slots = pieces->slots - before.slots + own->slots;
+    all->instructions = pieces->instructions - before.instructions + own->instructions;
+    return td_rd_ok(&walk.rd) && all->slots < TD_SUM_MAX / 2 && all->instructions < TD_SUM_MAX / 2;
+}
+
+bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last)
+{
+    const struct td_piece_image *known = image < pieces->image_count ? pieces->images[image] : NULL;
+    struct amounts all, own;
+    struct td_piece_view view;
+
+    if (td_piece_open(&view, bytes->data, bytes->len) != TD_OK)
+        return false;
+    const bool right = is_right(pieces, known, &view, &all, &own);
+    if (right) {
+        struct adding a = {.pieces = pieces,
+                           .image = image_at(pieces, image),
+                           .piece = &view.piece,
+                           .anonymous = TD_NONE,
+                           .last = last,
+                           .now_ns = td_clock_ns()};
+
+        a.image->pid = view.piece.pid;
+        a.image->amounts = own;
+        pieces->slots = all.slots;
+        pieces->instructions = all.instructions;
+
+        describe_group(pieces);
+        add_modules(&a);
+        add_tasks(&a);
+        add_items(&a, td_piece_walk(&view));
+        add_counters(&a);
+        add_warnings(&a);
+        free(a.modules);
+        free(a.chain);
+        td_buf_release(&a.image->last);
+        free(a.image->places);
+        a.image->places = a.places;
+        a.image->last = *bytes;
+        a.image->begin = td_piece_walk(&view);
+        *bytes = (struct td_buf){0};
+    }
+    td_piece_close(&view);
+    return right;
+}

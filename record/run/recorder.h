@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns records into the profile: who ran, what was mapped, where the samples fell. */
+#ifndef TD_RECORD_RUN_RECORDER_H
+#define TD_RECORD_RUN_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/profile/write.h"
+#include "record/events/events.h"
+#include "record/events/parse.h"
+#include "record/plan/plan.h"
+#include "record/tasks/tasks.h"
+
+struct td_recorder;
+
+/* Describes the plan's events and groups in the profile. All borrowed; `ring_cpus` (one a ring,
+ * TD_NONE for any) is copied. */
+struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profile_writer *writer,
+                                    const struct td_ring *rings, size_t ring_count);
+void td_recorder_free(struct td_recorder *recorder); /* NULL is allowed */
+
+/* The rings of a further run of the command, whose groups the plan has too. */
+void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *rings,
+                           size_t ring_count);
+
+/* Where the processes are kept, to add those that run when recording begins. */
+/* Whether lately the pairs of this ring's samples were no pairs: their samplers keep another
+ * distance than they were given. What was is forgotten. */
+bool td_recorder_pairs_strayed(struct td_recorder *recorder, size_t ring);
+
+struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
+
+/* A td_drain_fn; `ctx` is the recorder. */
+void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec);
+
+/* A td_counter_value_fn; `ctx` is the recorder: what a counter holds at the end, once each. */
+void td_recorder_count(void *ctx, const struct td_counter_value *value);
+
+void td_recorder_set_counter(struct td_recorder *recorder, enum td_counter counter, uint64_t value);
+uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter counter);
+
+/* Writes all that is known so far. */
+int td_recorder_flush(struct td_recorder *recorder, struct td_err *err);
+/* Adds what is known at the end only: the names of code whose process still runs, and what each
+ * event counted. */
+void td_recorder_end(struct td_recorder *recorder);
+
+#endif

@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/run/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "formats/profile/write.h"
+#include "record/events/drain.h"
+#include "record/tasks/profile_head.h"
+#include "record/events/phase.h"
+#include "record/run/recorder.h"
+#include "record/run/recording.h"
+#include "record/run/run.h"
+#include "record/run/signals.h"
+#include "record/status.h"
+#include "record/run/still_running.h"
+#include "record/run/target.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* A recorder that is killed loses at most what came since the last flush. */
+#define FLUSH_NS (800 * NS_PER_MS)
+/* A record's time is taken before it is written: one that is older than this is in its ring. */
+#define SLACK_NS (10 * NS_PER_MS)
+/* Less counted CPU time than this says nothing about what sampling missed. */
+#define GAP_COUNTED_NS (100 * NS_PER_MS)
+#define GAP_SHARE      0.10
+/* Long enough for a process that got a signal to be gone. */
+#define ENDING_MS 50
+
+struct session {
+    const struct td_request *request;
+    const struct td_caps *caps;
+    const struct td_plan *plan;
+    struct td_run run;
+    struct td_status status;
+    struct td_recording *recording; /* borrowed */
+    struct td_drain drain;
+    struct td_recorder *recorder;
+    uint64_t lost_before; /* samples lost in earlier runs */
+    struct pollfd *fds;   /* signals, then one a ring, then one a process that is attached to */
+    size_t fd_count;
+    size_t *watched; /* a ring: which opened event stands for it in fds */
+    uint64_t next_flush_ns;
+    unsigned interrupts;
+    bool running; /* events run and the file takes what they tell */
+    bool failed;  /* of ours: exit status 125 */
+};
+
+/* Start. */
+
+/* Our part is small and must not wait for a CPU while rings run full; refused to ordinary users. */
+#define NICENESS (-10)
+
+static uint32_t recorded_pid(const struct session *s)
+{
+    if (s->run.target.pid > 0)
+        return (uint32_t)s->run.target.pid;
+    return s->request->id_count ? s->request->ids[0] : (uint32_t)getpid();
+}
+
+/* Processes that run when recording begins. Events run already, so that nothing that changes in
+ * between is missed. */
+static void add_running(struct session *s)
+{
+    struct td_tasks *tasks = td_recorder_tasks(s->recorder);
+    const uint64_t now = td_clock_ns();
+
+    if (td_run_launches(&s->run)) {
+        const uint32_t pid = (uint32_t)s->run.target.pid;
+
+        td_tasks_add_process(tasks, pid, "tdrec", now)->before_exec = true;
+    } else if (s->request->id_count == 0) {
+        td_tasks_scan_all(tasks, now);
+    }
+    for (size_t i = 0; i < s->request->id_count; i++)
+        td_tasks_scan_process(tasks, td_target_process_of(s->request->ids[i]), now);
+}
+
+static int open_process_fd(uint32_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+static void make_poll_set(struct session *s)
+{
+    const struct td_request *request = s->request;
+    const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
+
+    s->fds = td_xcalloc(1 + s->run.events.ring_count + ids, sizeof(*s->fds));
+    s->watched = td_xcalloc(s->run.events.ring_count + 1, sizeof(*s->watched));
+    s->fds[s->fd_count++] = (struct pollfd){.fd = s->run.signal_fd, .events = POLLIN};
+    for (size_t ring = 0; ring < s->run.events.ring_count; ring++) {
+        while (s->run.events.opened[s->watched[ring]].ring != ring)
+            s->watched[ring]++;
+        s->fds[s->fd_count++] =
+            (struct pollfd){.fd = s->run.events.opened[s->watched[ring]].fd, .events = POLLIN};
+    }
+    for (size_t i = 0; i < ids; i++)
+        s->fds[s->fd_count++] =
+            (struct pollfd){.fd = open_process_fd(request->ids[i]), .events = POLLIN};
+}
+
+static void warn(struct session *s, const char *text)
+{
+    td_recording_warn(s->recording, &s->status, text);
+}
+
+static void tell_compromises(struct session *s)
+{
+    char text[256];
+
+    if (s->run.events.ring_pages < s->run.events.ring_wanted && s->run.events.ring_pages < 64) {
+        snprintf(text, sizeof(text),
+                 "ring buffers of only %zu kB a CPU could be locked (raise ulimit -l or "
+                 "kernel.perf_event_mlock_kb if samples are lost)",
+                 s->run.events.ring_pages * s->caps->page_bytes / 1024);
+        warn(s, text);
+    }
+    if (s->run.events.skipped_cpus) {
+        snprintf(text, sizeof(text), "%zu CPUs went offline and are not sampled",
+                 s->run.events.skipped_cpus);
+        warn(s, text);
+    }
+}
+
+/* The first run makes the file; the others add to it. */
+static int open_profile(struct session *s, struct td_err *err)
+{
+    if (s->run.pass > 1) {
+        td_recorder_set_rings(s->recorder, s->run.events.rings, s->run.events.ring_count);
+        return TD_OK;
+    }
+    const int rc =
+        td_recording_open(s->recording, s->request, s->caps, s->plan, recorded_pid(s), err);
+    if (rc < 0)
+        return rc;
+    s->recorder = td_recorder_new(s->plan, s->recording->writer, s->run.events.rings,
+                                  s->run.events.ring_count);
+    return TD_OK;
+}
+
+/* The file cannot be written any more: the command goes on, we only wait for it. */
+static void give_up(struct session *s, struct td_err *err)
+{
+    td_events_disable(&s->run.events);
+    s->running = false;
+    s->failed = true;
+    td_recording_prefix(s->recording, err);
+    td_status_error(&s->status, err->text);
+}
+
+static int start(struct session *s, struct td_err *err)
+{
+    int rc = td_run_open(&s->run, TD_EVENTS_ALL, err);
+
+    if (rc == TD_OK)
+        rc = open_profile(s, err);
+    if (rc < 0)
+        return rc;
+    const struct td_layouts layouts = td_events_layouts(&s->run.events);
+    td_drain_init(&s->drain, s->run.events.rings, s->run.events.ring_count, &layouts);
+    make_poll_set(s);
+    tell_compromises(s);
+    setpriority(PRIO_PROCESS, 0, NICENESS);
+    td_run_begin(&s->run);
+    if (s->run.pass == 1)
+        td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->run.start_ns);
+    s->next_flush_ns = s->run.start_ns + FLUSH_NS;
+    s->running = true;
+    add_running(s);
+    rc = td_recorder_flush(s->recorder, err);
+    if (rc == TD_OK)
+        rc = td_run_execute(&s->run, err);
+    if (rc < 0)
+        return rc;
+    /* From now on there is something to keep: what stood there before may go. */
+    struct td_err place = TD_ERR_INIT;
+    if (td_recording_place(s->recording, &place) < 0)
+        give_up(s, &place);
+    return TD_OK;
+}
+
+/* Recording. */
+
+static struct td_status_figures figures_of(const struct session *s)
+{
+    const struct td_recorder *r = s->recorder;
+
+    return (struct td_status_figures){
+        .elapsed_ns = td_recorder_counter(r, TD_COUNTER_ENDED_NS) - s->run.start_ns,
+        .samples = td_recorder_counter(r, TD_COUNTER_SAMPLES),
+        .lost = td_recorder_counter(r, TD_COUNTER_LOST),
+        .throttled = td_recorder_counter(r, TD_COUNTER_THROTTLED),
+        .filtered = td_recorder_counter(r, TD_COUNTER_FILTERED),
+        .processes = td_recorder_counter(r, TD_COUNTER_PROCESSES),
+        .threads = td_recorder_counter(r, TD_COUNTER_THREADS),
+        .counted_ns = td_recorder_counter(r, TD_COUNTER_COUNTED_NS),
+        .sampled_ns = td_recorder_counter(r, TD_COUNTER_SAMPLED_NS),
+        .bytes = td_profile_bytes(s->recording->writer),
+        .frequency_hz = s->plan->frequency_hz,
+        .period = s->request->period,
+        .method = s->plan->method == TD_METHOD_CPU ? "per-CPU" : "per-task",
+        .path = s->recording->output.path,
+    };
+}
+
+static void drain(struct session *s, uint64_t horizon_ns)
+{
+    td_drain_run(&s->drain, horizon_ns, td_recorder_take, s->recorder);
+}
+
+static void update_lost(struct session *s)
+{
+    const uint64_t lost = s->lost_before + td_events_read(&s->run.events).lost;
+
+    if (lost > td_recorder_counter(s->recorder, TD_COUNTER_LOST))
+        td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);
+}
+
+/* Throttling stops one of two samplers for a while, and with that changes their distance. */
+static void mend_pairs(struct session *s)
+{
+    for (size_t i = 0; i < s->run.events.ring_count; i++) {
+        if (td_recorder_pairs_strayed(s->recorder, i))
+            td_phase_set(&s->run.events, s->run.events.rings[i].cpu);
+    }
+}
+
+static void flush(struct session *s, uint64_t now)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (td_recorder_counter(s->recorder, TD_COUNTER_LOST_RECORDS))
+        update_lost(s);
+    mend_pairs(s);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
+    s->next_flush_ns = now + FLUSH_NS;
+    if (td_recorder_flush(s->recorder, &err) < 0) {
+        give_up(s, &err);
+        return;
+    }
+    const struct td_status_figures figures = figures_of(s);
+    td_status_line(&s->status, &figures);
+}
+
+/* Only the samples of a clock stand for time. */
+static bool samples_clock(const struct session *s)
+{
+    return s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME;
+}
+
+/* What the command took, when all of it was recorded. */
+static void count_command(struct session *s)
+{
+    uint64_t counted = 0;
+
+    if (!td_run_launches(&s->run) || !s->run.target.ended || s->request->delay_ms)
+        return;
+    if (s->plan->privilege[0]) /* only user time was sampled */
+        counted = s->run.target.user_ns;
+    else if (s->plan->method == TD_METHOD_TASK)
+        counted = td_events_read(&s->run.events).count;
+    else
+        counted = s->run.target.user_ns + s->run.target.system_ns;
+    if (!samples_clock(s) && !s->plan->privilege[0])
+        counted = s->run.target.user_ns + s->run.target.system_ns;
+    if (samples_clock(s) || strcmp(s->plan->source, "pmu") == 0)
+        td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
+}
+
+static void warn_gap(struct session *s)
+{
+    const uint64_t counted = td_recorder_counter(s->recorder, TD_COUNTER_COUNTED_NS);
+    const uint64_t sampled = td_recorder_counter(s->recorder, TD_COUNTER_SAMPLED_NS);
+    char text[256];
+
+    if (!samples_clock(s) || counted < GAP_COUNTED_NS ||
+        (double)sampled > (1 - GAP_SHARE) * (double)counted)
+        return;
+    const double missed = 100 * (1 - (double)sampled / (double)counted);
+    if (td_recorder_counter(s->recorder, TD_COUNTER_LOST))
+        snprintf(
+            text, sizeof(text),
+            "%.0f %% of the CPU time was not sampled: the kernel could not deliver all records, "
+            "samples and names of threads alike (lower -F, or larger ring buffers: -m %zu)",
+            missed, s->run.events.ring_pages * 4);
+    else if (s->plan->method == TD_METHOD_TASK)
+        snprintf(text, sizeof(text),
+                 "%.0f %% of the CPU time was not sampled: short processes and threads are missed "
+                 "by inherited events (%s samples whole CPUs, or raise -F)",
+                 missed, td_caps_system_wide(s->caps) ? "--method cpu" : "sudo tdrec");
+    else
+        snprintf(text, sizeof(text), "%.0f %% of the CPU time was not sampled", missed);
+    warn(s, text);
+}
+
+/* Says why stacks are incomplete when more than one in a hundred is. */
+static void warn_stacks(struct session *s)
+{
+    const struct td_recorder *r = s->recorder;
+    const double samples = (double)td_recorder_counter(r, TD_COUNTER_SAMPLES);
+    const double cut = (double)td_recorder_counter(r, TD_COUNTER_TRUNCATED_STACKS);
+    const double copy = (double)td_recorder_counter(r, TD_COUNTER_UNWIND_SHORT_COPY);
+    const uint32_t bytes = s->request->stack_bytes;
+    char text[320], longer[64] = "", other[96] = "";
+
+    if (!td_call_graph_copies(s->request->call_graph) || cut <= samples / 100)
+        return;
+    if (bytes < TD_STACK_BYTES_MAX)
+        snprintf(longer, sizeof(longer), " (--call-graph dwarf,%u copies more)",
+                 bytes < TD_STACK_BYTES_MAX / 2 ? 2 * bytes : TD_STACK_BYTES_MAX);
+    if (cut - copy >= samples / 1000)
+        snprintf(other, sizeof(other),
+                 ", %.1f %% go through code without unwind tables or cannot be followed",
+                 100 * (cut - copy) / samples);
+    snprintf(text, sizeof(text),
+             "%.1f %% of the stacks are cut: %.1f %% are longer than the %u bytes copied%s%s",
+             100 * cut / samples, 100 * copy / samples, bytes, longer, other);
+    warn(s, text);
+}
+
+/* Whether another run follows: not after the user ended this one. */
+static bool goes_on(const struct session *s)
+{
+    return td_run_goes_on(&s->run) && s->interrupts == 0 && !s->failed;
+}
+
+static void add_running_process(void *ctx, const struct td_process *process)
+{
+    if (td_target_runs(process->pid))
+        td_still_running_add(ctx, process->pid);
+}
+
+/* What the command started and did not wait for. */
+static void tell_running(struct session *s)
+{
+    struct td_still_running running = {.count = 0};
+
+    if (!td_run_launches(&s->run) || !s->run.target.ended)
+        return;
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
+    if (running.count == 0)
+        return;
+    /* What ended the command may just be ending them too: a Ctrl-C. */
+    poll(NULL, 0, ENDING_MS);
+    running.count = 0;
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
+    if (running.count == 0)
+        return;
+    char *text = td_still_running_text(&running, "recorded");
+    warn(s, text);
+    free(text);
+}
+
+/* Says that the command goes on, when the recording did not end because it was asked to. */
+static void tell_cut(struct session *s)
+{
+    if (!td_run_launches(&s->run) || s->run.target.ended)
+        return;
+    if (s->run.leave)
+        td_recording_cut(s->recording, &s->status,
+                         "the recorder was hung up (SIGHUP) before the command ended: what the "
+                         "command did after that is not recorded");
+    else if (s->interrupts > 1)
+        warn(s, "recording stopped by a second interrupt; the command goes on");
+}
+
+/* The last records, the totals, the end of the file. */
+static void finish(struct session *s)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (!s->running)
+        return;
+    const uint64_t now = td_clock_ns();
+    td_events_disable(&s->run.events);
+    drain(s, UINT64_MAX);
+    td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
+    update_lost(s);
+    count_command(s);
+    if (td_run_launches(&s->run) && s->run.target.ended)
+        td_env_write_exit(s->recording->writer, s->run.target.status);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
+    warn_gap(s);
+    warn_stacks(s);
+    tell_running(s);
+    tell_cut(s);
+    s->running = false;
+    if (goes_on(s)) {
+        s->lost_before = td_recorder_counter(s->recorder, TD_COUNTER_LOST);
+        return;
+    }
+    td_recorder_end(s->recorder);
+    if (td_recording_finish(s->recording, &err) < 0) {
+        give_up(s, &err);
+        return;
+    }
+    const struct td_status_figures figures = figures_of(s);
+    if (!s->recording->more)
+        td_status_summary(&s->status, &figures);
+}
+
+/* The loop. */
+
+static void take_interrupt(struct session *s)
+{
+    s->interrupts++;
+    if (!td_run_launches(&s->run)) {
+        s->run.leave = true;
+        return;
+    }
+    /* The first is the command's alone. */
+    if (s->interrupts == 2)
+        finish(s);
+}
+
+static void take_signal(struct session *s, int number)
+{
+    if (number == SIGINT)
+        take_interrupt(s);
+    else
+        td_run_take_signal(&s->run, number);
+}
+
+/* An event whose task has ended says so for ever: another of its ring takes its place. */
+static void replace_ended(struct session *s, size_t ring)
+{
+    struct pollfd *fd = &s->fds[1 + ring];
+    size_t i = s->watched[ring] + 1;
+
+    while (i < s->run.events.opened_count && s->run.events.opened[i].ring != ring)
+        i++;
+    s->watched[ring] = i;
+    fd->fd = i < s->run.events.opened_count ? s->run.events.opened[i].fd : -1;
+}
+
+static void look_at_fds(struct session *s)
+{
+    const size_t rings = s->run.events.ring_count;
+
+    if (s->fds[0].revents) {
+        for (int number; (number = td_signals_next(s->run.signal_fd));)
+            take_signal(s, number);
+    }
+    for (size_t i = 0; i < rings; i++) {
+        if (s->fds[1 + i].revents & (POLLHUP | POLLERR))
+            replace_ended(s, i);
+    }
+    for (size_t i = 1 + rings; i < s->fd_count; i++) {
+        if (s->fds[i].revents && s->fds[i].fd >= 0) {
+            close(s->fds[i].fd);
+            s->fds[i].fd = -1;
+        }
+    }
+}
+
+/* Whether any of the threads or processes that were attached to still runs. */
+static bool attached_run(const struct session *s)
+{
+    const struct td_request *request = s->request;
+
+    if (request->scope == TD_SCOPE_PROCESS) {
+        for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++) {
+            if (s->fds[i].fd >= 0)
+                return true;
+        }
+        return false;
+    }
+    return td_run_attached(&s->run);
+}
+
+static bool is_over(const struct session *s)
+{
+    if (s->run.leave)
+        return true;
+    if (s->request->command)
+        return s->run.target.ended;
+    return !s->running || !attached_run(s);
+}
+
+static int until(uint64_t now, uint64_t then)
+{
+    return then <= now ? 0 : (int)((then - now + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* How long to wait for something to happen. */
+static int wait_ms(const struct session *s, uint64_t now)
+{
+    uint64_t next = s->next_flush_ns;
+
+    if (!s->running)
+        return -1;
+    if (s->run.enable_ns && s->run.enable_ns < next)
+        next = s->run.enable_ns;
+    if (s->run.stop_ns && s->run.stop_ns < next)
+        next = s->run.stop_ns;
+    return until(now, next);
+}
+
+static void on_time(struct session *s, uint64_t now)
+{
+    td_run_enable_late(&s->run, now);
+    if (now >= s->next_flush_ns)
+        flush(s, now);
+    if (s->running && s->run.stop_ns && now >= s->run.stop_ns)
+        finish(s);
+}
+
+static void loop(struct session *s)
+{
+    while (!is_over(s)) {
+        const size_t watched = s->running ? s->fd_count : 1;
+
+        if (poll(s->fds, watched, wait_ms(s, td_clock_ns())) < 0 && errno != EINTR)
+            break;
+        look_at_fds(s);
+        if (!s->running)
+            continue;
+        const uint64_t now = td_clock_ns();
+        drain(s, now - SLACK_NS);
+        on_time(s, now);
+    }
+}
+
+/* What belongs to one run. */
+static void release_run(struct session *s)
+{
+    td_drain_release(&s->drain);
+    for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++)
+        close(s->fds[i].fd);
+    td_run_close(&s->run);
+    free(s->fds);
+    free(s->watched);
+    s->drain = (struct td_drain){0};
+    s->fds = NULL;
+    s->watched = NULL;
+    s->fd_count = 0;
+}
+
+static void release(struct session *s)
+{
+    release_run(s);
+    td_recorder_free(s->recorder);
+}
+
+static struct td_session_end end_of(const struct session *s, bool began)
+{
+    const struct td_target *target = &s->run.target;
+
+    return (struct td_session_end){
+        .began = began,
+        .whole = began && !s->failed && !s->run.leave && s->interrupts < 2 && target->ended,
+        .status = target->status,
+        .elapsed_ns = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_ENDED_NS) -
+                                        td_recorder_counter(s->recorder, TD_COUNTER_STARTED_NS)
+                                  : 0,
+        .samples = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_SAMPLES) : 0,
+    };
+}
+
+/* A run that could not be started takes nothing from those before it. */
+static void keep_runs_before(struct session *s)
+{
+    if (s->run.pass > 1) {
+        td_recorder_end(s->recorder);
+        td_recording_finish(s->recording, NULL);
+    }
+}
+
+int td_session_run(const struct td_request *request, const struct td_caps *caps,
+                   const struct td_plan *plan, struct td_recording *recording,
+                   struct td_session_end *end)
+{
+    struct td_err err = TD_ERR_INIT;
+    struct session s = {
+        .request = request,
+        .caps = caps,
+        .plan = plan,
+        .status = td_status_init(stderr, request->quiet),
+        .recording = recording,
+    };
+    int rc = TD_OK, status = 0;
+    bool again = true;
+
+    td_run_init(&s.run, request, caps, plan);
+    while (again && rc == TD_OK) {
+        rc = start(&s, &err);
+        if (rc < 0) {
+            td_status_error(&s.status, err.text);
+            status = td_run_failure_status(&s.run, rc);
+            keep_runs_before(&s);
+            break;
+        }
+        if (plan->passes > 1)
+            td_status_note(&s.status, "run %u of %u", s.run.pass, plan->passes);
+        loop(&s);
+        finish(&s);
+        again = goes_on(&s);
+        status = s.failed ? TD_EXIT_FAILED : td_run_status(&s.run);
+        if (again)
+            release_run(&s);
+    }
+    if (end)
+        *end = end_of(&s, rc == TD_OK);
+    release(&s);
+    return status;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/blocks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "record/sim/model/trace.h"
+
+enum { LINE_BITS = 6, CHUNK_BITS = 12, CHUNK = 1 << CHUNK_BITS, CHUNKS_MAX = 1 << 14 };
+
+enum { UOPS_MAX = 2 * TD_TRACE_INSNS_MAX };
+
+/* A block while it is decoded, in buffers that the next one takes over. */
+struct draft {
+    struct td_uop *uops;
+    uint64_t *uop_lines; /* line of code of each uop */
+    uint16_t *uop_bytes;
+    uint16_t *offsets; /* of each instruction, as those that follow */
+    uint8_t *slots;
+    uint8_t *heavy;
+    size_t uop_cap, insn_cap;
+    uint16_t uop_count;
+};
+
+struct td_blocks {
+    struct td_core_desc desc;
+    struct td_ports ports;
+    struct td_decoder *decoder;
+    struct td_arena arena;
+    struct td_map ids; /* (pc, hash of the bytes) to id */
+    struct draft draft;
+    uint32_t count;
+    uint64_t unknown;
+    struct td_block *chunks[CHUNKS_MAX];
+};
+
+struct td_blocks *td_blocks_new(const struct td_core_desc *desc)
+{
+    struct td_blocks *blocks = td_xcalloc(1, sizeof(*blocks));
+
+    blocks->desc = *desc;
+    td_ports_init(&blocks->ports, desc);
+    blocks->decoder = td_decoder_new(&blocks->desc, &blocks->ports);
+    if (!blocks->decoder) {
+        free(blocks);
+        return NULL;
+    }
+    return blocks;
+}
+
+static void release_draft(struct draft *draft)
+{
+    free(draft->uops);
+    free(draft->uop_lines);
+    free(draft->uop_bytes);
+    free(draft->offsets);
+    free(draft->slots);
+    free(draft->heavy);
+}
+
+/* Empties it, with room for a block of so many instructions. */
+static void begin_draft(struct draft *draft, uint32_t insns)
+{
+    size_t uops = (size_t)insns * (1 + TD_INSN_MORE_MAX);
+
+    uops = uops < UOPS_MAX ? uops : UOPS_MAX;
+    draft->uop_count = 0;
+    if (uops > draft->uop_cap) {
+        draft->uops = td_xrealloc(draft->uops, uops, sizeof(*draft->uops));
+        draft->uop_lines = td_xrealloc(draft->uop_lines, uops, sizeof(*draft->uop_lines));
+        draft->uop_bytes = td_xrealloc(draft->uop_bytes, uops, sizeof(*draft->uop_bytes));
+        draft->uop_cap = uops;
+    }
+    if (insns > draft->insn_cap) {
+        draft->offsets = td_xrealloc(draft->offsets, insns, sizeof(*draft->offsets));
+        draft->slots = td_xrealloc(draft->slots, insns, sizeof(*draft->slots));
+        draft->heavy = td_xrealloc(draft->heavy, insns, sizeof(*draft->heavy));
+        draft->insn_cap = insns;
+    }
+}
+
+void td_blocks_free(struct td_blocks *blocks)
+{
+    if (!blocks)
+        return;
+    for (size_t i = 0; i < CHUNKS_MAX && blocks->chunks[i]; i++)
+        free(blocks->chunks[i]);
+    td_map_release(&blocks->ids);
+    release_draft(&blocks->draft);
+    td_arena_release(&blocks->arena);
+    td_decoder_free(blocks->decoder);
+    free(blocks);
+}
+
+const struct td_core_desc *td_blocks_desc(const struct td_blocks *blocks)
+{
+    return &blocks->desc;
+}
+
+const struct td_ports *td_blocks_ports(const struct td_blocks *blocks)
+{
+    return &blocks->ports;
+}
+
+bool td_blocks_link(const struct td_blocks *blocks)
+{
+    return strcmp(blocks->desc.isa, "x86_64") != 0;
+}
+
+uint32_t td_blocks_count(const struct td_blocks *blocks)
+{
+    return blocks->count;
+}
+
+uint64_t td_blocks_unknown(const struct td_blocks *blocks)
+{
+    return blocks->unknown;
+}
+
+const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id)
+{
+    assert(id >> CHUNK_BITS < CHUNKS_MAX && blocks->chunks[id >> CHUNK_BITS]);
+    return &blocks->chunks[id >> CHUNK_BITS][id & (CHUNK - 1)];
+}
+
+static void follow_stack_pointer(struct td_block *block, const struct td_insn *insn, uint32_t i)
+{
+    block->sp_moved += insn->sp_moved;
+    switch ((enum td_sp_effect)insn->sp_effect) {
+    case TD_SP_KEPT: return;
+    case TD_SP_MOVED:
+        block->sp_offset += insn->sp_moved;
+        if (block->sp_effect == TD_SP_KEPT)
+            block->sp_effect = TD_SP_MOVED;
+        return;
+    case TD_SP_SHOWN:
+        block->sp_key = (uint16_t)td_trace_key(i, (insn->uop.flags & TD_UOP_STORE) != 0);
+        block->sp_offset = insn->sp_offset;
+        break;
+    case TD_SP_LOST: block->sp_lost = true; break;
+    }
+    block->sp_effect = insn->sp_effect;
+}
+
+/* The second of a pair joins the first: one uop, one slot, the first's. */
+static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fusion fusion,
+                 uint32_t insn, uint16_t length)
+{
+    struct td_uop *first = &draft->uops[draft->uop_count - 1];
+    const struct td_op_cost *branch = &blocks->desc.ops[TD_OP_BRANCH];
+
+    first->flags &= (uint8_t)~TD_UOP_FOLD;
+    if (fusion == TD_FUSION_JUMP)
+        first->issue = td_ports_mask(&blocks->ports, branch->ports, 0);
+    draft->uop_bytes[draft->uop_count - 1] =
+        (uint16_t)(draft->uop_bytes[draft->uop_count - 1] + length);
+    draft->slots[insn] = 0;
+}
+
+static void add_uop(struct draft *draft, const struct td_uop *uop, uint32_t insn, uint64_t line,
+                    uint16_t bytes)
+{
+    draft->uops[draft->uop_count] = *uop;
+    draft->uops[draft->uop_count].insn = (uint16_t)insn;
+    draft->uop_lines[draft->uop_count] = line;
+    draft->uop_bytes[draft->uop_count++] = bytes;
+}
+
+static void add_insn(struct draft *draft, const struct td_insn *insn, uint32_t i, uint64_t line,
+                     uint16_t bytes)
+{
+    draft->slots[i] = insn->uop.slots;
+    add_uop(draft, &insn->uop, i, line, bytes);
+    /* There is room for a uop of every instruction, in practice for all. */
+    for (int k = 0; k < insn->more_count && draft->uop_count + 1 < UOPS_MAX - TD_TRACE_INSNS_MAX;
+         k++)
+        add_uop(draft, &insn->more[k], i, line, 0);
+}
+
+static void decode_block(struct td_blocks *blocks, struct td_block *block, const uint8_t *bytes,
+                         const uint8_t *lengths, struct draft *draft)
+{
+    struct td_insn insn = {0};
+    enum td_fusion fuses = TD_FUSION_NONE;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < block->insn_count; i++) {
+        const uint64_t pc = block->pc + at;
+        td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
+        blocks->unknown += insn.unknown;
+        draft->offsets[i] = (uint16_t)at;
+        draft->heavy[i] = (insn.uop.flags & TD_UOP_HEAVY) != 0;
+        if (fuses && fuses == insn.fuses_second)
+            fuse(draft, blocks, fuses, i, lengths[i]);
+        else
+            add_insn(draft, &insn, i, (pc + lengths[i] - 1) >> LINE_BITS, lengths[i]);
+        follow_stack_pointer(block, &insn, i);
+        fuses = (enum td_fusion)insn.fuses_first;
+        at += lengths[i];
+        block->branch_pc = pc;
+    }
+    block->end = block->pc + at;
+    block->branch_insn = (uint16_t)(block->insn_count - 1);
+    block->branch = (uint8_t)insn.branch;
+    block->target = insn.target;
+    block->repeats = insn.repeats;
+    block->insn_counted = insn.repeats && block->insn_count == 1 ? 0 : block->insn_count;
+}
+
+static void cost_part(const struct td_core_desc *desc, const struct draft *draft, uint32_t first,
+                      struct td_fetch_part *part)
+{
+    uint32_t slots = 0, bytes = 0;
+
+    for (uint32_t i = first; i < part->uop_end; i++) {
+        slots += draft->uops[i].slots;
+        bytes += draft->uop_bytes[i];
+    }
+    const uint32_t by_bytes = bytes * (uint32_t)desc->decode_byte;
+    const uint32_t by_uops = slots * (uint32_t)desc->decode_uop;
+    part->decode_cost = (uint16_t)(by_bytes > by_uops ? by_bytes : by_uops);
+    part->uop_cost = (uint16_t)(slots * (uint32_t)desc->uop_cache_uop);
+    part->slots = (uint16_t)slots;
+}
+
+static void split_parts(const struct td_blocks *blocks, struct td_block *block,
+                        const struct draft *draft, struct td_fetch_part *parts)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 1; i <= draft->uop_count; i++) {
+        if (i < draft->uop_count && draft->uop_lines[i] == draft->uop_lines[first])
+            continue;
+        struct td_fetch_part *part = &parts[block->part_count++];
+        *part = (struct td_fetch_part){
+            .line = draft->uop_lines[first],
+            .uop_end = (uint16_t)i,
+            .offset = (uint8_t)((block->pc + draft->offsets[draft->uops[first].insn]) & 63)};
+        cost_part(&blocks->desc, draft, first, part);
+        first = i;
+    }
+}
+
+static const void *keep(struct td_blocks *blocks, const void *data, size_t size)
+{
+    void *copy = td_arena_alloc(&blocks->arena, size ? size : 1);
+
+    memcpy(copy, data, size);
+    return copy;
+}
+
+static void finish_block(struct td_blocks *blocks, struct td_block *block,
+                         const struct draft *draft)
+{
+    struct td_fetch_part *parts = td_xcalloc(draft->uop_count, sizeof(*parts));
+    uint32_t slots = 0;
+
+    split_parts(blocks, block, draft, parts);
+    for (uint32_t i = 0; i < block->insn_count; i++)
+        slots += draft->slots[i];
+    block->slots = (uint16_t)slots;
+    block->uop_count = draft->uop_count;
+    block->uops = keep(blocks, draft->uops, draft->uop_count * sizeof(draft->uops[0]));
+    block->parts = keep(blocks, parts, block->part_count * sizeof(*parts));
+    block->insn_offsets = keep(blocks, draft->offsets, block->insn_count * sizeof(uint16_t));
+    block->insn_slots = keep(blocks, draft->slots, block->insn_count);
+    block->insn_heavy = keep(blocks, draft->heavy, block->insn_count);
+    free(parts);
+}
+
+uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_t *bytes,
+                          const uint8_t *lengths, uint32_t count)
+{
+    size_t size = 0;
+    bool added;
+
+    assert(count > 0 && count < TD_TRACE_INSNS_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        size += lengths[i];
+    uint32_t *known =
+        td_map_put(&blocks->ids, place, td_hash_bytes(bytes, size) ^ count, blocks->count, &added);
+    if (!added)
+        return *known;
+
+    const uint32_t id = blocks->count;
+    assert(id >> CHUNK_BITS < CHUNKS_MAX);
+    struct td_block **chunk = &blocks->chunks[id >> CHUNK_BITS];
+    if (!*chunk)
+        *chunk = td_xcalloc(CHUNK, sizeof(**chunk));
+    struct td_block *block = &(*chunk)[id & (CHUNK - 1)];
+    *block = (struct td_block){
+        .pc = TD_PLACE_ADDRESS(place), .place = place, .id = id, .insn_count = (uint16_t)count};
+    begin_draft(&blocks->draft, count);
+    decode_block(blocks, block, bytes, lengths, &blocks->draft);
+    finish_block(blocks, block, &blocks->draft);
+    blocks->count++;
+    return id;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of one modelled core: `width` slots a cycle are dispatched in order, uops issue when
+ * their operands and a port are there, and retire in order. Every slot of every cycle is either
+ * used by a uop or charged to one cell of the ledger; nothing else moves the clock.
+ */
+#ifndef TD_RECORD_SIM_MODEL_CORE_H
+#define TD_RECORD_SIM_MODEL_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/invariant.h"
+#include "record/sim/model/charge.h"
+#include "record/sim/model/blocks.h"
+
+#define TD_ROB_RING  512
+#define TD_PORT_RING 512 /* cycles ahead for which ports are booked */
+
+/* A run of cycles in which uops of one kind cannot issue: where to begin to look. */
+struct td_port_hint {
+    uint64_t full;
+    int64_t from, to;
+};
+
+/* When a unit that is not pipelined is taken: spans of cycles in the order of time, none of which
+ * touches another. */
+enum { TD_UNIT_SPANS = 32 };
+struct td_unit {
+    struct td_unit_span {
+        int64_t from, to; /* `to` is the cycle after it */
+    } spans[TD_UNIT_SPANS];
+    uint32_t count;
+    int64_t floor; /* nothing begins before this cycle */
+};
+
+struct td_core {
+    int64_t cycle; /* dispatch is in this cycle */
+    uint32_t used; /* slots of it that are gone */
+    uint32_t width, rob, scheduler;
+    uint32_t waiting; /* uops dispatched and not issued */
+    uint64_t uops;    /* dispatched so far */
+    uint64_t head;    /* the oldest not known to have retired */
+    int64_t last_retire;
+    int64_t last_issue;               /* no uop is booked to issue later */
+    uint64_t empty;                   /* word of a cycle's ports when nothing has issued */
+    struct td_port_mask load_mask[2]; /* of general, of vector registers */
+    struct td_port_mask store_mask;
+    struct td_ledger *ledger;
+    struct td_unit units[TD_UNIT_KIND_COUNT];
+    int64_t ready[TD_REG_COUNT];
+    struct td_port_hint hints[16];
+    uint64_t ports[TD_PORT_RING]; /* by cycle */
+    int64_t retire[TD_ROB_RING];  /* by uop: the cycle in which it has retired */
+    uint32_t blame[TD_ROB_RING];  /* by uop: cell of what it waits for */
+};
+
+void td_core_init(struct td_core *core, const struct td_core_desc *desc,
+                  const struct td_ports *ports, struct td_ledger *ledger);
+/* Moves dispatch to the beginning of `cycle`; the slots between are charged to what the oldest
+ * uops wait for. */
+void td_core_stall(struct td_core *core, int64_t cycle);
+/* The same, charged to one cell. */
+void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell);
+/* Stalls until the scheduler has room. */
+void td_core_wait_scheduler(struct td_core *core);
+/* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
+ * much as what is there. */
+int64_t td_core_depth(struct td_core *core);
+/*
+ * Takes `busy` cycles of the unit from cycle `t` on, the first that are free, and returns the cycle
+ * in which a uop would begin that ends with the last of them. The unit is never idle while a uop is
+ * ready, and the oldest that is ready has it: what an older one takes later is not in the way of a
+ * younger one that is ready before. A core does not interrupt a uop, so that there the older would
+ * wait for the rest of the younger; both take as many cycles together. Locks go in order.
+ */
+int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy);
+/* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
+int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
+
+static inline int64_t td_cycle_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Slots of all cycles so far, used and lost. */
+static inline uint64_t td_core_slots(const struct td_core *core)
+{
+    return (uint64_t)core->cycle * core->width + core->used;
+}
+
+/* Goes on to the next cycle: what was booked in it has issued. */
+static inline void td_core_step(struct td_core *core)
+{
+    uint64_t *word = &core->ports[++core->cycle & (TD_PORT_RING - 1)];
+
+    TD_INVARIANT(core->waiting >= *word >> TD_PORT_ISSUED_AT);
+    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
+    *word = core->empty;
+}
+
+/* Takes the slots of one uop; they may run over into the next cycles. */
+static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
+{
+    core->used += slots;
+    while (core->used > core->width) {
+        core->used -= core->width;
+        td_core_step(core);
+    }
+}
+
+/* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
+static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    if (__builtin_expect(t - core->cycle >= TD_PORT_RING - 1, 0))
+        return t;
+    /* Whether a port is free is hard to foresee; the cycle after is tried without a branch. */
+    t += (core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0;
+    if (__builtin_expect((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0, 0)) {
+        t = td_core_find_cycle(core, mask.full, t);
+        if (t - core->cycle >= TD_PORT_RING - 1)
+            return t;
+    }
+    core->ports[t & (TD_PORT_RING - 1)] += mask.add;
+    core->waiting++;
+    if (t > core->last_issue)
+        core->last_issue = t;
+    return t;
+}
+
+/* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. */
+static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell)
+{
+    const uint64_t k = core->uops++ & (TD_ROB_RING - 1);
+
+    if (done > core->last_retire)
+        core->last_retire = done;
+    core->retire[k] = core->last_retire;
+    core->blame[k] = cell;
+}
+
+/* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */
+static inline void td_core_make_room(struct td_core *core)
+{
+    /* Whether the cycle is used up is hard to foresee, so no branch asks: clearing the current
+     * cycle's ports again does no harm. */
+    const bool full = core->used >= core->width;
+    core->used = full ? 0 : core->used;
+    core->cycle += full;
+    uint64_t *word = &core->ports[core->cycle & (TD_PORT_RING - 1)];
+    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
+    *word = core->empty;
+    const int64_t oldest = core->retire[(core->uops - core->rob) & (TD_ROB_RING - 1)];
+    if (__builtin_expect(oldest > core->cycle, 0))
+        td_core_stall(core, oldest);
+    if (__builtin_expect(core->waiting >= core->scheduler, 0))
+        td_core_wait_scheduler(core);
+}
+
+#endif

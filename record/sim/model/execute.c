@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* The inner loop: the uops of a block through fetch, dispatch, issue and retirement. */
+#include "base/invariant.h"
+#include "record/sim/model/memory/accesses.h"
+#include "record/sim/model/sim_priv.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
+    [TD_LEVEL_L1] = TD_CAUSE_L1,
+    [TD_LEVEL_L2] = TD_CAUSE_L2,
+    [TD_LEVEL_L3] = TD_CAUSE_L3,
+    [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,
+};
+
+/* Fetch goes on where it would have gone; everything younger than `row` was thrown away. */
+static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
+{
+    sim->clears++;
+    sim->redirect = (struct td_redirect){.pending = true,
+                                         .cause = TD_CAUSE_CLEAR,
+                                         .row = row,
+                                         .resolved = cycle,
+                                         .recovery = sim->desc->clear,
+                                         .refill = sim->desc->clear};
+    td_fetch_redirect(&sim->fetch, cycle, sim->desc->clear);
+}
+
+/* Whether rename gives the load the register that was stored: for plain loads at the store's own
+ * address, when the store is as many stores back as the last time. */
+static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct td_store_word *word,
+                    uint64_t address, uint32_t hash)
+{
+    const uint8_t wanted = sim->desc->rename_any ? TD_MEMORY_WHOLE : TD_MEMORY_STACK;
+    const uint32_t back = sim->stores.serial - word->serial + 1;
+    uint8_t *usual = &sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)];
+
+    if (!(uop->memory & wanted) || !word->whole || word->offset != (address & 7) ||
+        back > (uint32_t)sim->desc->rename_memory)
+        return false;
+    const bool same = *usual == back;
+    *usual = (uint8_t)back;
+    return same;
+}
+
+/* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
+ * `*t` is put off when it must first wait. */
+static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint64_t access,
+                             uint32_t hash, uint32_t row, int64_t *t)
+{
+    const uint64_t address = TD_TRACE_ADDRESS(access);
+    const uint32_t size = TD_TRACE_BYTES(access);
+    const struct td_core_desc *desc = sim->desc;
+    const uint32_t index = td_stores_index(address);
+    const struct td_store_word *word = &sim->stores.words[index];
+    const uint8_t wanted = td_store_bytes(address, size);
+
+    if (!(word->bytes & wanted))
+        return -1;
+    if (word->word != address >> 3) {
+        *t += desc->alias_4k;
+        return -1;
+    }
+    const bool covered = (word->bytes & wanted) == wanted;
+    if (covered && renames(sim, uop, word, address, hash))
+        return td_cycle_later(sim->core.cycle + 1, word->data);
+    if (word->address > *t) {
+        machine_clear(sim, row, word->address);
+        sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)] = TD_ORDER_WAITS;
+        *t = word->address;
+    }
+    uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+    *waits = *waits ? TD_ORDER_WAITS : 0;
+    if (covered)
+        return td_cycle_later(*t, word->data) + desc->forward;
+    /* Bytes from the store and from L1: it waits until the store is in L1. */
+    *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
+    return -1;
+}
+
+/* The pieces of a wide access that follow the first; a second line is one more access. */
+static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, uint32_t key,
+                                     uint64_t first, int64_t t, enum td_level *level)
+{
+    int64_t ready = 0;
+
+    for (; td_access_is(a, key); a->at++) {
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        enum td_level other;
+        if (address >> TD_LINE_BITS == first >> TD_LINE_BITS)
+            continue;
+        const int64_t r = td_memory_access(&sim->memory, address, t, false, &other);
+        if (r > ready)
+            ready = r;
+        if (other > *level)
+            *level = other;
+        first = address;
+    }
+    return ready;
+}
+
+/* A load issued at `t`. Returns the cycle of its data and sets what it waits for. */
+static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
+                                   struct td_accesses *a, int64_t t, uint32_t row,
+                                   enum td_cause *cause)
+{
+    const uint32_t key = td_trace_key(uop->insn, false);
+    enum td_level level = TD_LEVEL_L1;
+
+    *cause = TD_CAUSE_L1;
+    t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
+    if (UNLIKELY(!td_access_find(a, uop->insn, key)))
+        return t + sim->desc->l1d_latency;
+
+    const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
+    const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
+    sim->stack_place = address;
+    uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+    if (UNLIKELY(*waits) && sim->stores.last_known > t) {
+        t = sim->stores.last_known;
+        --*waits;
+    }
+    const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
+    const int64_t forwarded =
+        UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t) : -1;
+    if (forwarded < 0)
+        sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
+    int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
+    if (forwarded >= 0) {
+        ready = forwarded;
+        level = TD_LEVEL_L1;
+    }
+    if (UNLIKELY((address & 63) + size > 64)) {
+        enum td_level other;
+        td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
+        const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
+        ready = td_cycle_later(ready, r) + sim->desc->split;
+        level = other > level ? other : level;
+    }
+    if (UNLIKELY(td_access_is(a, key)))
+        ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
+    td_memory_train(&sim->memory, hash, address, t);
+    *cause = level_causes[level];
+    return ready + uop->load_latency;
+}
+
+static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, uint32_t size,
+                              int64_t known, int64_t data, int64_t commit)
+{
+    const uint32_t index = td_stores_index(address);
+
+    sim->stores.committed[index] = commit;
+    sim->stores.words[index] = (struct td_store_word){.word = address >> 3,
+                                                      .data = data,
+                                                      .address = known,
+                                                      .serial = sim->stores.serial,
+                                                      .bytes = td_store_bytes(address, size),
+                                                      .offset = (uint8_t)(address & 7),
+                                                      .whole = whole};
+    if (UNLIKELY((address & 7) + size > 8))
+        note_store(sim, false, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
+                   commit);
+}
+
+/* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
+ * for retirement. */
+static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop,
+                                    struct td_accesses *a, int64_t known, int64_t data,
+                                    uint32_t row)
+{
+    struct td_stores *stores = &sim->stores;
+    const uint32_t key = td_trace_key(uop->insn, true);
+    const uint32_t k = stores->next;
+
+    stores->serial++;
+    stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
+    known = td_core_issue(&sim->core, sim->core.store_mask, known);
+    stores->last_known = td_cycle_later(stores->last_known, known);
+    const int64_t done = td_cycle_later(data, known + 1);
+    const int64_t retired = td_cycle_later(done, sim->core.last_retire) + 1;
+    if (UNLIKELY(!td_access_find(a, uop->insn, key))) {
+        stores->commit[k] = stores->retired[k] = stores->last_commit;
+        stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
+        return done;
+    }
+    const uint64_t first = TD_TRACE_ADDRESS(*a->at), line = first >> TD_LINE_BITS;
+    enum td_level level;
+    sim->stack_place = first;
+    const int64_t owned = UNLIKELY(uop->memory & TD_MEMORY_PAST)
+                              ? td_memory_write_past(&sim->memory, first, known + 1)
+                              : td_memory_access(&sim->memory, first, known + 1, true, &level);
+    /* Stores go to L1 in order, one a cycle, two when to one line. */
+    const bool apart =
+        line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
+    int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
+    commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
+    stores->last_line = line;
+    stores->last_commit = stores->commit[k] = commit;
+    stores->retired[k] = retired < commit ? retired : commit;
+    stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
+    for (; td_access_is(a, key); a->at++) {
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        const uint32_t size = TD_TRACE_BYTES(*a->at);
+        const uint64_t last = address + size - 1;
+        note_store(sim, (uop->memory & TD_MEMORY_WHOLE) != 0, address, size, known, data, commit);
+        /* A second line is a second turn. */
+        if (UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
+            stores->last_line = 0;
+            stores->last_commit = ++stores->commit[k];
+            td_memory_access(&sim->memory, last, known + 1, true, &level);
+        }
+    }
+    return done;
+}
+
+/* The store buffer must have a place before a store is dispatched. */
+static inline void wait_store_buffer(struct td_sim *sim)
+{
+    const struct td_stores *stores = &sim->stores;
+    const uint32_t k = stores->next;
+
+    if (LIKELY(stores->commit[k] <= sim->core.cycle))
+        return;
+    /* Until the store that holds the place has retired, it waits with the rest. */
+    td_core_stall(&sim->core, stores->retired[k]);
+    td_core_lose(&sim->core, stores->commit[k], stores->cell[k]);
+}
+
+/* Issues the operation itself when its operands are there at `t`. */
+static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, int64_t t,
+                                   enum td_cause *cause)
+{
+    if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
+        const int64_t free = td_core_take_unit(core, uop->unit, t, uop->busy);
+        const bool waits = free > t;
+        t = free;
+        /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
+        if (uop->unit < TD_UNIT_LOCK)
+            *cause = TD_CAUSE_DIVIDER;
+        else if (waits)
+            *cause = uop->unit == TD_UNIT_LOCK ? TD_CAUSE_L1 : TD_CAUSE_PORTS;
+    }
+    const int64_t start = td_core_issue(core, uop->issue, t);
+    if (start - t > uop->latency && *cause != TD_CAUSE_DIVIDER)
+        *cause = TD_CAUSE_PORTS;
+    return start;
+}
+
+/* A prefetch instruction, or a load that only warms. */
+static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struct td_accesses *a,
+                             int64_t t)
+{
+    const uint32_t key = td_trace_key(uop->insn, false);
+
+    if (td_access_find(a, uop->insn, key))
+        td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
+}
+
+/* A uop that only computes: most are. */
+static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
+{
+    struct td_core *core = &sim->core;
+
+    td_core_make_room(core);
+    td_core_dispatch(core, uop->slots);
+    int64_t t = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
+    t = td_cycle_later(t, core->cycle + 1);
+    if (uop->issue.add)
+        t = td_core_issue(core, uop->issue, t);
+    const int64_t done = t + uop->latency;
+    core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
+    td_core_retire(core, done, td_ledger_cell(row, TD_CAUSE_PORTS));
+    sim->branch_done = done;
+}
+
+/* What holds up dispatch before it begins. */
+static void begin_slow(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
+{
+    struct td_core *core = &sim->core;
+
+    if (uop->flags & TD_UOP_SERIAL)
+        td_core_stall(core, core->last_retire);
+    if (uop->flags & TD_UOP_STRING)
+        td_core_lose(core, core->cycle + sim->desc->string_start,
+                     td_ledger_cell(row, TD_CAUSE_PORTS));
+}
+
+/* The load buffer must have a place: loads leave it when they retire. */
+static inline void wait_load_buffer(struct td_sim *sim)
+{
+    struct td_core *core = &sim->core;
+    const uint64_t oldest =
+        sim->load_uop[(sim->loads - (uint32_t)sim->desc->load_buffer) & (TD_LOAD_RING - 1)];
+
+    if (core->uops - oldest < TD_ROB_RING) {
+        const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
+        if (UNLIKELY(retired > core->cycle))
+            td_core_stall(core, retired);
+    }
+    sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
+}
+
+static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
+                               uint32_t first_row, struct td_accesses *a)
+{
+    struct td_core *core = &sim->core;
+    const uint32_t row = first_row + uop->insn;
+    enum td_cause cause = TD_CAUSE_PORTS;
+
+    td_core_make_room(core);
+    if (UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING)))
+        begin_slow(sim, uop, row);
+    if (uop->flags & TD_UOP_STORE)
+        wait_store_buffer(sim);
+    if (uop->flags & TD_UOP_LOAD)
+        wait_load_buffer(sim);
+    td_core_dispatch(core, uop->slots);
+
+    const int64_t first = core->cycle + 1;
+    int64_t t = first, load_done = 0;
+    int64_t known = td_cycle_later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
+    known = td_cycle_later(known, first);
+    if (uop->flags & TD_UOP_LOAD) {
+        t = load_done = execute_load(sim, uop, pc_hash, a, known, row, &cause);
+    } else if (UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
+        execute_prefetch(sim, uop, a, known);
+    }
+    int64_t operands = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
+    operands = td_cycle_later(operands, core->ready[uop->src[2]]);
+    if (operands > t) {
+        t = operands;
+        if (operands > load_done + uop->latency)
+            cause = TD_CAUSE_PORTS;
+    }
+    const int64_t folded = t;
+    if (uop->issue.add)
+        t = execute_unit(core, uop, t, &cause);
+    int64_t done = t + uop->latency;
+    core->ready[uop->dst[0]] = UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
+    core->ready[uop->dst[1]] = done;
+    if (uop->flags & TD_UOP_STORE)
+        done = execute_store(sim, uop, a, known, done, row);
+    td_core_retire(core, done, td_ledger_cell(row, cause));
+    sim->branch_done = done;
+}
+
+/* Slots between a branch or clear and the first uop after it. Wrong-path uops take slots until
+ * the back end is full of them; from then on it is what stalls. */
+static void charge_redirect(struct td_sim *sim, int64_t cycle)
+{
+    struct td_core *core = &sim->core;
+    const struct td_redirect redirect = sim->redirect;
+    const uint32_t cell = td_ledger_cell(redirect.row, redirect.cause);
+
+    sim->redirect.pending = false;
+    if (redirect.resolved > core->cycle + core->scheduler / core->width) {
+        const int64_t fill = core->cycle + td_core_depth(core) / core->width;
+        if (redirect.resolved > fill) {
+            td_core_lose(core, fill, cell);
+            td_core_stall(core, redirect.resolved);
+        }
+    }
+    const int64_t recovered = redirect.resolved + redirect.recovery;
+    td_core_lose(core, recovered < cycle ? recovered : cycle, cell);
+    /* What is later than the refill is the first line's own lateness. */
+    const int64_t refilled = redirect.resolved + redirect.refill;
+    td_core_lose(core, refilled < cycle ? refilled : cycle,
+                 td_ledger_cell(redirect.row, TD_CAUSE_RESTEER));
+}
+
+/* Fetches a part and lets dispatch wait for it. `row` is its first instruction's. */
+static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *part, uint32_t row,
+                              bool known)
+{
+    struct td_core *core = &sim->core;
+
+    td_core_make_room(core);
+    const int64_t cycle = td_fetch_part(&sim->fetch, &sim->memory, part, core->uops, known);
+    if (cycle > core->cycle) {
+        if (UNLIKELY(sim->redirect.pending))
+            charge_redirect(sim, cycle);
+        td_core_lose(core, cycle, td_ledger_cell(row, sim->fetch.cause));
+    }
+    sim->redirect.pending = false;
+    td_fetch_dispatched(&sim->fetch, core->uops, core->cycle);
+}
+
+const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *block,
+                                 struct td_block_state *state, uint32_t row, const uint64_t *words,
+                                 const uint64_t *end)
+{
+    struct td_accesses accesses = {.at = words, .end = end};
+    const bool known = state->epoch == sim->fetch.epoch;
+    TD_INVARIANT(state->epoch <= sim->fetch.epoch);
+    const uint64_t pc_hash = block->pc ^ block->pc >> 10;
+    const struct td_uop *uop = block->uops;
+
+    for (uint32_t i = 0; i < block->part_count; i++) {
+        const struct td_fetch_part *part = &block->parts[i];
+        fetch_part(sim, part, row + uop->insn, known);
+        for (const struct td_uop *last = block->uops + part->uop_end; uop < last; uop++) {
+            if (uop->flags & ~TD_UOP_HEAVY)
+                execute_uop(sim, uop, pc_hash, row, &accesses);
+            else
+                execute_simple(sim, uop, row + uop->insn);
+        }
+    }
+    state->epoch = sim->fetch.epoch;
+    while (accesses.at < end && !(*accesses.at & TD_TRACE_BLOCK_BIT))
+        accesses.at++;
+    return accesses.at;
+}
+
+/* What the microcode takes for a round: by bytes when it moves or fills, by elements when it
+ * compares or scans. */
+static void charge_string(struct td_sim *sim, uint32_t row, bool moves)
+{
+    struct td_core *core = &sim->core;
+    int cycles = 0;
+
+    if (moves) {
+        cycles = (int)sim->string_bytes / sim->desc->string_bytes;
+        sim->string_bytes -= (uint32_t)(cycles * sim->desc->string_bytes);
+    } else {
+        sim->string_ticks += sim->desc->string_scan;
+        cycles = sim->string_ticks / TD_TICKS_PER_CYCLE;
+        sim->string_ticks %= TD_TICKS_PER_CYCLE;
+    }
+    td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_PORTS));
+}
+
+const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
+                                  const uint64_t *end)
+{
+    struct td_core *core = &sim->core;
+    bool loads = false, stores = false;
+
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
+        const bool store = (*words & TD_TRACE_STORE_BIT) != 0;
+        const uint64_t address = TD_TRACE_ADDRESS(*words), line = address >> TD_LINE_BITS;
+        enum td_level level;
+        sim->string_bytes += store ? TD_TRACE_BYTES(*words) : 0;
+        loads |= !store;
+        stores |= store;
+        if (line == sim->string_line[store])
+            continue;
+        sim->string_line[store] = line;
+        const int64_t ready =
+            td_memory_access(&sim->memory, address, core->cycle + 1, store, &level);
+        /* The microcode keeps a few lines in flight; it waits for one that is late. */
+        const int64_t reach = 12 * (64 / sim->desc->string_bytes) + sim->desc->l2_latency;
+        if (ready - reach > core->cycle)
+            td_core_lose(core, ready - reach,
+                         td_ledger_cell(row, store ? TD_CAUSE_STORE : level_causes[level]));
+    }
+    charge_string(sim, row, stores || !loads);
+    return words;
+}

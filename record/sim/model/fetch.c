@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/fetch.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256, RUN_LINES = 3 };
+
+void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc)
+{
+    *fetch = (struct td_fetch){.desc = desc};
+    td_cache_init(&fetch->l1i, (uint32_t)desc->l1i_kb * 16, (uint32_t)desc->l1i_ways);
+    td_cache_init(&fetch->itlb, (uint32_t)desc->itlb, (uint32_t)desc->itlb_ways);
+    if (desc->itlb2)
+        td_cache_init(&fetch->itlb2, (uint32_t)desc->itlb2, (uint32_t)desc->itlb2_ways);
+    if (desc->uop_cache_lines)
+        td_cache_init(&fetch->uop_cache, (uint32_t)desc->uop_cache_lines,
+                      (uint32_t)desc->uop_cache_ways);
+    fetch->l1i_pending = td_xcalloc(td_cache_slots(&fetch->l1i), sizeof(int64_t));
+    td_pool_init(&fetch->misses, desc->misses);
+    fetch->epoch = 1;
+}
+
+void td_fetch_release(struct td_fetch *fetch)
+{
+    td_cache_release(&fetch->l1i);
+    td_cache_release(&fetch->itlb);
+    td_cache_release(&fetch->itlb2);
+    td_cache_release(&fetch->uop_cache);
+    free(fetch->l1i_pending);
+}
+
+/* The uop cache keeps runs: what follows an entry into a line of code, to the line's end. A run has
+ * its own lines, wherever else the code was entered. */
+static uint64_t uop_key(const struct td_fetch *fetch, uint64_t line, uint32_t i)
+{
+    return line ^ (uint64_t)(fetch->entry + 1) << 40 ^ i * (UINT64_C(1) << 48);
+}
+
+static bool in_uop_cache(struct td_fetch *fetch, const struct td_fetch_part *part)
+{
+    const uint32_t holds = (uint32_t)fetch->desc->uop_cache_line_uops;
+    const uint32_t end = fetch->run_slots + part->slots;
+    bool all = true;
+
+    if (!fetch->desc->uop_cache_lines)
+        return false;
+    for (uint32_t i = fetch->run_slots / holds; i * holds < end && i < RUN_LINES; i++) {
+        if (!td_cache_touch(&fetch->uop_cache, uop_key(fetch, part->line, i))) {
+            all = false;
+            fetch->epoch++;
+        }
+    }
+    return all;
+}
+
+/* Where a run begins. */
+static inline void enter_line(struct td_fetch *fetch, const struct td_fetch_part *part)
+{
+    if (part->line != fetch->last_line) {
+        fetch->entry = part->offset;
+        fetch->run_slots = 0;
+    }
+}
+
+static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint64_t page, int64_t t)
+{
+    if (page == fetch->last_page)
+        return 0;
+    fetch->last_page = page;
+    if (td_cache_find(&fetch->itlb, page) != TD_CACHE_MISS)
+        return 0;
+    fetch->epoch++;
+    fetch->itlb_misses++;
+    struct td_cache *second = fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb;
+    /* One walk for code at a time: what is fetched ahead waits for it. */
+    const int64_t from = t > fetch->walked ? t : fetch->walked;
+    fetch->walked = from + td_memory_translate(memory, &fetch->itlb, second, page, from);
+    return fetch->walked - t;
+}
+
+/* Ticks at which the line is there; asked for at tick `asked`. */
+static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint64_t line,
+                          int64_t asked)
+{
+    const int64_t t = asked / TICKS;
+    enum td_level level;
+    int64_t start;
+    const int64_t wait = translate(fetch, memory, line >> (TD_PAGE_BITS - TD_LINE_BITS), t);
+    fetch->translating = wait;
+    uint32_t slot = td_cache_find(&fetch->l1i, line);
+
+    if (slot != TD_CACHE_MISS) {
+        const int64_t ready = fetch->l1i_pending[slot] * TICKS;
+        return ready > asked + wait * TICKS ? ready : asked + wait * TICKS;
+    }
+    fetch->epoch++;
+    fetch->l1i_misses++;
+    fetch->seen[line & (TD_FETCH_SEEN - 1)] = line;
+    const int place = td_pool_find(&fetch->misses, t + wait, &start);
+    int64_t ready = td_memory_from_l2(memory, line, start, &level);
+    if (ready < fetch->filled + fetch->desc->fill)
+        ready = fetch->filled + fetch->desc->fill;
+    fetch->filled = ready;
+    fetch->misses.until[place] = ready;
+    slot = td_cache_fill(&fetch->l1i, line);
+    fetch->l1i_pending[slot] = ready;
+    return ready * TICKS;
+}
+
+/* The queue between decode and rename holds so many uops and no more. */
+static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
+{
+    const uint64_t queue = (uint64_t)fetch->desc->queue;
+
+    while (fetch->limit != fetch->newest &&
+           fetch->part_uop[(fetch->limit + 1) & (TD_FETCH_RING - 1)] + queue <= uop)
+        fetch->limit++;
+    const uint32_t k = fetch->limit & (TD_FETCH_RING - 1);
+    return fetch->part_uop[k] + queue <= uop ? fetch->part_cycle[k] * TICKS : 0;
+}
+
+static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
+{
+    const struct td_core_desc *desc = fetch->desc;
+    const uint32_t k = (fetch->part_count - (uint32_t)desc->ahead) & (TD_AHEAD_MAX - 1);
+
+    /* What falls through within a line is part of the same prediction. */
+    if (line == fetch->last_line)
+        return fetch->predicted;
+    fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
+    if (fetch->predicted < fetch->started[k])
+        fetch->predicted = fetch->started[k];
+    return fetch->predicted;
+}
+
+int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
+                      const struct td_fetch_part *part, uint64_t uop, bool known)
+{
+    const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch, part->line);
+    bool hit = true;
+
+    enter_line(fetch, part);
+    if (fetch->delivered < limit)
+        fetch->delivered = limit;
+    if (fetch->delivered < predicted)
+        fetch->delivered = predicted;
+    if (!known) {
+        if (part->line != fetch->last_line) {
+            const int64_t ready = fetch_line(fetch, memory, part->line, predicted);
+            if (ready > fetch->delivered) {
+                /* Of the two waits, the longer one. */
+                const int64_t late = ready - predicted;
+                fetch->delivered = ready;
+                fetch->cause =
+                    fetch->translating * TICKS * 2 > late ? TD_CAUSE_ITLB : TD_CAUSE_ICACHE;
+            }
+        }
+        hit = in_uop_cache(fetch, part);
+    }
+    fetch->run_slots += part->slots;
+    fetch->last_line = part->line;
+    if (!hit && !fetch->decoding)
+        fetch->delivered += fetch->desc->decode_switch * TICKS;
+    fetch->decoding = !hit;
+    fetch->started[fetch->part_count++ & (TD_AHEAD_MAX - 1)] = fetch->delivered;
+    const int64_t cycle = (fetch->delivered + TICKS - 1) / TICKS;
+    fetch->delivered += hit ? part->uop_cost : part->decode_cost;
+    return cycle;
+}
+
+void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
+{
+    fetch->newest++;
+    if (fetch->newest - fetch->limit >= TD_FETCH_RING)
+        fetch->limit++;
+    fetch->part_uop[fetch->newest & (TD_FETCH_RING - 1)] = uop;
+    fetch->part_cycle[fetch->newest & (TD_FETCH_RING - 1)] = cycle;
+    fetch->cause = TD_CAUSE_FETCH;
+}
+
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain)
+{
+    fetch->last_line = 0;
+    if (plain && target <= pc && pc - target < LOOP_BYTES) {
+        fetch->loop_count = fetch->loop_pc == target ? fetch->loop_count + 1 : 0;
+        fetch->loop_pc = target;
+    } else if (!plain || target - fetch->loop_pc >= LOOP_BYTES) {
+        fetch->loop_count = 0;
+    }
+}
+
+void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)
+{
+    fetch->predicted = cycle * TICKS;
+    if (fetch->delivered < (cycle + refill) * TICKS)
+        fetch->delivered = (cycle + refill) * TICKS;
+    for (int i = 0; i < TD_AHEAD_MAX; i++)
+        fetch->started[i] = 0;
+    fetch->last_line = 0;
+}
+
+void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)
+{
+    if (delivery) {
+        fetch->delivered += cycles * TICKS;
+        fetch->predicted = fetch->delivered;
+        fetch->cause = TD_CAUSE_RESTEER;
+    } else {
+        fetch->predicted += cycles * TICKS;
+    }
+}
+
+void td_fetch_refresh(const struct td_fetch *fetch, struct td_memory *memory)
+{
+    for (int i = 0; i < TD_FETCH_SEEN; i++) {
+        if (fetch->seen[i])
+            td_memory_warm_l2(memory, fetch->seen[i]);
+    }
+}
+
+void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
+                   const struct td_fetch_part *part)
+{
+    const uint64_t page = part->line >> (TD_PAGE_BITS - TD_LINE_BITS);
+
+    if (page != fetch->last_page) {
+        fetch->last_page = page;
+        if (!td_cache_touch(&fetch->itlb, page)) {
+            fetch->epoch++;
+            td_cache_touch(fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb, page);
+        }
+    }
+    if (td_cache_find(&fetch->l1i, part->line) == TD_CACHE_MISS) {
+        fetch->epoch++;
+        fetch->seen[part->line & (TD_FETCH_SEEN - 1)] = part->line;
+        fetch->l1i_pending[td_cache_fill(&fetch->l1i, part->line)] = 0;
+        td_memory_warm_l2(memory, part->line);
+    }
+    enter_line(fetch, part);
+    in_uop_cache(fetch, part);
+    fetch->run_slots += part->slots;
+    fetch->last_line = part->line;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The front end: prediction runs ahead and asks for lines of code, delivery follows from the uop
+ * cache or the decoders, the queue holds both back. Times are in ticks, for rates below a cycle.
+ */
+#ifndef TD_RECORD_SIM_MODEL_FETCH_H
+#define TD_RECORD_SIM_MODEL_FETCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/sim/model/memory/caches.h"
+#include "record/sim/model/causes.h"
+#include "record/sim/model/blocks.h"
+#include "record/sim/model/memory/memory.h"
+
+#define TD_AHEAD_MAX  64
+#define TD_FETCH_RING 512
+#define TD_FETCH_SEEN 2048 /* lines of code: what L2 holds besides data, as a rule */
+
+struct td_fetch {
+    const struct td_core_desc *desc;
+    int64_t predicted;             /* ticks: when the next part's address is known */
+    int64_t delivered;             /* ticks: when the next uop can be there */
+    int64_t started[TD_AHEAD_MAX]; /* ticks: delivery of the last parts, in order */
+    uint32_t part_count;
+    /* Dispatch of parts, for the queue's limit: first uop and its cycle. */
+    uint64_t part_uop[TD_FETCH_RING];
+    int64_t part_cycle[TD_FETCH_RING];
+    uint32_t newest, limit;
+    uint64_t last_line, last_page;
+    uint32_t entry, run_slots; /* of the run: where it entered last_line, its slots so far */
+    int64_t walked;            /* cycle in which the last translation was done */
+    int64_t translating;       /* cycles that it took of the last line's */
+    int64_t filled;            /* cycle in which the last line from L2 was there */
+    uint32_t epoch;            /* counts what was put into L1I, its TLB or the uop cache */
+    bool decoding;             /* the last part came from the decoders */
+    enum td_cause cause;       /* why delivery is late, if it is */
+    uint64_t loop_pc;
+    uint32_t loop_count;
+    struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */
+    int64_t *l1i_pending;
+    struct td_pool misses;
+    uint64_t seen[TD_FETCH_SEEN]; /* lines that came from L2, by their low bits; 0: none */
+    uint64_t l1i_misses, itlb_misses;
+};
+
+void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc);
+void td_fetch_release(struct td_fetch *fetch);
+/* Fetches a part of a block whose first uop is the `uop`-th of the thread. Returns the cycle from
+ * which it can be dispatched; fetch->cause says why not earlier. `known`: a look found the whole
+ * block in the caches since the last change to them. */
+int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
+                      const struct td_fetch_part *part, uint64_t uop, bool known);
+/* The part's first uop was dispatched in `cycle`. */
+void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle);
+/* After a branch: a jump taken to `target`, from `pc`. */
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain);
+/* Prediction resumes in `cycle`, delivery `refill` cycles later. */
+void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
+/* Prediction loses `cycles`; when `cause` is given, delivery too. */
+void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery);
+/* After instructions whose code was not seen, only their data: the lines of code that were asked of
+ * L2 before are as new in it as the data. */
+void td_fetch_refresh(const struct td_fetch *fetch, struct td_memory *memory);
+/* Functional only. */
+void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
+                   const struct td_fetch_part *part);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/memory/llc.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct td_llc *td_llc_new(const struct td_core_desc *desc)
+{
+    struct td_llc *llc = td_xcalloc(1, sizeof(*llc));
+
+    atomic_flag_clear(&llc->busy);
+    td_cache_init(&llc->cache, (uint32_t)desc->l3_kb * 16, (uint32_t)desc->l3_ways);
+    const uint32_t sets = llc->cache.set_mask + 1;
+    llc->set_cycles = (int64_t)desc->l3_neighbour * sets;
+    llc->turns = td_xcalloc(sets, sizeof(*llc->turns));
+    return llc;
+}
+
+void td_llc_free(struct td_llc *llc)
+{
+    if (!llc)
+        return;
+    td_cache_release(&llc->cache);
+    free(llc->turns);
+    free(llc);
+}
+
+/* What neighbours have brought into the key's set since it was looked at. */
+static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t)
+{
+    const uint32_t set = (uint32_t)key & llc->cache.set_mask;
+    const int64_t turn = t / llc->set_cycles, lines = turn - llc->turns[set];
+
+    if (lines <= 0)
+        return;
+    llc->turns[set] = turn;
+    td_cache_crowd(&llc->cache, key, lines < UINT32_MAX ? (uint32_t)lines : UINT32_MAX);
+}
+
+bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
+{
+    /* Slices hash the address; without it, powers of two would meet in a few sets. */
+    const uint64_t key = line ^ (line >> 14) * 7;
+
+    /* Acquire pairs with the release below: the tables are only touched by the holder. */
+    while (atomic_flag_test_and_set_explicit(&llc->busy, memory_order_acquire)) {
+    }
+    if (llc->set_cycles)
+        let_neighbours_in(llc, key, t);
+    const bool held = td_cache_touch(&llc->cache, key);
+    atomic_flag_clear_explicit(&llc->busy, memory_order_release);
+    return held;
+}

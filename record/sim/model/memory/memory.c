@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/memory/memory.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+/* Page table entries live in lines of their own, far from any program's: eight to a line. The host
+ * of a virtual machine has a table of its own; frames come in runs, so its entries are as near. */
+#define PAGE_TABLE_LINE (UINT64_C(1) << 43)
+#define HOST_TABLE_LINE (UINT64_C(1) << 44)
+enum { PAGE_TABLE_BITS = 3 };
+/* A prefetch is dropped rather than wait this long for a place. */
+enum { PREFETCH_PATIENCE = 64 };
+
+void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
+{
+    *memory = (struct td_memory){.desc = desc, .llc = llc};
+    td_cache_init(&memory->l1d, (uint32_t)desc->l1d_kb * 16, (uint32_t)desc->l1d_ways);
+    td_cache_init(&memory->l2, (uint32_t)desc->l2_kb * 16, (uint32_t)desc->l2_ways);
+    td_cache_init(&memory->dtlb, (uint32_t)desc->dtlb, (uint32_t)desc->dtlb_ways);
+    td_cache_init(&memory->stlb, (uint32_t)desc->stlb, (uint32_t)desc->stlb_ways);
+    memory->l1d_pending = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(int64_t));
+    memory->l2_pending = td_xcalloc(td_cache_slots(&memory->l2), sizeof(int64_t));
+    td_pool_init(&memory->l1d_fills, desc->l1d_misses);
+    td_pool_init(&memory->l2_fills, desc->l2_misses);
+    td_pool_init(&memory->walks, desc->walkers);
+}
+
+void td_memory_release(struct td_memory *memory)
+{
+    td_cache_release(&memory->l1d);
+    td_cache_release(&memory->l2);
+    td_cache_release(&memory->dtlb);
+    td_cache_release(&memory->stlb);
+    td_map_release(&memory->pages);
+    free(memory->l1d_pending);
+    free(memory->l2_pending);
+}
+
+/* L2 and what is beyond go by physical addresses: pages lie anywhere. A line keeps its place in the
+ * page, and the pair it belongs to. */
+static uint64_t physical(uint64_t line)
+{
+    const uint64_t page = line >> (TD_PAGE_BITS - TD_LINE_BITS);
+    const uint64_t frame = td_hash_u64(page + 1) & ((UINT64_C(1) << 34) - 1);
+
+    return frame << (TD_PAGE_BITS - TD_LINE_BITS) | (line & (TD_PAGE_LINES - 1));
+}
+
+/* The thread's time for the last level: what was only warmed, or skipped, has taken time as well.
+ */
+static int64_t llc_time(struct td_memory *memory, int64_t t)
+{
+    if (t > memory->seen)
+        memory->seen = t;
+    return t + memory->passed;
+}
+
+/* Puts a line into L2. What gives way for it goes to the last level, where that holds what L2 has
+ * thrown out: it has not seen the line's uses in L2. */
+static uint32_t put_l2(struct td_memory *memory, uint64_t frame, int64_t t)
+{
+    uint64_t gone;
+    const uint32_t slot = td_cache_replace(&memory->l2, frame, &gone);
+
+    if (memory->desc->l3_victim && gone != TD_CACHE_NO_KEY)
+        td_llc_touch(memory->llc, gone, t);
+    return slot;
+}
+
+/* A line that L2 does not hold, asked for at `t`. */
+static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
+{
+    const struct td_core_desc *desc = memory->desc;
+
+    memory->counts.l2_misses++;
+    t = td_lane_take(&memory->l3_lane, t, desc->l3_line);
+    if (td_llc_touch(memory->llc, physical(line), llc_time(memory, t))) {
+        *level = TD_LEVEL_L3;
+        return t + desc->l3_latency;
+    }
+    memory->counts.l3_misses++;
+    *level = TD_LEVEL_DRAM;
+    t = td_lane_take(&memory->dram_lane, t, desc->dram_line);
+    return t + desc->dram_latency;
+}
+
+static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
+                       enum td_level *level)
+{
+    int64_t start;
+    const int place = td_pool_find(&memory->l2_fills, t, &start);
+    if (prefetched && start > t + PREFETCH_PATIENCE)
+        return 0;
+    const int64_t ready = from_l3(memory, line, start, level);
+    const uint32_t slot = put_l2(memory, physical(line), t + memory->passed);
+
+    /* It has its place from the miss in L2 on. */
+    memory->l2_fills.until[place] = ready - memory->desc->l2_latency;
+    memory->l2_pending[slot] = TD_PENDING(ready, *level, prefetched);
+    return ready;
+}
+
+int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
+{
+    const uint32_t slot = td_cache_find(&memory->l2, physical(line));
+
+    t = td_lane_take(&memory->l2_lane, t, memory->desc->l2_line);
+    if (slot == TD_CACHE_MISS)
+        return fill_l2(memory, line, t, false, level);
+    const int64_t pending = memory->l2_pending[slot], ready = t + memory->desc->l2_latency;
+    *level = TD_LEVEL_L2;
+    if (pending == 0)
+        return ready;
+    if (TD_PENDING_READY(pending) > ready) {
+        *level = TD_PENDING_LEVEL(pending);
+        return TD_PENDING_READY(pending);
+    }
+    memory->l2_pending[slot] = 0;
+    return ready;
+}
+
+/* Brings a line into L2; false when the queue to L3 is full. */
+static bool prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    enum td_level level;
+
+    if (td_cache_holds(&memory->l2, physical(line)))
+        return true;
+    memory->counts.prefetches++;
+    return fill_l2(memory, line, t, true, &level) != 0;
+}
+
+static void follow_stream(struct td_memory *memory, const struct td_prefetch_want *want, int64_t t)
+{
+    for (int i = 0; i < want->count; i++) {
+        if (!prefetch_l2(memory, want->line + (uint64_t)(int64_t)(i * want->step), t)) {
+            td_prefetch_leave(want, want->count - i);
+            return;
+        }
+    }
+}
+
+static struct td_stream_reach stream_reach(const struct td_core_desc *desc)
+{
+    return (struct td_stream_reach){.step = desc->l2_step,
+                                    .distance = desc->l2_stream,
+                                    .degree = desc->l2_degree,
+                                    .far = desc->l2_far,
+                                    .far_after = desc->l2_far_after};
+}
+
+/* What L2's prefetchers make of a line that the program has come to: it was asked for, by it or by
+ * a prefetcher of L1. While L1 has all the lines in flight that it can
+ * (`busy`), only long streams are still followed, if the core has such. */
+static void train_l2(struct td_memory *memory, uint64_t line, int64_t t, bool busy)
+{
+    const struct td_core_desc *desc = memory->desc;
+    const struct td_stream_reach reach = stream_reach(desc);
+
+    busy = busy && desc->l2_far;
+    if (desc->l2_stream) {
+        const struct td_prefetch_want want = td_prefetch_stream(&memory->prefetch, line, &reach);
+        if (want.far || !busy)
+            follow_stream(memory, &want, t);
+        if (desc->l2_next && want.first && !busy && (line + 1) % TD_PAGE_LINES)
+            prefetch_l2(memory, line + 1, t);
+    }
+    if (desc->l2_pair)
+        prefetch_l2(memory, line ^ 1, t);
+}
+
+static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
+                       enum td_level *level)
+{
+    int64_t start;
+    const int place = td_pool_find(&memory->l1d_fills, t, &start);
+    if (prefetched && start > t + PREFETCH_PATIENCE)
+        return 0;
+    const int64_t ready = td_memory_from_l2(memory, line, start, level);
+    const uint32_t slot = td_cache_fill(&memory->l1d, line);
+
+    memory->l1d_fills.until[place] = ready;
+    memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched);
+    if (!prefetched)
+        train_l2(memory, line, start, start > t);
+    return ready;
+}
+
+static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    enum td_level level;
+
+    if (td_cache_holds(&memory->l1d, line))
+        return;
+    fill_l1(memory, line, t, true, &level);
+}
+
+/* The next lines of a rising stream, within the page. */
+static void stream_l1(struct td_memory *memory, uint64_t line, int64_t t)
+{
+    for (int i = 1; i <= memory->desc->l1_stream; i++) {
+        const uint64_t next = line + (uint64_t)i;
+        if (next / TD_PAGE_LINES == line / TD_PAGE_LINES)
+            prefetch_l1(memory, next, t);
+    }
+}
+
+int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
+                          enum td_level *level)
+{
+    const int64_t pending = memory->l1d_pending[slot];
+    const int64_t ready = t + memory->desc->l1d_latency;
+
+    *level = TD_LEVEL_L1;
+    if (TD_PENDING_PREFETCHED(pending)) {
+        memory->l1d_pending[slot] = pending & ~INT64_C(1);
+        train_l2(memory, line, t, false);
+        stream_l1(memory, line, t);
+    }
+    if (TD_PENDING_READY(pending) > ready) {
+        *level = TD_PENDING_LEVEL(pending);
+        return TD_PENDING_READY(pending);
+    }
+    memory->l1d_pending[slot] = 0;
+    return ready;
+}
+
+int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
+                       bool store, enum td_level *level)
+{
+    memory->counts.l1d_misses++;
+    const int64_t ready = fill_l1(memory, line, t, false, level);
+    /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
+    if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency)
+        *level = TD_LEVEL_L1;
+    /* The line will be written back one day; that traffic is charged when it is fetched. */
+    if (store && *level == TD_LEVEL_DRAM)
+        td_lane_take(&memory->dram_lane, t, memory->desc->dram_write);
+    if (memory->desc->l1_stream && td_cache_holds(&memory->l1d, line - 1))
+        stream_l1(memory, line, t);
+    return ready;
+}
+
+int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t)
+{
+    const struct td_core_desc *desc = memory->desc;
+    const uint64_t line = address >> TD_LINE_BITS;
+
+    if (line != memory->past_line) {
+        memory->past_line = line;
+        memory->past_begun =
+            td_lane_take(&memory->dram_lane, t, desc->dram_line + desc->dram_write);
+    }
+    return memory->past_begun + desc->l1d_latency;
+}
+
+void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
+{
+    const uint64_t page = address >> TD_PAGE_BITS;
+
+    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page) &&
+        !td_cache_holds(&memory->stlb, page)) {
+        if (!memory->desc->next_page)
+            return;
+        t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+    }
+    prefetch_l1(memory, address >> TD_LINE_BITS, t);
+}
+
+int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, int64_t until)
+{
+    enum td_level level;
+    int64_t start;
+
+    if (!td_cache_holds(&memory->l1d, address >> TD_LINE_BITS)) {
+        td_pool_find(&memory->l1d_fills, t, &start);
+        if (start >= until)
+            return until;
+    }
+    return td_memory_access(memory, address, t, false, &level);
+}
+
+/* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
+ * goes on. Code comes from files and is only mapped. */
+static void touch_first(struct td_memory *memory, uint64_t page)
+{
+    bool added;
+
+    td_map_put(&memory->pages, page, 0, 1, &added);
+    for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++)
+        td_memory_warm_l2(memory, page * TD_PAGE_LINES + i);
+}
+
+/* When a page's entry is there, which is asked for at `t`. */
+static int64_t read_entry(struct td_memory *memory, uint64_t page, int64_t t)
+{
+    enum td_level level;
+
+    t = td_memory_from_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS), t, &level);
+    if (memory->desc->nested)
+        t = td_memory_from_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS), t, &level);
+    return t;
+}
+
+int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
+                            struct td_cache *second, uint64_t page, int64_t t)
+{
+    const struct td_core_desc *desc = memory->desc;
+    int64_t start;
+
+    if (td_cache_touch(first, page))
+        return 0;
+    if (td_cache_touch(second, page))
+        return desc->stlb_latency;
+    memory->counts.tlb_misses++;
+    if (desc->first_touch && first == &memory->dtlb)
+        touch_first(memory, page);
+    const int place = td_pool_find(&memory->walks, t, &start);
+    const int64_t done = read_entry(memory, page, start) + desc->walk - desc->l2_latency;
+    memory->walks.until[place] = done;
+    return done - t;
+}
+
+/* What a walk leaves behind. */
+static void warm_page(struct td_memory *memory, uint64_t page)
+{
+    if (memory->desc->first_touch)
+        touch_first(memory, page);
+    td_memory_warm_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+    if (memory->desc->nested)
+        td_memory_warm_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+}
+
+/* What L2's prefetchers would have brought by now: streams go on through what is not modelled. */
+static void warm_ahead(struct td_memory *memory, uint64_t line)
+{
+    const struct td_core_desc *desc = memory->desc;
+    const struct td_stream_reach reach = stream_reach(desc);
+
+    if (desc->l2_stream) {
+        const struct td_prefetch_want want = td_prefetch_stream(&memory->prefetch, line, &reach);
+        for (int i = 0; i < want.count; i++)
+            td_memory_warm_l2(memory, want.line + (uint64_t)(int64_t)(i * want.step));
+        if (desc->l2_next && want.first && (line + 1) % TD_PAGE_LINES)
+            td_memory_warm_l2(memory, line + 1);
+    }
+    if (desc->l2_pair)
+        td_memory_warm_l2(memory, line ^ 1);
+}
+
+void td_memory_warm(struct td_memory *memory, uint64_t address)
+{
+    const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
+
+    if (page != memory->last_page) {
+        memory->last_page = page;
+        if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
+            warm_page(memory, page);
+    }
+    const uint32_t slot = td_cache_find(&memory->l1d, line);
+    if (slot != TD_CACHE_MISS)
+        return;
+    memory->l1d_pending[td_cache_fill(&memory->l1d, line)] = 0;
+    td_memory_warm_l2(memory, line);
+    warm_ahead(memory, line);
+}
+
+void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
+{
+    if (td_cache_find(&memory->l2, physical(line)) != TD_CACHE_MISS)
+        return;
+    const int64_t t = memory->seen + memory->passed;
+    memory->l2_pending[put_l2(memory, physical(line), t)] = 0;
+    td_llc_touch(memory->llc, physical(line), t);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an address and the cycle of its access to the cycle its data are there, and what served it:
+ * TLBs, L1, L2, the last-level cache and memory, with misses in flight, bandwidth and prefetchers.
+ */
+#ifndef TD_RECORD_SIM_MODEL_MEMORY_MEMORY_H
+#define TD_RECORD_SIM_MODEL_MEMORY_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "formats/cores/core.h"
+#include "record/sim/model/memory/caches.h"
+#include "record/sim/model/memory/llc.h"
+#include "record/sim/model/memory/prefetch.h"
+#include "record/sim/model/memory/queues.h"
+
+enum td_level { TD_LEVEL_L1, TD_LEVEL_L2, TD_LEVEL_L3, TD_LEVEL_DRAM, TD_LEVEL_COUNT };
+
+enum { TD_LINE_BITS = 6, TD_PAGE_BITS = 12 };
+
+/* A line that is on its way, or was prefetched and not used since; 0: plainly there. */
+#define TD_PENDING(ready, level, prefetched) \
+    ((ready) << 3 | (int64_t)(level) << 1 | (int64_t)(prefetched))
+#define TD_PENDING_READY(p)      ((p) >> 3)
+#define TD_PENDING_LEVEL(p)      ((enum td_level)((p) >> 1 & 3))
+#define TD_PENDING_PREFETCHED(p) (((p)&1) != 0)
+
+struct td_memory_counts {
+    uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
+};
+
+struct td_memory {
+    const struct td_core_desc *desc;
+    struct td_llc *llc; /* borrowed */
+    uint64_t last_page;
+    uint64_t past_line; /* the line last written past the caches, and when it was begun */
+    int64_t past_begun;
+    int64_t seen, passed; /* the latest cycle that a line was asked for; cycles not modelled */
+    struct td_cache l1d, l2, dtlb, stlb;
+    int64_t *l1d_pending, *l2_pending; /* by slot */
+    struct td_pool l1d_fills, l2_fills, walks;
+    struct td_lane l2_lane, l3_lane, dram_lane;
+    struct td_prefetch prefetch;
+    struct td_map pages; /* seen so far, when the core cares (first_touch) */
+    struct td_memory_counts counts;
+};
+
+/* `desc` and `llc` are borrowed for the memory's life. */
+void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc);
+void td_memory_release(struct td_memory *memory);
+
+/* Cycles that translation adds at cycle `t` for a page other than the last one. */
+int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
+                            struct td_cache *second, uint64_t page, int64_t t);
+/* The slow ways of td_memory_access. */
+int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
+                          enum td_level *level);
+int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
+                       bool store, enum td_level *level);
+/* A line of code or of another agent, from L2 on. */
+int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level);
+/* A store past the caches at cycle `t`: the cycle in which there is a buffer for its line, as if L1
+ * had been asked. */
+int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t);
+/* Asks for the line at `address` to be brought into L1. */
+void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t);
+
+/* A load at cycle `t` that is thrown away in cycle `until`: the cycle of its data. Nothing is asked
+ * for when there is no room for a miss before. */
+int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, int64_t until);
+
+/* The cycle in which the data of an access at cycle `t` are there, and the level that serves. */
+static inline int64_t td_memory_access(struct td_memory *memory, uint64_t address, int64_t t,
+                                       bool store, enum td_level *level)
+{
+    const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
+
+    int64_t translation = 0;
+    if (page != memory->last_page) {
+        memory->last_page = page;
+        translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+        t += translation;
+    }
+    const uint32_t slot = td_cache_find(&memory->l1d, line);
+    if (__builtin_expect(slot == TD_CACHE_MISS, 0))
+        return td_memory_miss(memory, line, t, translation, store, level);
+    if (__builtin_expect(memory->l1d_pending[slot] != 0, 0))
+        return td_memory_pending(memory, slot, line, t, level);
+    *level = TD_LEVEL_L1;
+    return t + memory->desc->l1d_latency;
+}
+
+/* Lets the stride prefetcher see a load of instruction `key`. */
+static inline void td_memory_train(struct td_memory *memory, uint32_t key, uint64_t address,
+                                   int64_t t)
+{
+    const uint64_t next = td_prefetch_stride(&memory->prefetch, key, address, memory->desc->stride);
+
+    if (__builtin_expect(next != 0, 0))
+        td_memory_prefetch(memory, next, t);
+}
+
+/* Functional only: the access warms TLBs and caches, and takes no time. */
+void td_memory_warm(struct td_memory *memory, uint64_t address);
+void td_memory_warm_l2(struct td_memory *memory, uint64_t line);
+
+#endif

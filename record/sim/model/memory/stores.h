@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store buffer: what stores wait for their place in L1, and what a load finds among them. Kept
+ * by 8-byte words in a table of 4096 bytes, so that stores 4096 bytes apart meet in it as they do
+ * in the hardware's first comparison.
+ */
+#ifndef TD_RECORD_SIM_MODEL_MEMORY_STORES_H
+#define TD_RECORD_SIM_MODEL_MEMORY_STORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_STORE_WORDS      512
+#define TD_STORE_BUFFER_MAX 256
+#define TD_ORDER_ENTRIES    1024 /* loads whose wish to run early has failed before */
+#define TD_ORDER_WAITS      15   /* times that such a load waits, unless it was right to wait */
+
+struct td_store_word {
+    uint64_t word;   /* address / 8 */
+    int64_t data;    /* cycle in which the bytes are known */
+    int64_t address; /* cycle in which the address is known */
+    uint32_t serial; /* the store's number */
+    uint8_t bytes;   /* which of the 8 */
+    uint8_t offset;  /* the first of them */
+    bool whole;      /* of a general register, 4 or 8 bytes: rename may pass it on */
+};
+
+struct td_stores {
+    /* By word: the cycle in which L1 has the store. Apart from the rest, because most loads look
+     * no further. */
+    int64_t committed[TD_STORE_WORDS];
+    struct td_store_word words[TD_STORE_WORDS];
+    int64_t commit[TD_STORE_BUFFER_MAX]; /* by place in the buffer */
+    int64_t retired[TD_STORE_BUFFER_MAX];
+    uint32_t cell[TD_STORE_BUFFER_MAX]; /* whom to blame when it holds up the buffer */
+    uint32_t next;                      /* place of the next store */
+    uint32_t serial;                    /* its number */
+    int64_t last_commit;
+    uint64_t last_line;
+    int64_t last_known; /* cycle in which the addresses of all stores so far are known */
+    /* How often yet the load at this hash waits for the addresses of older stores. */
+    uint8_t waits[TD_ORDER_ENTRIES];
+    uint8_t back[TD_ORDER_ENTRIES]; /* from how many stores back it last had its data; 0: not */
+};
+
+/* Which of a word's 8 bytes [address, address + size) covers. */
+static inline uint8_t td_store_bytes(uint64_t address, uint32_t size)
+{
+    const uint32_t offset = address & 7;
+    const uint32_t count = size + offset > 8 ? 8 - offset : size;
+    return (uint8_t)(((1U << count) - 1) << offset);
+}
+
+static inline uint32_t td_stores_index(uint64_t address)
+{
+    return (uint32_t)(address >> 3) & (TD_STORE_WORDS - 1);
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/replicates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "record/sim/model/sim.h"
+
+void td_replicates_release(struct td_replicates *replicates)
+{
+    free(replicates->touched);
+    free(replicates->before);
+    free(replicates->firsts);
+    free(replicates->indices);
+    free(replicates->cells);
+    *replicates = (struct td_replicates){.open = false};
+}
+
+void td_replicates_open(struct td_replicates *replicates)
+{
+    replicates->open = true;
+    replicates->serial++;
+    replicates->touched_count = replicates->before_count = 0;
+}
+
+void td_replicates_touch(struct td_replicates *replicates, const struct td_ledger *ledger,
+                         uint32_t account, uint32_t insn_count)
+{
+    const size_t count = (size_t)insn_count * TD_CAUSE_COUNT;
+    const struct td_account *from = &ledger->accounts[account];
+
+    replicates->touched = td_grow(replicates->touched, &replicates->touched_cap,
+                                  replicates->touched_count + 1, sizeof(*replicates->touched));
+    replicates->before = td_grow(replicates->before, &replicates->before_cap,
+                                 replicates->before_count + count, sizeof(*replicates->before));
+    replicates->touched[replicates->touched_count++] = (struct td_replicate_touched){
+        .account = account, .runs = from->runs, .lost = replicates->before_count};
+    memcpy(replicates->before + replicates->before_count,
+           ledger->cells + td_ledger_cell(from->row, (enum td_cause)0), count * sizeof(uint32_t));
+    replicates->before_count += count;
+}
+
+/* Rows of a Hadamard matrix of order 16, so that among 16 windows one after another no two have
+ * signs in common on balance; each 16 have the columns' signs changed at random. */
+static void signs_of(uint32_t window, float ret[TD_REPLICATES])
+{
+    const uint64_t changed = td_hash_u64(window / TD_REPLICATES + 1);
+
+    _Static_assert(TD_REPLICATES == 16, "the matrix is of this order");
+    for (unsigned r = 0; r < TD_REPLICATES; r++) {
+        const unsigned odd = (unsigned)__builtin_popcount(window % TD_REPLICATES & r);
+
+        ret[r] = (odd ^ (unsigned)(changed >> r)) & 1 ? -1 : 1;
+    }
+}
+
+static void add_signed(float sums[TD_REPLICATES], const float signs[TD_REPLICATES], float value)
+{
+    for (int r = 0; r < TD_REPLICATES; r++)
+        sums[r] += signs[r] * value;
+}
+
+/* The indices of a block's cells: TD_SIM_COLUMN_COUNT of each instruction. */
+static size_t indices_of(struct td_replicates *replicates, const struct td_block *block)
+{
+    replicates->firsts = td_grow_zeroed(replicates->firsts, &replicates->first_cap,
+                                        (size_t)block->id + 1, sizeof(*replicates->firsts));
+    uint32_t *first = &replicates->firsts[block->id];
+    if (*first)
+        return *first - 1;
+    const size_t at = replicates->index_count;
+
+    replicates->index_count += (size_t)block->insn_count * TD_SIM_COLUMN_COUNT;
+    replicates->indices = td_grow_zeroed(replicates->indices, &replicates->index_cap,
+                                         replicates->index_count, sizeof(*replicates->indices));
+    *first = (uint32_t)at + 1;
+    return at;
+}
+
+static void add_value(struct td_replicates *replicates, size_t index, uint64_t pc, uint32_t column,
+                      uint32_t value, const float signs[TD_REPLICATES])
+{
+    uint32_t *cell = &replicates->indices[index + column];
+
+    if (!*cell) {
+        replicates->cells = td_grow(replicates->cells, &replicates->cap, replicates->count + 1,
+                                    sizeof(*replicates->cells));
+        replicates->cells[replicates->count++] =
+            (struct td_replicate_cell){.pc = pc, .column = column};
+        *cell = (uint32_t)replicates->count;
+    }
+    struct td_replicate_cell *to = &replicates->cells[*cell - 1];
+    to->sum += (float)value;
+    add_signed(to->signed_sums, signs, (float)value);
+}
+
+static void add_account(struct td_replicates *replicates, const struct td_ledger *ledger,
+                        const struct td_block *block, const struct td_replicate_touched *touched,
+                        const float signs[TD_REPLICATES])
+{
+    const struct td_account *account = &ledger->accounts[touched->account];
+    const uint32_t runs = (uint32_t)(account->runs - touched->runs);
+    const uint32_t *now = ledger->cells + td_ledger_cell(account->row, (enum td_cause)0);
+    const uint32_t *before = replicates->before + touched->lost;
+    size_t index = indices_of(replicates, block);
+
+    for (uint32_t i = 0; i < block->insn_count; i++, index += TD_SIM_COLUMN_COUNT) {
+        const uint64_t pc = block->pc + block->insn_offsets[i];
+        const uint32_t retired = runs * block->insn_slots[i];
+
+        if (retired)
+            add_value(replicates, index, pc,
+                      block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT, retired,
+                      signs);
+        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++, now++, before++) {
+            if (*now != *before)
+                add_value(replicates, index, pc, (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause),
+                          *now - *before, signs);
+        }
+    }
+}
+
+void td_replicates_close(struct td_replicates *replicates, const struct td_ledger *ledger,
+                         const struct td_blocks *blocks, uint64_t instructions)
+{
+    float signs[TD_REPLICATES];
+
+    if (!replicates->open)
+        return;
+    replicates->open = false;
+    signs_of(replicates->serial - 1, signs);
+    for (size_t i = 0; i < replicates->touched_count; i++) {
+        const struct td_replicate_touched *touched = &replicates->touched[i];
+
+        add_account(replicates, ledger,
+                    td_blocks_get(blocks, ledger->accounts[touched->account].block), touched,
+                    signs);
+    }
+    replicates->part_windows++;
+    replicates->sum += instructions;
+    add_signed(replicates->signed_sums, signs, (float)instructions);
+}
+
+/* The present part's replicates of a cell: what its windows differ from the mean an instruction.
+ * Of one window it is not known by how much it differs; it may be by all of it. */
+static void replicate(const struct td_replicates *replicates, const struct td_replicate_cell *cell,
+                      const struct td_scale *scale, double ret[TD_REPLICATES])
+{
+    const uint32_t n = replicates->part_windows;
+    /* Their mean is taken from the same windows. */
+    const double mean = n > 1 ? sqrt((double)n / (n - 1)) : 1;
+    const double widen = mean * td_windows_widening(n) / TD_REPLICATES_T;
+
+    for (int r = 0; r < TD_REPLICATES; r++)
+        ret[r] = cell->settled[r];
+    if (n == 0 || replicates->sum == 0 || scale->all || scale->seen == 0)
+        return;
+    /* What was seen stands for itself, too. */
+    const double factor = (double)(scale->whole - scale->seen) / (double)scale->seen * widen;
+    const double ratio = n == 1 ? 0 : (double)cell->sum / (double)replicates->sum;
+    for (int r = 0; r < TD_REPLICATES; r++)
+        ret[r] +=
+            factor * ((double)cell->signed_sums[r] - ratio * (double)replicates->signed_sums[r]);
+}
+
+void td_replicates_settle(struct td_replicates *replicates, const struct td_scale *scale)
+{
+    double now[TD_REPLICATES];
+
+    for (size_t i = 0; i < replicates->count; i++) {
+        struct td_replicate_cell *cell = &replicates->cells[i];
+
+        replicate(replicates, cell, scale, now);
+        for (int r = 0; r < TD_REPLICATES; r++) {
+            cell->settled[r] = (float)now[r];
+            cell->signed_sums[r] = 0;
+        }
+        cell->sum = 0;
+    }
+    replicates->part_windows = 0;
+    replicates->sum = 0;
+    memset(replicates->signed_sums, 0, sizeof(replicates->signed_sums));
+}
+
+bool td_replicates_of(const struct td_replicates *replicates, const struct td_replicate_cell *cell,
+                      const struct td_scale *scale, int64_t ret[TD_REPLICATES])
+{
+    double now[TD_REPLICATES];
+    bool any = false;
+
+    replicate(replicates, cell, scale, now);
+    for (int r = 0; r < TD_REPLICATES; r++) {
+        ret[r] = llround(now[r]);
+        any = any || ret[r] != 0;
+    }
+    return any;
+}

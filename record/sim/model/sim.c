@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "record/sim/model/pmu.h"
+#include "record/sim/model/sim_priv.h"
+
+_Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
+
+struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
+{
+    struct td_sim *sim = td_xcalloc(1, sizeof(*sim));
+
+    sim->blocks = blocks;
+    sim->desc = td_blocks_desc(blocks);
+    sim->link = td_blocks_link(blocks);
+    td_ledger_init(&sim->ledger);
+    td_windows_open(&sim->windows, 0, 0);
+    td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
+    td_fetch_init(&sim->fetch, sim->desc);
+    td_predictor_init(&sim->predictor, blocks);
+    td_memory_init(&sim->memory, sim->desc, llc);
+    td_callstack_init(&sim->calls);
+    return sim;
+}
+
+void td_sim_free(struct td_sim *sim)
+{
+    if (!sim)
+        return;
+    td_callstack_release(&sim->calls);
+    td_memory_release(&sim->memory);
+    td_wrong_path_release(&sim->wrong_path);
+    td_predictor_release(&sim->predictor);
+    td_fetch_release(&sim->fetch);
+    td_ledger_release(&sim->ledger);
+    td_replicates_release(&sim->replicates);
+    td_sim_pmu_free(sim->pmu);
+    free(sim->states);
+    free(sim);
+}
+
+void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
+{
+    sim->pmu = pmu;
+    sim->ledger.lost = td_sim_pmu_lost(pmu);
+}
+
+static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
+{
+    if (__builtin_expect(id >= sim->state_cap, 0))
+        sim->states =
+            td_grow_zeroed(sim->states, &sim->state_cap, (size_t)id + 1, sizeof(*sim->states));
+    struct td_block_state *state = &sim->states[id];
+    if (__builtin_expect(!state->block, 0))
+        state->block = td_blocks_get(sim->blocks, id);
+    return state;
+}
+
+/* A mispredicted branch: fetch restarts when it has executed. */
+static void mispredict(struct td_sim *sim, const struct td_block *block)
+{
+    const struct td_core_desc *desc = sim->desc;
+
+    sim->redirect = (struct td_redirect){.pending = true,
+                                         .cause = TD_CAUSE_MISPREDICT,
+                                         .row = sim->last_row + block->branch_insn,
+                                         .resolved = sim->branch_done,
+                                         .recovery = desc->refill - desc->resteer,
+                                         .refill = desc->refill};
+    td_fetch_redirect(&sim->fetch, sim->branch_done, desc->refill);
+}
+
+static void lose_stack_pointer(struct td_sim *sim)
+{
+    sim->stack_pointer = 0;
+    sim->stack_moved = 0;
+    sim->stack_since = TD_STACK_LOST;
+}
+
+/* A jump after the stack pointer was set to something: perhaps longjmp or an exception. */
+static void follow_unwinding(struct td_sim *sim, uint64_t next)
+{
+    td_callstack_unwind(&sim->calls, next);
+    sim->stack_since = TD_STACK_UNWOUND;
+}
+
+/* Calls that leave the return address in a register: the stack pointer stands for its place. */
+static void follow_links(struct td_sim *sim, const struct td_block *block, uint64_t next)
+{
+    const bool lost = block->sp_effect == TD_SP_LOST;
+
+    if (td_block_calls(block)) {
+        td_callstack_call(&sim->calls, sim->stack_pointer, td_block_place(block, block->end));
+        sim->stack_moved = 0;
+        sim->stack_since = TD_STACK_CALLED;
+    } else if (block->branch == TD_BRANCH_RETURN) {
+        if (td_callstack_return_to(&sim->calls, next, &sim->stack_pointer)) {
+            sim->stack_since = TD_STACK_LOST;
+            return;
+        }
+        lose_stack_pointer(sim);
+        if (lost)
+            follow_unwinding(sim, next);
+    } else if (block->branch == TD_BRANCH_INDIRECT_JUMP && lost) {
+        follow_unwinding(sim, next);
+    }
+}
+
+static void follow_calls(struct td_sim *sim, const struct td_block *block, uint64_t next)
+{
+    if (sim->link) {
+        follow_links(sim, block, next);
+    } else if (td_block_calls(block)) {
+        td_callstack_call(&sim->calls, sim->stack_place, td_block_place(block, block->end));
+    } else if (block->branch == TD_BRANCH_RETURN) {
+        td_callstack_return(&sim->calls, sim->stack_place);
+    }
+}
+
+/* A target that the buffer has late, or not at all, costs the front end. */
+static void wait_for_target(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
+{
+    if (outcome & TD_TRACE_TARGET_LATE) {
+        td_fetch_delay(&sim->fetch, sim->desc->btb2_delay, false);
+        return;
+    }
+    td_fetch_delay(&sim->fetch, sim->desc->unknown, true);
+    if (!sim->redirect.pending)
+        sim->redirect = (struct td_redirect){.pending = true,
+                                             .cause = TD_CAUSE_RESTEER,
+                                             .row = sim->last_row + block->branch_insn,
+                                             .resolved = sim->core.cycle,
+                                             .refill = sim->desc->unknown};
+}
+
+static bool is_indirect(const struct td_block *block)
+{
+    return block->branch == TD_BRANCH_INDIRECT_JUMP || block->branch == TD_BRANCH_INDIRECT_CALL;
+}
+
+static inline void count_branch(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
+{
+    sim->branches++;
+    sim->unknown_targets += (outcome & TD_TRACE_TARGET_UNKNOWN) != 0;
+    if (outcome & TD_TRACE_WRONG) {
+        sim->mispredicts++;
+        sim->indirect_mispredicts += is_indirect(block);
+    }
+}
+
+/* What the front end loses to the last block's branch, which came out as the predictors noted. */
+static void pay_for_branch(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
+{
+    const struct td_core_desc *desc = sim->desc;
+
+    if (outcome & TD_TRACE_WRONG) {
+        mispredict(sim, block);
+        if (sim->pmu)
+            td_sim_pmu_mispredict(sim->pmu, sim, block->branch_pc);
+        return;
+    }
+    if (outcome & TD_TRACE_LATE)
+        td_fetch_delay(&sim->fetch,
+                       block->branch == TD_BRANCH_CONDITIONAL ? desc->override_delay
+                                                              : desc->indirect_delay,
+                       false);
+    if (outcome & (TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
+        wait_for_target(sim, block, outcome);
+}
+
+/* Resolves the last block's branch, now that `next` is known. */
+static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
+{
+    const struct td_block *block = sim->last;
+
+    if (!(outcome & TD_TRACE_RESOLVED))
+        return;
+    count_branch(sim, block, outcome);
+    if (outcome & (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
+        pay_for_branch(sim, block, outcome);
+    if (td_block_calls(block))
+        td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
+    else if (block->branch == TD_BRANCH_RETURN)
+        td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
+    if (outcome & TD_TRACE_TAKEN)
+        td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
+                       block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
+    follow_calls(sim, block, next->place);
+}
+
+/* The same, functional only. */
+static void resolve_warm(struct td_sim *sim, uint64_t outcome, uint64_t next)
+{
+    if (!(outcome & TD_TRACE_RESOLVED))
+        return;
+    count_branch(sim, sim->last, outcome);
+    follow_calls(sim, sim->last, next);
+}
+
+/* The stack pointer is known again, at the end of the block. */
+static void find_stack_pointer(struct td_sim *sim, const struct td_block *block, uint64_t place)
+{
+    /* When it was lost, or at the call: the place of calls from there. */
+    const uint64_t entered = place - (uint64_t)(sim->stack_moved + block->sp_moved);
+
+    sim->stack_pointer = place;
+    if (block->sp_lost || sim->stack_since == TD_STACK_LOST)
+        td_callstack_seen(&sim->calls, place - 1);
+    else if (sim->stack_since == TD_STACK_CALLED)
+        td_callstack_found(&sim->calls, entered);
+    else
+        td_callstack_seen(&sim->calls, entered);
+}
+
+/* The stack pointer after the block whose accesses are `words`. */
+static void follow_stack_pointer(struct td_sim *sim, const struct td_block *block,
+                                 const uint64_t *words, const uint64_t *end)
+{
+    if (block->sp_effect == TD_SP_MOVED) {
+        if (sim->stack_pointer)
+            sim->stack_pointer += (uint64_t)(int64_t)block->sp_moved;
+        else
+            sim->stack_moved += block->sp_moved;
+        return;
+    }
+    while (words < end && TD_TRACE_KEY(*words) != block->sp_key)
+        words++;
+    if (block->sp_effect == TD_SP_LOST || words == end) {
+        lose_stack_pointer(sim);
+        return;
+    }
+    const uint64_t place = TD_TRACE_ADDRESS(*words) + (uint64_t)(int64_t)block->sp_offset;
+    if (sim->stack_pointer)
+        sim->stack_pointer = place;
+    else
+        find_stack_pointer(sim, block, place);
+}
+
+static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
+                                     struct td_block_state *state)
+{
+    const uint32_t node = td_callstack_keeper(&sim->calls);
+
+    if (!state->charged || state->node != node) {
+        state->account = td_ledger_account(&sim->ledger, node, block->id, block->insn_count);
+        state->node = node;
+        state->charged = true;
+    }
+    return &sim->ledger.accounts[state->account];
+}
+
+/* Whether the mispredicted branch has waited for L3 or longer. */
+static bool resolves_late(const struct td_sim *sim)
+{
+    return sim->branch_done > sim->core.cycle + sim->desc->l3_latency &&
+           sim->last->branch == TD_BRANCH_CONDITIONAL;
+}
+
+/* `words` are what follows the block word. */
+static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64_t *words,
+                                 const uint64_t *end)
+{
+    struct td_block_state *state = state_of(sim, (uint32_t)word);
+    const struct td_block *block = state->block;
+
+    if (td_block_is_next_round(sim->last, block))
+        return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
+    resolve(sim, word, block);
+    if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
+        td_wrong_path_run(sim, words - 1, end);
+    struct td_account *account = account_of(sim, block, state);
+    if (__builtin_expect(account->window != sim->replicates.serial, 0)) {
+        account->window = sim->replicates.serial;
+        td_replicates_touch(&sim->replicates, &sim->ledger, state->account, block->insn_count);
+    }
+    if (sim->mode == TD_SIM_EXACT) {
+        account->runs++;
+        sim->instructions += block->insn_count;
+    } else {
+        sim->primed += block->insn_counted;
+    }
+    sim->last = block;
+    sim->last_row = account->row;
+    const uint64_t first_uop = sim->core.uops;
+    const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
+    if (__builtin_expect(sim->pmu != NULL, 0))
+        td_sim_pmu_block(sim->pmu, sim, block, first_uop);
+    if (block->sp_effect)
+        follow_stack_pointer(sim, block, words, after);
+    return after;
+}
+
+/* The block's code, in the caches and as uops. */
+static inline void warm_code(struct td_sim *sim, struct td_block_state *state)
+{
+    const struct td_block *block = state->block;
+
+    if (state->epoch == sim->fetch.epoch)
+        return;
+    for (uint32_t i = 0; i < block->part_count; i++)
+        td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
+    state->epoch = sim->fetch.epoch;
+}
+
+static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_t *words,
+                                const uint64_t *end)
+{
+    struct td_block_state *state = state_of(sim, (uint32_t)word);
+    const struct td_block *block = state->block;
+
+    resolve_warm(sim, word, block->place);
+    sim->warmed += block->insn_counted;
+    td_learning_add(&sim->learning, block->insn_counted, (word & TD_TRACE_WRONG) != 0);
+    sim->last = block;
+    warm_code(sim, state);
+    const uint64_t *first = words;
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
+        td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+        sim->stack_place = TD_TRACE_ADDRESS(*words);
+    }
+    if (block->sp_effect)
+        follow_stack_pointer(sim, block, first, words);
+    return words;
+}
+
+/* What the last block did to the stack; nothing else is made of it. `next`, a place, may be 0 where
+ * returns are matched by their place. */
+static void settle(struct td_sim *sim, uint64_t next)
+{
+    if (!sim->last)
+        return;
+    follow_calls(sim, sim->last, next);
+    sim->last = NULL;
+}
+
+/* What is in the ledger stands for all up to here. */
+static void settle_ledger(struct td_sim *sim, const struct td_scale *scale)
+{
+    const struct td_ledger *ledger = &sim->ledger;
+    uint64_t slots = 0, instructions = 0;
+
+    td_replicates_settle(&sim->replicates, scale);
+    td_ledger_settle(&sim->ledger, scale);
+    for (uint32_t i = 0; i < ledger->settled_accounts; i++) {
+        const struct td_block *block = td_blocks_get(sim->blocks, ledger->accounts[i].block);
+
+        slots += ledger->settled_runs[i] * block->slots;
+        instructions += ledger->settled_runs[i] * block->insn_count;
+    }
+    for (size_t i = 0; i < ledger->settled_cells; i++)
+        slots += ledger->settled_lost[i];
+    td_windows_settle(&sim->windows, scale->whole, slots, instructions);
+}
+
+static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
+{
+    if (mark == TD_TRACE_SETTLE) {
+        const struct td_scale scale = td_sim_scale(sim);
+
+        if (!scale.all)
+            settle_ledger(sim, &scale);
+        return;
+    }
+    if (mark == TD_TRACE_THREAD)
+        td_callstack_leave(&sim->calls);
+    sim->last = NULL;
+    lose_stack_pointer(sim);
+}
+
+static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *end)
+{
+    for (; words < end; words++) {
+        if (!(*words & TD_TRACE_BLOCK_BIT)) {
+            td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+            continue;
+        }
+        if (*words & TD_TRACE_MARK_BIT) {
+            take_mark(sim, (enum td_trace_mark)(*words & 0xff));
+            continue;
+        }
+        struct td_block_state *state = state_of(sim, (uint32_t)*words);
+        const struct td_block *block = state->block;
+        warm_code(sim, state);
+        if (*words & TD_TRACE_CODE)
+            continue;
+        settle(sim, block->place);
+        sim->last = block;
+        lose_stack_pointer(sim);
+        if (!sim->link && words + 1 < end) {
+            sim->stack_place = TD_TRACE_ADDRESS(words[1]);
+            settle(sim, 0);
+        }
+    }
+}
+
+/* Cycles that were not modelled, as many an instruction as the modelled took. */
+static int64_t unseen_cycles(const struct td_sim *sim)
+{
+    const uint64_t modelled = sim->instructions + sim->primed;
+
+    if (modelled == 0)
+        return 0;
+    return (int64_t)((double)(sim->warmed + sim->skipped) / (double)modelled *
+                     (double)sim->core.cycle);
+}
+
+static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
+{
+    const uint64_t slots = td_core_slots(&sim->core);
+
+    if (mode == sim->mode)
+        return;
+    if (mode != TD_SIM_EXACT || sim->mode != TD_SIM_PRIME)
+        settle(sim, next);
+    if (sim->mode == TD_SIM_EXACT && sim->windows.sampled)
+        td_replicates_close(&sim->replicates, &sim->ledger, sim->blocks,
+                            sim->instructions - sim->windows.from_instructions);
+    td_windows_close(&sim->windows, slots, sim->instructions);
+    sim->memory.passed = unseen_cycles(sim);
+    if (mode == TD_SIM_EXACT)
+        td_windows_open(&sim->windows, slots, sim->instructions);
+    else if (!sim->windows.sampled)
+        settle_ledger(sim, &(struct td_scale){.seen = 1, .whole = 1});
+    sim->windows.sampled = true;
+    if (mode == TD_SIM_WARM)
+        sim->learning.ran = 0;
+    if (mode == TD_SIM_PRIME)
+        td_replicates_open(&sim->replicates);
+    sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
+    sim->mode = mode;
+}
+
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    td_predictor_run(&sim->predictor, words, count, mode);
+}
+
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    const uint64_t *end = words + count;
+
+    const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
+    const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
+
+    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
+    if (mode == TD_SIM_SKIP) {
+        run_skip(sim, words, end);
+        return;
+    }
+    while (words < end) {
+        const uint64_t word = *words++;
+        if (!(word & TD_TRACE_BLOCK_BIT))
+            continue;
+        if (word & TD_TRACE_MARK_BIT) {
+            take_mark(sim, (enum td_trace_mark)(word & 0xff));
+            continue;
+        }
+        words = mode == TD_SIM_WARM ? run_warm(sim, word, words, end)
+                                    : run_exact(sim, word, words, end);
+    }
+}
+
+void td_sim_skipped(struct td_sim *sim, uint64_t instructions)
+{
+    sim->skipped += instructions;
+}
+
+/* The exact parts up to now, the open one closed. */
+static struct td_windows windows_now(const struct td_sim *sim)
+{
+    struct td_windows windows = sim->windows;
+
+    td_windows_close(&windows, td_core_slots(&sim->core), sim->instructions);
+    return windows;
+}
+
+struct td_scale td_sim_scale(const struct td_sim *sim)
+{
+    const struct td_windows windows = windows_now(sim);
+    const uint64_t all = sim->instructions + sim->warmed + sim->primed + sim->skipped;
+    const uint64_t first = windows.first_instructions;
+
+    if (windows.instructions == 0)
+        return (struct td_scale){.seen = first, .whole = first ? all : 0, .all = true};
+    return (struct td_scale){.seen = windows.instructions, .whole = all - first};
+}
+
+static double unseen_bias(const struct td_sim_totals *totals)
+{
+    if (totals->detailed >= totals->instructions)
+        return 0;
+    return TD_SAMPLED_BIAS * (double)totals->cycles *
+           (double)(totals->instructions - totals->detailed) / (double)totals->instructions;
+}
+
+/* The totals of slots and instructions, and their error. */
+static void add_windows(const struct td_sim *sim, struct td_sim_totals *totals)
+{
+    const struct td_windows windows = windows_now(sim);
+    const struct td_scale scale = td_sim_scale(sim);
+    uint64_t sum = 0;
+
+    totals->slots = scale.all ? td_scale_add(&scale, &sum, windows.first_slots + windows.slots)
+                              : windows.first_slots + td_scale_add(&scale, &sum, windows.slots);
+    totals->cycles = totals->slots / sim->core.width;
+    totals->instructions = scale.whole + (scale.all ? 0 : windows.first_instructions);
+    totals->detailed = sim->instructions;
+    totals->windows = windows.settled_count + windows.count;
+    totals->cycles_error =
+        hypot(td_windows_error(&windows, scale.whole) / sim->core.width, unseen_bias(totals));
+    totals->spread = td_windows_spread(&windows);
+    if (totals->cycles > 0)
+        totals->learning = td_learning_fall(&sim->learning) * sim->desc->refill *
+                           (double)totals->instructions / (double)totals->cycles;
+}
+
+void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
+{
+    *totals = (struct td_sim_totals){
+        .warmed = sim->warmed,
+        .skipped = sim->skipped,
+        .branches = sim->branches,
+        .mispredicts = sim->mispredicts,
+        .indirect_mispredicts = sim->indirect_mispredicts,
+        .unknown_targets = sim->unknown_targets,
+        .l1d_misses = sim->memory.counts.l1d_misses,
+        .l2_misses = sim->memory.counts.l2_misses,
+        .l3_misses = sim->memory.counts.l3_misses,
+        .tlb_misses = sim->memory.counts.tlb_misses,
+        .prefetches = sim->memory.counts.prefetches,
+        .l1i_misses = sim->fetch.l1i_misses,
+        .itlb_misses = sim->fetch.itlb_misses,
+        .machine_clears = sim->clears,
+        .folded_calls = sim->calls.folded,
+        .unproven_paths = sim->calls.unproven,
+        .truncated_calls = sim->calls.truncated,
+        .unmatched_returns = sim->calls.unmatched,
+    };
+    add_windows(sim, totals);
+}
+
+uint32_t td_sim_path_count(const struct td_sim *sim)
+{
+    return (uint32_t)sim->calls.node_count;
+}
+
+struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node)
+{
+    return (struct td_sim_path){.parent = sim->calls.nodes[node].parent,
+                                .call = sim->calls.nodes[node].call};
+}

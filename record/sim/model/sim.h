@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The modelled core, as its users see it: one td_sim a thread, fed with trace.h's words, and its
+ * results. Pure and deterministic: the same words give the same results.
+ *
+ *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
+ *   llc  = td_llc_new(&desc)         once a process
+ *   sim  = td_sim_new(blocks, llc)     once a thread
+ *   td_sim_predict(sim, words, count, TD_SIM_EXACT)     for each batch
+ *   td_sim_run(sim, words, count, TD_SIM_EXACT)         then
+ *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
+ */
+#ifndef TD_RECORD_SIM_MODEL_SIM_H
+#define TD_RECORD_SIM_MODEL_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/replicates.h"
+#include "record/sim/model/causes.h"
+#include "record/sim/model/blocks.h"
+#include "record/sim/model/memory/llc.h"
+#include "record/sim/model/trace.h"
+
+struct td_sim;
+
+enum td_sim_mode {
+    TD_SIM_EXACT, /* every slot */
+    TD_SIM_PRIME, /* the same, but nothing is counted: the pipeline fills */
+    /* Caches, TLBs and predictors only: no time passes. Of accesses at least those that leave a
+     * cache smaller than L1 are in the stream, and those of calls and returns; all when
+     * td_blocks_link. */
+    TD_SIM_WARM,
+    /* Most is not in the stream: of accesses at least those that leave a cache smaller than L1, of
+     * blocks only those that end with a call or return, each before the access that it makes to the
+     * stack; all blocks when td_blocks_link. Else those whose code may have left L1 come with
+     * TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
+    TD_SIM_SKIP,
+};
+
+/* The columns of a tally; those with a node are leaves of the tree, so parents are sums.
+ * X(symbol, name, node) */
+#define TD_SIM_COLUMNS(X)                                   \
+    X(CYCLES, "cycles", NONE)                               \
+    X(INSTRUCTIONS, "instructions", NONE)                   \
+    X(LIGHT, "light_operations", LIGHT_OPERATIONS)          \
+    X(HEAVY, "heavy_operations", HEAVY_OPERATIONS)          \
+    X(MISPREDICT, "branch_mispredicts", BRANCH_MISPREDICTS) \
+    X(CLEAR, "machine_clears", MACHINE_CLEARS)              \
+    X(ICACHE, "icache_misses", ICACHE_MISSES)               \
+    X(ITLB, "itlb_misses", ITLB_MISSES)                     \
+    X(RESTEER, "branch_resteers", BRANCH_RESTEERS)          \
+    X(FETCH, "fetch_bandwidth", FETCH_BANDWIDTH)            \
+    X(L1, "l1_bound", L1_BOUND)                             \
+    X(L2, "l2_bound", L2_BOUND)                             \
+    X(L3, "l3_bound", L3_BOUND)                             \
+    X(DRAM, "dram_bound", DRAM_BOUND)                       \
+    X(STORE, "store_bound", STORE_BOUND)                    \
+    X(DIVIDER, "divider", DIVIDER)                          \
+    X(PORTS, "ports_utilization", PORTS_UTILIZATION)
+
+enum td_sim_column {
+#define X(symbol, name, node) TD_SIM_COLUMN_##symbol,
+    TD_SIM_COLUMNS(X)
+#undef X
+        TD_SIM_COLUMN_COUNT
+};
+
+enum { TD_SIM_FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
+
+struct td_sim_column_info {
+    const char *name;
+    enum td_tma_node node; /* TD_NODE_NONE: cycles, instructions */
+};
+const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column);
+
+/* `blocks` and `llc` are borrowed for the sim's life; the sim belongs to one thread at a time. */
+struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
+void td_sim_free(struct td_sim *sim); /* NULL is allowed */
+
+struct td_sim_pmu;
+/* Lets a PMU (pmu.h) count what is run from now on, exact mode only; the sim frees it. */
+void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu);
+
+/* What the predictors make of a batch's branches, put into its block words. It shares nothing with
+ * td_sim_run: one thread may predict the next batches while another runs the ones before. */
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode);
+/* Takes a batch that td_sim_predict has seen, in the same order and mode: whole blocks, beginning
+ * with a block or mark word. */
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
+
+/* So many instructions ran in the batches of TD_SIM_SKIP. */
+void td_sim_skipped(struct td_sim *sim, uint64_t instructions);
+
+/*
+ * Totals and tallies are of all instructions. When some were not modelled exactly, what was charged
+ * after the first of these is scaled up: the exact windows stand for the rest, each for what ran
+ * between the marks TD_TRACE_SETTLE before and after it.
+ */
+struct td_sim_totals {
+    uint64_t slots;           /* = cycles * width: retired + lost */
+    uint64_t cycles;          /* slots / width */
+    uint64_t instructions;    /* all */
+    uint64_t detailed;        /* instructions that were modelled exactly */
+    uint64_t windows;         /* exact parts but the first */
+    double cycles_error;      /* td_windows_error */
+    double spread;            /* td_windows_spread */
+    double learning;          /* share of the cycles that td_learning_fall stands for */
+    uint64_t warmed, skipped; /* instructions */
+    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
+    uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
+    uint64_t l1i_misses, itlb_misses, machine_clears;
+    uint64_t folded_calls, truncated_calls, unproven_paths, unmatched_returns;
+};
+void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
+
+/* One instruction on one call path. The slots of a tally are the sum of its columns with a node;
+ * over all tallies they are td_sim_totals.slots, and cycles and instructions the totals too. */
+struct td_sim_tally {
+    uint32_t path; /* node of td_sim_path; 0: no caller known */
+    uint64_t pc;   /* a place (trace.h): equal addresses in two mappings are two */
+    uint64_t runs; /* times executed */
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+};
+typedef void td_sim_tally_fn(void *ctx, const struct td_sim_tally *tally);
+/* Calls `fn` for each (path, pc) that ran, by path and pc; a pc in several blocks comes once. */
+void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx);
+
+/* Replicates of an instruction's slots of one column, on all paths together: how far what was
+ * sampled may be from the whole. Calls `fn` for each that is not 0; an instruction in several
+ * blocks comes several times. */
+typedef void td_sim_replicates_fn(void *ctx, uint64_t pc, enum td_sim_column column,
+                                  const int64_t replicates[TD_REPLICATES]);
+void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx);
+
+#define TD_SIM_DEPTH_MAX 256 /* calls on a path */
+
+/* The paths: node 0 is the root; parents have lower numbers than their children. */
+struct td_sim_path {
+    uint32_t parent;
+    uint64_t call; /* the last byte of the call instruction, a place */
+};
+uint32_t td_sim_path_count(const struct td_sim *sim);
+struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of one thread's model, for the files of this folder that drive them. */
+#ifndef TD_RECORD_SIM_MODEL_SIM_PRIV_H
+#define TD_RECORD_SIM_MODEL_SIM_PRIV_H
+
+#include "record/sim/model/callstack.h"
+#include "record/sim/model/charge.h"
+#include "record/sim/model/core.h"
+#include "record/sim/model/fetch.h"
+#include "record/sim/model/sampling/learning.h"
+#include "record/sim/model/memory/memory.h"
+#include "record/sim/model/predictor.h"
+#include "record/sim/model/replicates.h"
+#include "record/sim/model/sim.h"
+#include "record/sim/model/memory/stores.h"
+#include "record/sim/model/sampling/windows.h"
+#include "record/sim/model/wrong_path.h"
+
+/* What one thread knows of a block. */
+struct td_block_state {
+    const struct td_block *block; /* NULL: not met yet */
+    uint32_t account, node;       /* the account last used, and its path */
+    uint32_t epoch;               /* fetch->epoch when all of it was found in the caches */
+    bool charged;                 /* there is an account */
+};
+
+#define TD_LOAD_RING 512 /* at least the largest load buffer */
+
+/* A machine clear or mispredict whose consequence for fetch is still to come. */
+struct td_redirect {
+    bool pending;
+    enum td_cause cause;
+    uint32_t row;     /* the instruction to blame */
+    int64_t resolved; /* cycle */
+    int recovery;     /* cycles after it that count as `cause` */
+    int refill;       /* cycles after it until fetch is back: what is not `cause` is resteer */
+};
+
+struct td_sim {
+    const struct td_blocks *blocks;
+    const struct td_core_desc *desc;
+    struct td_block_state *states; /* by block */
+    size_t state_cap;
+    const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
+    uint32_t last_row;
+    int64_t branch_done;    /* cycle in which its branch was executed */
+    uint64_t stack_place;   /* where its call put, or its return found, the return address */
+    bool link;              /* td_blocks_link: instead of it, stack_pointer counts */
+    uint64_t stack_pointer; /* 0: not known; then what is known of it follows */
+    int64_t stack_moved;    /* since it was lost, or since the call in which it is not known */
+    enum { TD_STACK_LOST, TD_STACK_CALLED, TD_STACK_UNWOUND } stack_since;
+    struct td_redirect redirect;
+    uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
+    uint32_t string_bytes;
+    int string_ticks;
+    uint64_t load_uop[TD_LOAD_RING]; /* numbers of the uops of the last loads */
+    uint32_t loads;
+    enum td_sim_mode mode;
+    uint64_t instructions; /* modelled exactly */
+    uint64_t warmed, primed, skipped, clears;
+    uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
+    struct td_windows windows;
+    struct td_learning learning;
+    struct td_replicates replicates;
+    struct td_ledger ledger;
+    struct td_core core;
+    struct td_fetch fetch;
+    struct td_memory memory;
+    struct td_stores stores;
+    struct td_wrong_path wrong_path;
+    struct td_callstack calls;
+    struct td_sim_pmu *pmu;        /* NULL: none */
+    struct td_predictor predictor; /* of td_sim_predict alone: another thread may be at it */
+};
+
+/* What the windows stand for. */
+struct td_scale td_sim_scale(const struct td_sim *sim);
+
+/* Runs the body of a block in its account's rows. `words` are what follows its block word; returns
+ * the first that is not an access of it. */
+const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *block,
+                                 struct td_block_state *state, uint32_t row, const uint64_t *words,
+                                 const uint64_t *end);
+/* One more round of a repeated string instruction, blamed on `row`. */
+const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
+                                  const uint64_t *end);
+
+#endif

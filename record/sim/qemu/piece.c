@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/qemu/piece.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "record/sim/model/callstack.h"
+#include "record/sim/share/piece.h"
+#include "symbolize/identity.h"
+#include "symbolize/maps/jitdump.h"
+
+#define DELETED " (deleted)"
+
+_Static_assert(TD_CALL_NODES_MAX <= TD_PIECE_PATHS_MAX, "a piece has room for all paths");
+
+/* A piece while it is written. */
+struct writing {
+    struct td_piece piece;
+    double squares; /* of the threads' errors */
+    struct td_piece_writer out;
+    const struct td_piece_maps *maps;
+    bool *used;                   /* by index of maps->code.places */
+    const struct td_range *range; /* of the last address */
+    const struct td_sim *sim;
+    bool *described; /* by path of this sim */
+};
+
+/* The path without what the kernel adds to that of a file which was deleted or replaced. */
+static size_t path_length(const struct td_map_line *line)
+{
+    const size_t mark = strlen(DELETED);
+
+    if (line->path_len > mark && memcmp(line->path + line->path_len - mark, DELETED, mark) == 0)
+        return line->path_len - mark;
+    return line->path_len;
+}
+
+static bool is_file(const struct td_piece_maps *maps, size_t i, const struct td_map_line *line)
+{
+    const struct td_file_inode *inode = &maps->files[i].inode;
+    const size_t len = path_length(line);
+
+    return inode->inode == line->inode && inode->major == line->major &&
+           inode->minor == line->minor && strncmp(maps->paths[i], line->path, len) == 0 &&
+           maps->paths[i][len] == '\0';
+}
+
+static uint32_t file_of(struct td_piece_maps *maps, const struct td_map_line *line)
+{
+    size_t i = 0;
+
+    while (i < maps->path_count && !is_file(maps, i, line))
+        i++;
+    if (i < maps->path_count)
+        return (uint32_t)i;
+    maps->paths = td_grow(maps->paths, &maps->path_cap, maps->path_count + 1, sizeof(*maps->paths));
+    maps->files = td_grow(maps->files, &maps->file_cap, maps->path_count + 1, sizeof(*maps->files));
+    maps->paths[i] = td_xstrndup(line->path, path_length(line));
+    maps->files[i] = (struct td_piece_file){
+        .inode = {.major = line->major, .minor = line->minor, .inode = line->inode},
+        .start = line->start,
+        .end = line->end,
+    };
+    maps->path_count++;
+    return (uint32_t)i;
+}
+
+void td_piece_maps_update(struct td_piece_maps *maps)
+{
+    char *text = td_procfs_text(NULL, "/proc/self/maps");
+    const char *at = text;
+    struct td_map_line line;
+
+    maps->stale = maps->more = false;
+    /* Where /proc is out of reach, what is known stays. */
+    if (text)
+        td_mappings_clear(&maps->code);
+    maps->updates++;
+    while (at && td_map_line_next(&at, &line)) {
+        if (line.path_len == 0 || line.path[0] != '/')
+            continue;
+        const struct td_range range = {.start = line.start,
+                                       .end = line.end,
+                                       .offset = line.offset,
+                                       .value = file_of(maps, &line)};
+        td_mappings_add(&maps->code, &range);
+    }
+    free(text);
+}
+
+/* Looked at once, when code of it is about to run: the program may take the file away, or hide it.
+ */
+static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t index)
+{
+    struct td_piece_file *file = &maps->files[index];
+    char mapped[64];
+
+    if (file->looked)
+        return &file->id;
+    file->looked = true;
+    snprintf(mapped, sizeof(mapped), "/proc/self/map_files/%llx-%llx",
+             (unsigned long long)file->start, (unsigned long long)file->end);
+    if (td_identity_read(mapped, &file->inode, &file->id, NULL) != TD_OK &&
+        td_identity_read(maps->paths[index], &file->inode, &file->id, NULL) != TD_OK)
+        file->id = td_file_id_of_inode(&file->inode);
+    return &file->id;
+}
+
+/* Code that lies where no file is mapped any more. */
+struct copied {
+    const struct td_piece_maps *maps;
+    const uint8_t *code;
+    size_t size;
+};
+
+/* Programs copy their code to memory of their own, of large pages, and put that where the file was:
+ * it is the file's code all the same. */
+static bool is_in_file(void *ctx, uint32_t file, uint64_t offset)
+{
+    const struct copied *copied = ctx;
+    uint8_t bytes[4096];
+    bool same = false;
+
+    if (copied->size > sizeof(bytes))
+        return false;
+    const int fd = open(copied->maps->paths[file], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    same = pread(fd, bytes, copied->size, (off_t)offset) == (ssize_t)copied->size &&
+           memcmp(bytes, copied->code, copied->size) == 0;
+    close(fd);
+    return same;
+}
+
+uint64_t td_piece_maps_place(struct td_piece_maps *maps, uint64_t pc, const uint8_t *code,
+                             size_t size)
+{
+    struct copied copied = {.maps = maps, .code = code, .size = size};
+    uint64_t place = pc;
+
+    if (maps->stale || maps->updates == 0)
+        td_piece_maps_update(maps);
+    const struct td_range *range = td_mappings_find(&maps->code, pc, &place);
+    if (!range && maps->more) {
+        td_piece_maps_update(maps);
+        range = td_mappings_find(&maps->code, pc, &place);
+    }
+    if (!range)
+        return td_mappings_place_copy(&maps->code, pc, is_in_file, &copied);
+    id_of(maps, range->value);
+    return place;
+}
+
+/* Only what is used is told. */
+static void use_address(struct writing *w, uint64_t address)
+{
+    if (w->range && address >= w->range->start && address < w->range->end)
+        return;
+    w->range = td_range_set_find(&w->maps->code.places, address);
+    if (w->range)
+        w->used[w->range - w->maps->code.places.items] = true;
+}
+
+/* A path and those above it, outermost first. */
+static void describe_path(struct writing *w, uint32_t id)
+{
+    uint32_t chain[TD_SIM_DEPTH_MAX + 1];
+    size_t depth = 0;
+
+    for (; id != 0 && !w->described[id] && depth < TD_ARRAY_SIZE(chain);
+         id = td_sim_path(w->sim, id).parent)
+        chain[depth++] = id;
+    while (depth > 0) {
+        const struct td_sim_path from = td_sim_path(w->sim, chain[--depth]);
+        const struct td_piece_path path = {
+            .id = chain[depth], .parent = from.parent, .call = from.call};
+
+        use_address(w, path.call);
+        td_piece_put_path(&w->out, &path);
+        w->described[path.id] = true;
+    }
+}
+
+static void write_tally(void *ctx, const struct td_sim_tally *tally)
+{
+    struct writing *w = ctx;
+
+    describe_path(w, tally->path);
+    use_address(w, tally->pc);
+    td_piece_put_tally(&w->out, tally->path, tally->pc, tally->values);
+}
+
+static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
+                             const int64_t values[TD_REPLICATES])
+{
+    struct writing *w = ctx;
+    struct td_piece_replicates replicates = {.pc = pc, .column = column};
+
+    use_address(w, pc);
+    memcpy(replicates.values, values, sizeof(replicates.values));
+    td_piece_put_replicates(&w->out, &replicates);
+}
+
+/* `error`: two standard errors of the cycles. */
+static void add_totals(struct writing *w, const struct td_piece *part, double error)
+{
+    w->piece.cycles += part->cycles;
+    w->piece.instructions += part->instructions;
+    w->piece.detailed += part->detailed;
+    w->piece.warnings |= part->warnings;
+    w->squares += error * error;
+}
+
+static void write_running(struct writing *w, const struct td_sim *sim)
+{
+    struct td_sim_totals totals;
+
+    w->sim = sim;
+    w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
+    td_sim_each_tally(sim, write_tally, w);
+    td_sim_each_replicates(sim, write_replicates, w);
+    free(w->described);
+    td_sim_totals(sim, &totals);
+    const struct td_piece part = {
+        .cycles = totals.cycles,
+        .instructions = totals.instructions,
+        .detailed = totals.detailed,
+        .warnings = (uint32_t)(totals.unproven_paths > 0) << TD_PIECE_UNPROVEN |
+                    (uint32_t)(totals.folded_calls > 0) << TD_PIECE_FOLDED |
+                    (uint32_t)(totals.truncated_calls > 0) << TD_PIECE_TRUNCATED,
+    };
+    add_totals(w, &part, totals.cycles_error);
+}
+
+static void write_ended(struct writing *w, const struct td_buf *ended)
+{
+    enum td_piece_item item = TD_PIECE_END;
+    struct td_piece_view view;
+
+    if (td_piece_open(&view, ended->data, ended->len) != TD_OK)
+        return;
+    struct td_piece_walk walk = td_piece_walk(&view);
+    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
+        switch (item) {
+        case TD_PIECE_PATH:
+            use_address(w, walk.path.call);
+            td_piece_put_path(&w->out, &walk.path);
+            break;
+        case TD_PIECE_TALLY:
+            use_address(w, walk.tally.pc);
+            td_piece_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
+            break;
+        case TD_PIECE_REPLICATES:
+            use_address(w, walk.replicates.pc);
+            td_piece_put_replicates(&w->out, &walk.replicates);
+            break;
+        case TD_PIECE_END: break;
+        }
+    }
+    add_totals(w, &view.piece, (double)view.piece.cycles_error);
+    td_piece_close(&view);
+}
+
+static void write_thread(struct writing *w, const struct td_piece_thread *thread)
+{
+    w->piece.tasks[w->piece.task_count++] =
+        (struct td_piece_task){.tid = thread->tid, .name = thread->name};
+    if (thread->sim)
+        write_running(w, thread->sim);
+    else
+        write_ended(w, &thread->ended);
+    td_piece_end_task(&w->out);
+}
+
+/* The files and mappings that were used. */
+static void add_ranges(struct writing *w, struct td_piece_maps *maps)
+{
+    struct td_piece *piece = &w->piece;
+    uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
+
+    piece->modules = td_xcalloc(maps->path_count + 1, sizeof(*piece->modules));
+    for (size_t i = 0; i < maps->code.places.len; i++) {
+        struct td_range range = maps->code.places.items[i];
+        const uint32_t file = range.value;
+
+        /* A jitdump is mapped so that it is found, and never run. */
+        if (!w->used[i] && !td_jitdump_is_name(maps->paths[file]))
+            continue;
+        if (!modules[file]) {
+            piece->modules[piece->module_count] =
+                (struct td_piece_module){.path = maps->paths[file], .build_id = *id_of(maps, file)};
+            modules[file] = ++piece->module_count;
+        }
+        range.value = modules[file] - 1;
+        td_range_set_put(&piece->ranges, &range);
+    }
+    free(modules);
+}
+
+void td_piece_write(struct td_buf *ret, const struct td_piece_source *image)
+{
+    struct writing w = {
+        .piece = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
+        .maps = image->maps,
+        .used = td_xcalloc(image->maps->code.places.len + 1, sizeof(*w.used)),
+    };
+
+    w.piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.piece.tasks));
+    for (size_t i = 0; i < image->thread_count; i++)
+        write_thread(&w, &image->threads[i]);
+    w.piece.cycles_error = (uint64_t)sqrt(w.squares);
+    add_ranges(&w, image->maps);
+    td_piece_put(ret, &w.piece, &w.out);
+    free(w.piece.modules);
+    free(w.piece.tasks);
+    td_range_set_release(&w.piece.ranges);
+    free(w.used);
+}
+
+void td_piece_end_thread(struct td_piece_thread *thread)
+{
+    struct td_piece_maps none = {.paths = NULL};
+    const struct td_piece_source alone = {.maps = &none, .threads = thread, .thread_count = 1};
+    struct td_buf ended = {0};
+
+    td_piece_write(&ended, &alone);
+    thread->sim = NULL;
+    thread->ended = ended;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/qemu/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/procfs.h"
+
+/* A process that is killed loses at most this much, or half of a short life, or this many times
+ * what a piece takes. */
+#define PIECE_EVERY_NS TD_NS_PER_S
+#define PIECE_FIRST_NS (TD_NS_PER_S / 8)
+#define PIECE_SHARE    50
+/* Pieces before waits may bring the cost of all pieces to this, and one part in WAIT_SHARE. */
+#define WAIT_FREE_NS   (TD_NS_PER_S / 50)
+#define WAIT_SHARE     20
+#define COUNT_EVERY_NS (TD_NS_PER_S / 16)
+
+/* The first access of a program is to its stack. */
+static void learn_stack(struct td_process *process, const struct td_feed_batch *batch)
+{
+    process->stack_known = true;
+    for (uint32_t i = 0; i < batch->used; i++) {
+        if (!(batch->words[i] & TD_TRACE_BLOCK_BIT)) {
+            td_guest_stack_learn(&process->stack, TD_TRACE_ADDRESS(batch->words[i]));
+            return;
+        }
+    }
+}
+
+static void begin_batch(struct td_process_thread *thread)
+{
+    thread->batch = td_feed_batch(thread->feed);
+    thread->next = thread->batch->words;
+    thread->full = thread->batch->words + TD_FEED_WORDS;
+    thread->last = thread->batch->words + TD_FEED_WORDS + TD_FEED_SLACK - 1;
+}
+
+static void set_mode(const struct td_process *process, struct td_process_thread *thread,
+                     enum td_sim_mode mode)
+{
+    thread->mode = mode;
+    thread->blocks = mode != TD_SIM_SKIP || process->link;
+    /* Where calls leave no address in memory, any access may tell where the stack is. */
+    thread->filters = mode == TD_SIM_SKIP || (mode == TD_SIM_WARM && !process->link);
+}
+
+/* Hands on what the thread has done. */
+static void put_batch(struct td_process *process, struct td_process_thread *thread)
+{
+    struct td_feed_batch *batch = thread->batch;
+
+    batch->used = (uint32_t)(thread->next - batch->words);
+    if (!process->stack_known)
+        learn_stack(process, batch);
+    td_guest_stack_apply(&process->stack, batch->words, batch->used);
+    batch->mode = thread->mode;
+    if (thread->mode == TD_SIM_SKIP)
+        batch->skipped = (uint64_t)(thread->planned - thread->left);
+    thread->planned = thread->left;
+    td_feed_put(thread->feed);
+    begin_batch(thread);
+}
+
+/* Threads may be renamed, also by others; one that has ended keeps its last name. */
+static void update_name(struct td_process *process, struct td_process_thread *thread)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread->tid);
+    char *name = thread->tid ? td_procfs_line(NULL, path) : NULL;
+    if (name)
+        snprintf(thread->name, sizeof(thread->name), "%s", name);
+    /* The emulator's own name is the program's. */
+    if (strncmp(thread->name, "qemu-", 5) == 0 && process->name)
+        snprintf(thread->name, sizeof(thread->name), "%s", process->name);
+    free(name);
+}
+
+static struct td_piece_thread *update_task(struct td_process *process,
+                                           const struct td_process_thread *thread,
+                                           const struct td_sim *sim)
+{
+    struct td_piece_thread *task = &process->tasks[thread->task];
+
+    task->tid = thread->tid;
+    task->sim = sim;
+    memcpy(task->name, thread->name, sizeof(task->name));
+    return task;
+}
+
+/* Writes what all threads have done up to their last batches. */
+static void write_piece(struct td_process *process)
+{
+    struct td_buf bytes = {0};
+
+    pthread_mutex_lock(&process->piece_lock);
+    pthread_mutex_lock(&process->lock);
+    if (process->pmu || process->maps.more)
+        td_piece_maps_update(&process->maps);
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        struct td_process_thread *thread = process->threads[i];
+
+        if (!thread)
+            continue;
+        update_name(process, thread);
+        struct td_piece_thread *task = update_task(process, thread, td_feed_lock(thread->feed));
+        if (thread->sampled)
+            td_qemu_pmu_write(thread->sampled, process->pmu_folder, process->start_ns,
+                              (uint32_t)getpid(), task, &process->maps, NULL);
+    }
+    const struct td_piece_source image = {
+        .pid = (uint32_t)getpid(),
+        .process = process->name,
+        .start_ns = process->start_ns,
+        .maps = &process->maps,
+        .threads = process->tasks,
+        .thread_count = process->task_count,
+    };
+    td_piece_write(&bytes, &image);
+    /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
+    td_spool_put(process->spool, process->place, bytes.data, bytes.len);
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (process->threads[i])
+            td_feed_unlock(process->threads[i]->feed);
+    }
+    pthread_mutex_unlock(&process->lock);
+    pthread_mutex_unlock(&process->piece_lock);
+    td_buf_release(&bytes);
+}
+
+void td_process_abandon(struct td_process *process)
+{
+    process->sample = false;
+    process->mode = TD_SIM_SKIP;
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (process->threads[i]) {
+            set_mode(process, process->threads[i], TD_SIM_SKIP);
+            process->threads[i]->left = process->threads[i]->planned = INT64_MAX;
+        }
+    }
+    process->abandoned = true;
+}
+
+/* For the line that shows how far the program is. */
+static void count_progress(struct td_process *process, struct td_process_thread *thread,
+                           uint64_t now)
+{
+    struct td_sim_totals totals;
+
+    if (!process->spool || now < thread->next_count_ns)
+        return;
+    td_sim_totals(td_feed_lock(thread->feed), &totals);
+    td_feed_unlock(thread->feed);
+    td_spool_count(process->spool, totals.instructions - thread->counted_instructions,
+                   totals.cycles - thread->counted_cycles);
+    thread->counted_instructions = totals.instructions;
+    thread->counted_cycles = totals.cycles;
+    thread->next_count_ns = now + COUNT_EVERY_NS;
+}
+
+/* Writes a piece, and says when the next is due. */
+static void write_piece_now(struct td_process *process)
+{
+    const uint64_t cpu = td_clock_thread_ns();
+
+    __atomic_store_n(&process->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
+    if (!td_spool_watched(process->spool, process->spool_name)) {
+        td_process_abandon(process);
+        return;
+    }
+    write_piece(process);
+    const uint64_t after = td_clock_ns(), cost = td_clock_thread_ns() - cpu;
+    const uint64_t pause = cost * PIECE_SHARE, age = after - process->start_ns;
+    const uint64_t usual = age < PIECE_EVERY_NS ? age : PIECE_EVERY_NS;
+    __atomic_store_n(&process->next_piece_ns, after + (pause > usual ? pause : usual),
+                     __ATOMIC_RELAXED);
+    __atomic_fetch_add(&process->piece_cost_ns, cost, __ATOMIC_RELAXED);
+}
+
+static void write_piece_in_time(struct td_process *process, struct td_process_thread *thread)
+{
+    const uint64_t now = td_clock_ns();
+
+    count_progress(process, thread, now);
+    if (!process->spool)
+        return;
+    const uint64_t next = __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED);
+    /* UINT64_MAX: another thread is at it. */
+    if (now >= next || (next != UINT64_MAX && td_spool_asked(process->spool, process->place)))
+        write_piece_now(process);
+}
+
+void td_process_learn_thread(struct td_process_thread *thread)
+{
+    thread->tid = (uint32_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, thread->name);
+}
+
+/* What the windows of a part say is known when the model has caught up. */
+static void end_part(struct td_process_thread *thread)
+{
+    struct td_sim_totals totals;
+
+    td_feed_drain(thread->feed);
+    td_sim_totals(td_feed_lock(thread->feed), &totals);
+    td_feed_unlock(thread->feed);
+    td_sampling_plan(&thread->sampling, totals.spread, totals.learning);
+    td_process_add_word(thread, td_trace_mark(TD_TRACE_SETTLE));
+}
+
+static void begin_phase(struct td_process *process, struct td_process_thread *thread)
+{
+    struct td_sampling_phase phase = {.mode = process->mode, .instructions = INT64_MAX};
+
+    if (process->sample && td_sampling_part_ends(&thread->sampling))
+        end_part(thread);
+    if (process->sample)
+        phase = td_sampling_next(&thread->sampling);
+    set_mode(process, thread, phase.mode);
+    thread->left = thread->planned = (int64_t)phase.instructions;
+}
+
+void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count)
+{
+    /* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
+    if (!thread->tid)
+        td_process_learn_thread(thread);
+    put_batch(process, thread);
+    if (thread->left < count)
+        begin_phase(process, thread);
+    write_piece_in_time(process, thread);
+}
+
+static uint32_t new_task(struct td_process *process)
+{
+    process->tasks = td_grow(process->tasks, &process->task_cap, process->task_count + 1,
+                             sizeof(*process->tasks));
+    process->tasks[process->task_count] = (struct td_piece_thread){.tid = 0};
+    return (uint32_t)process->task_count++;
+}
+
+static struct td_process_thread *new_thread(struct td_process *process)
+{
+    struct td_process_thread *thread = td_xcalloc(1, sizeof(*thread));
+    struct td_sim *sim = td_sim_new(process->blocks, process->llc);
+
+    thread->task = new_task(process);
+    if (process->pmu)
+        thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
+    /* Sampled, the program's thread has the more to do. */
+    thread->feed = td_feed_new(sim, !process->sample);
+    begin_batch(thread);
+    begin_phase(process, thread);
+    return thread;
+}
+
+/* The first thread known to be the one that calls, or NULL; *count are there of them: of two, one
+ * has ended. */
+static struct td_process_thread *calling_thread(const struct td_process *process, unsigned *count)
+{
+    const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct td_process_thread *first = NULL;
+
+    *count = 0;
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i] || process->threads[i]->tid != tid)
+            continue;
+        first = first ? first : process->threads[i];
+        ++*count;
+    }
+    return first;
+}
+
+/* What the models share must be whole in the child, and the same each time. */
+void td_process_before_fork(struct td_process *process)
+{
+    unsigned count = 0;
+    struct td_process_thread *own = calling_thread(process, &count);
+
+    process->forking = count == 1 ? own : NULL;
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i])
+            continue;
+        td_feed_drain(process->threads[i]->feed);
+        td_feed_lock(process->threads[i]->feed);
+    }
+}
+
+void td_process_forked_parent(struct td_process *process)
+{
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (process->threads[i])
+            td_feed_unlock(process->threads[i]->feed);
+    }
+}
+
+/* A forked child has the threads' memory but only one thread, and none of its parent's work; the
+ * parent's models stay where they are. */
+void td_process_forked_child(struct td_process *process)
+{
+    pthread_mutex_init(&process->lock, NULL);
+    pthread_mutex_init(&process->piece_lock, NULL);
+    process->task_count = 0;
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i])
+            continue;
+        if (!process->forking || process->threads[i] == process->forking)
+            process->threads[i] = new_thread(process);
+        else
+            process->threads[i] = NULL;
+    }
+    process->place = process->spool ? td_spool_claim(process->spool) : TD_SPOOL_NONE;
+    process->start_ns = td_clock_ns();
+    process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
+}
+
+/* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
+ * what comes out does not depend on which numbers were free. */
+static void reuse_thread(struct td_process *process, struct td_process_thread *thread)
+{
+    if (!process->spool || process->pmu || process->task_count >= TD_PROCESS_TASKS) {
+        td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
+        thread->tid = 0;
+        return;
+    }
+    put_batch(process, thread);
+    struct td_sim *ended =
+        td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
+    td_piece_end_thread(update_task(process, thread, ended));
+    td_sim_free(ended);
+    *thread = (struct td_process_thread){.feed = thread->feed, .task = new_task(process)};
+    begin_batch(thread);
+    begin_phase(process, thread);
+}
+
+void td_process_add_thread(struct td_process *process, unsigned vcpu)
+{
+    pthread_mutex_lock(&process->lock);
+    if (vcpu < TD_PROCESS_THREADS && !process->threads[vcpu])
+        process->threads[vcpu] = new_thread(process);
+    else if (vcpu < TD_PROCESS_THREADS)
+        reuse_thread(process, process->threads[vcpu]);
+    pthread_mutex_unlock(&process->lock);
+}
+
+struct td_process_thread *td_process_find_thread(const struct td_process *process)
+{
+    struct td_process_thread *alone = NULL;
+    unsigned known = 0, count = 0;
+    struct td_process_thread *own = calling_thread(process, &known);
+
+    if (own)
+        return own;
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i])
+            continue;
+        alone = process->threads[i];
+        count++;
+    }
+    /* A thread learns who it is with its first batch. */
+    return count == 1 ? alone : NULL;
+}
+
+void td_process_finish(struct td_process *process, struct td_process_thread *own)
+{
+    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+        if (!process->threads[i])
+            continue;
+        if (!own || own == process->threads[i])
+            put_batch(process, process->threads[i]);
+        td_feed_drain(process->threads[i]->feed);
+    }
+    if (process->spool && !process->abandoned)
+        write_piece(process);
+}
+
+void td_process_before_wait(struct td_process *process, struct td_process_thread *thread)
+{
+    const uint64_t cost = __atomic_load_n(&process->piece_cost_ns, __ATOMIC_RELAXED);
+
+    if (!process->spool || cost > WAIT_FREE_NS + td_clock_process_ns() / WAIT_SHARE ||
+        __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED) == UINT64_MAX)
+        return;
+    put_batch(process, thread);
+    td_feed_drain(thread->feed);
+    write_piece_now(process);
+}
+
+void td_process_read_maps(struct td_process *process)
+{
+    pthread_mutex_lock(&process->lock);
+    td_piece_maps_update(&process->maps);
+    pthread_mutex_unlock(&process->lock);
+}
+
+uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code, size_t size)
+{
+    return process->spool ? td_piece_maps_place(&process->maps, pc, code, size) : pc;
+}
+
+void td_process_map(struct td_process *process, const struct td_process_change *change)
+{
+    pthread_mutex_lock(&process->lock);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(change->covered); i++)
+        process->maps.stale = process->maps.stale ||
+                              td_mappings_overlap(&process->maps.code, change->covered[i].start,
+                                                  change->covered[i].end);
+    process->maps.more = process->maps.more || change->more;
+    pthread_mutex_unlock(&process->lock);
+}
+
+void td_process_begin(struct td_process *process)
+{
+    pthread_mutex_init(&process->lock, NULL);
+    pthread_mutex_init(&process->piece_lock, NULL);
+    if (process->spool) {
+        process->place = td_spool_claim(process->spool);
+        td_spool_end(process->spool, process->after);
+    }
+    if (process->spool_name && !process->spool)
+        td_process_abandon(process);
+    process->blocks = td_blocks_new(&process->desc);
+    process->link = td_blocks_link(process->blocks);
+    process->llc = td_llc_new(&process->desc);
+    process->start_ns = td_clock_ns();
+    process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process image that the emulator runs: its threads with their models, and the pieces
+ * (qemu_piece.h) that it leaves in the spool. One a process; QEMU's callbacks (qemu_plugin.c) and
+ * system calls (qemu_syscall.h) drive it.
+ */
+#ifndef TD_RECORD_SIM_QEMU_PROCESS_H
+#define TD_RECORD_SIM_QEMU_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/cores/core.h"
+#include "record/sim/share/launch.h"
+#include "record/sim/qemu/feed.h"
+#include "record/sim/qemu/mend.h"
+#include "record/sim/qemu/piece.h"
+#include "record/sim/qemu/pmu.h"
+#include "record/sim/qemu/stack.h"
+#include "record/sim/model/sampling/sampling.h"
+#include "record/sim/model/sim.h"
+#include "record/sim/share/spool.h"
+
+enum {
+    TD_PROCESS_THREADS = 4096, /* at a time */
+    /* Of more, those that get the number of one that has ended share its row. */
+    TD_PROCESS_TASKS = 4096,
+    /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
+     * leaves L1 goes unseen. */
+    TD_PROCESS_RECENT = 512,
+    TD_PROCESS_RECENT_BLOCKS = 1024, /* the same of code */
+    TD_PROCESS_KINDS = 64,
+};
+
+struct td_missing;
+
+/* What a system call does to what is mapped. */
+struct td_process_change {
+    struct {
+        uint64_t start, end; /* addresses; empty: none */
+    } covered[2];            /* nothing that was mapped there still is */
+    bool more;               /* a file is mapped, anywhere */
+};
+
+struct td_process_thread {
+    /* What each callback looks at comes first: one line of the cache. */
+    uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
+    int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
+    enum td_sim_mode mode; /* of the phase that is under way */
+    bool blocks;           /* all blocks are in the stream; else calls, returns and new code */
+    bool filters;          /* accesses to lines in `recent` are not, but for calls' and returns' */
+    struct td_feed *feed;
+    struct td_feed_batch *batch; /* the one being filled */
+    uint32_t task;               /* index of td_process.tasks */
+    uint32_t tid;                /* 0: not known yet */
+    char name[16];
+    struct td_sampling sampling;
+    uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
+    uint64_t zeroed; /* address after the last block zeroed */
+    struct td_mend_action action;
+    struct td_process_change change; /* by the system call under way */
+    const struct td_missing *asked;  /* by the system call under way; NULL: nothing that may lack */
+    uint64_t recent[TD_PROCESS_RECENT];
+    uint32_t recent_blocks[TD_PROCESS_RECENT_BLOCKS]; /* their ids, plus 1 */
+    struct td_qemu_pmu_thread *sampled;               /* NULL unless the PMU is simulated */
+};
+
+struct td_process {
+    pthread_mutex_t lock; /* held for definitions, for making threads and for the maps */
+    struct td_core_desc desc;
+    struct td_blocks *blocks;
+    struct td_llc *llc;
+    bool link; /* td_blocks_link */
+    bool sample;
+    enum td_sim_mode mode;                                 /* of all, when it is not sampled */
+    struct td_qemu_pmu *pmu;                               /* NULL: none is simulated */
+    char *pmu_folder;                                      /* of its records: where its plan is */
+    struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
+    /* Kinds of accesses (trace.h) with QEMU's number for them, plus 1, in the lower half. */
+    _Atomic uint64_t kinds[TD_PROCESS_KINDS];
+    struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
+    char *name;                        /* the program's */
+    char *program;                     /* its file; NULL: not known */
+    struct td_launch exec;             /* how the emulator was started */
+    struct td_mend mend;
+    struct td_guest_stack stack; /* of the main thread; set by its first batch */
+    bool stack_known;
+
+    /* Pieces; spool NULL: none are wanted. */
+    struct td_spool *spool;
+    char *spool_name;
+    bool misread;           /* a note says that the emulator computed something wrongly */
+    uint32_t missed;        /* notes say that it lacks these: 1 << index (qemu_syscall.c) */
+    _Atomic bool abandoned; /* nobody reads the spool any more: only run on */
+    pthread_mutex_t piece_lock;
+    uint32_t place; /* of this process image */
+    uint32_t after; /* of the image that executed this one, or TD_SPOOL_NONE */
+    uint64_t start_ns, next_piece_ns;
+    uint64_t piece_cost_ns; /* CPU time of all pieces so far */
+    struct td_piece_maps maps;
+    struct td_piece_thread *tasks; /* all threads so far, by their begin */
+    size_t task_count, task_cap;
+
+    char *text_path; /* of qemu_text.h; NULL: none is wanted */
+};
+
+/* Begins the life of the image: core, spool and modes are set. */
+void td_process_begin(struct td_process *process);
+/* The thread with QEMU's number `vcpu` begins; numbers of threads that have ended come again. */
+void td_process_add_thread(struct td_process *process, unsigned vcpu);
+/* The thread that calls; NULL when that is not known. */
+struct td_process_thread *td_process_find_thread(const struct td_process *process);
+/* Who the thread is; called in it. */
+void td_process_learn_thread(struct td_process_thread *thread);
+
+/* The batch is full, or a block of `count` instructions goes beyond the phase. */
+void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count)
+    __attribute__((noinline));
+/* Without a reader there is nothing to model for: the program runs on as fast as it can. */
+void td_process_abandon(struct td_process *process);
+/* Who kills this process while it waits finds in the profile what it did before, unless it waits so
+ * often that pieces would cost more than their share. */
+void td_process_before_wait(struct td_process *process, struct td_process_thread *thread);
+/* Where /proc is out of reach afterwards, what is known of the mappings stays. */
+void td_process_read_maps(struct td_process *process);
+/* The place (trace.h) of code that is about to run; process->lock is held. */
+uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code,
+                          size_t size);
+/* Before and after the system call: another thread may run between it and what is told of it. */
+void td_process_map(struct td_process *process, const struct td_process_change *change);
+/* What ended without a piece would not be in the profile. `own`: other threads may still run, and
+ * their last batches are theirs; NULL at the end. */
+void td_process_finish(struct td_process *process, struct td_process_thread *own);
+
+/* Around a fork. */
+void td_process_before_fork(struct td_process *process);
+void td_process_forked_parent(struct td_process *process);
+void td_process_forked_child(struct td_process *process);
+
+/* `counts` 0: the word is none after all. What comes after a batch's last word but one is lost.
+ * Without branches: which word counts is as good as random. */
+static inline void td_process_add_if(struct td_process_thread *thread, uint64_t word, bool counts)
+{
+    uint64_t *place = thread->next;
+
+    *place = word;
+    thread->next = place + (counts & (place < thread->last));
+}
+
+static inline void td_process_add_word(struct td_process_thread *thread, uint64_t word)
+{
+    td_process_add_if(thread, word, true);
+}
+
+#endif

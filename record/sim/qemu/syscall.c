@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/qemu/syscall.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "record/sim/qemu/guest_memory.h"
+#include "record/sim/share/program.h"
+#include "record/sim/qemu/exec.h"
+
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+enum {
+    GUEST_MMAP = 9,
+    GUEST_MUNMAP = 11,
+    GUEST_RT_SIGACTION = 13,
+    GUEST_MREMAP = 25,
+    GUEST_CLONE = 56,
+    GUEST_FORK = 57,
+    GUEST_VFORK = 58,
+    GUEST_EXIT = 60,
+    GUEST_KILL = 62,
+    GUEST_PTRACE = 101,
+    GUEST_PIVOT_ROOT = 155,
+    GUEST_PRCTL = 157,
+    GUEST_SETRLIMIT = 160,
+    GUEST_CHROOT = 161,
+    GUEST_EXIT_GROUP = 231,
+    GUEST_TGKILL = 234,
+    GUEST_PERF_EVENT_OPEN = 298,
+    GUEST_PRLIMIT64 = 302,
+    GUEST_SECCOMP = 317,
+    GUEST_BPF = 321,
+    GUEST_USERFAULTFD = 323,
+    GUEST_IO_URING_SETUP = 425,
+    GUEST_CLONE3 = 435,
+};
+
+static bool begins_seccomp(const uint64_t a[5])
+{
+    return a[0] == PR_SET_SECCOMP;
+}
+
+/* A real limit of address space, at a guest address. */
+static bool limits_space(uint64_t resource, uint64_t address)
+{
+    struct rlimit limit;
+
+    return resource == RLIMIT_AS && address && td_guest_read(&limit, address, sizeof(limit)) &&
+           limit.rlim_cur != RLIM_INFINITY;
+}
+
+static bool sets_space(const uint64_t a[5])
+{
+    return limits_space(a[0], a[1]);
+}
+
+static bool sets_space_of(const uint64_t a[5])
+{
+    return limits_space(a[1], a[2]);
+}
+
+static bool reserves_much(const uint64_t a[5])
+{
+    return td_mend_is_too_large(a[1]);
+}
+
+/* What programs ask of the kernel that the emulator, as of QEMU 7.2, does not have, and that they
+ * do not do as well without. */
+static const struct td_missing {
+    const char *name;
+    int64_t number;
+    int64_t refusal;                         /* the emulator's answer */
+    bool (*applies)(const uint64_t args[5]); /* NULL: to each call of the number */
+} missing[] = {
+    {"code that is written through another mapping", GUEST_MMAP, -EPERM, td_mend_cannot_map},
+    {"more than 512 GB of addresses at once", GUEST_MMAP, -ENOMEM, reserves_much},
+    {"ptrace", GUEST_PTRACE, -ENOSYS, NULL},
+    {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
+    {"seccomp", GUEST_PRCTL, -EINVAL, begins_seccomp},
+    {"perf_event_open", GUEST_PERF_EVENT_OPEN, -ENOSYS, NULL},
+    {"bpf", GUEST_BPF, -ENOSYS, NULL},
+    {"userfaultfd", GUEST_USERFAULTFD, -ENOSYS, NULL},
+    {"io_uring", GUEST_IO_URING_SETUP, -ENOSYS, NULL},
+    /* Limits of memory would be the emulator's, too: it says yes and keeps none of them. */
+    {"a limit of address space", GUEST_SETRLIMIT, 0, sets_space},
+    {"a limit of address space", GUEST_PRLIMIT64, 0, sets_space_of},
+};
+_Static_assert(TD_ARRAY_SIZE(missing) < 32, "a process notes in a mask what it missed");
+
+/* What runs natively from here on is not in the profile: say so. */
+static void note_native(struct td_process *process, struct td_process_thread *thread,
+                        const char *path, const char *why)
+{
+    td_process_finish(process, thread);
+    char *text = td_xasprintf("not modelled, it ran natively: '%s', %s", path, why);
+
+    td_spool_note(process->spool, text);
+    free(text);
+}
+
+/* The emulator executes itself with the program, unless that cannot be emulated. */
+static void follow_exec(struct td_process *process, struct td_process_thread *thread,
+                        const struct td_exec_call *call)
+{
+    struct td_program program;
+
+    td_program_look(&program, call->path);
+    const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == process->exec.guest;
+    if (can && td_spool_reachable(process->spool_name)) {
+        td_process_learn_thread(thread);
+        td_process_finish(process, thread);
+        char *plugin = td_xasprintf("%s,after=%u", process->exec.plugin, process->place);
+        const struct td_launch launch = {
+            .qemu = process->exec.qemu, .guest = process->exec.guest, .plugin = plugin};
+        td_exec_follow(&launch, call);
+        free(plugin);
+    } else if (can) {
+        note_native(process, thread, call->path, "executed as another user, or with another root");
+    } else if (program.kind == TD_PROGRAM_EMULATED) {
+        note_native(process, thread, call->path,
+                    "for another processor than the program that executed it");
+    } else if (program.kind != TD_PROGRAM_MISSING && program.kind != TD_PROGRAM_OTHER) {
+        note_native(process, thread, call->path, td_program_about(program.kind));
+    }
+    td_program_release(&program);
+}
+
+static bool kills_itself(int64_t number, const uint64_t a[5])
+{
+    const int64_t pid = (int32_t)a[0];
+
+    return (number == GUEST_KILL && a[1] == SIGKILL && (pid <= 0 || pid == getpid())) ||
+           (number == GUEST_TGKILL && a[2] == SIGKILL && pid == getpid());
+}
+
+/* Waiting for time, for children, for other threads or for what comes from outside. */
+static bool may_wait(int64_t number)
+{
+    static const int16_t calls[] = {
+        7,   /* poll */
+        23,  /* select */
+        34,  /* pause */
+        35,  /* nanosleep */
+        61,  /* wait4 */
+        130, /* rt_sigsuspend */
+        202, /* futex */
+        230, /* clock_nanosleep */
+        232, /* epoll_wait */
+        247, /* waitid */
+        270, /* pselect6 */
+        271, /* ppoll */
+        281, /* epoll_pwait */
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(calls); i++) {
+        if (calls[i] == number)
+            return true;
+    }
+    return false;
+}
+
+/* After these it must be known which thread this is. */
+static bool needs_thread(int64_t number)
+{
+    return number == GUEST_EXIT || number == GUEST_EXIT_GROUP || number == GUEST_CLONE ||
+           number == GUEST_FORK || number == GUEST_VFORK || number == GUEST_CLONE3;
+}
+
+static const struct td_missing *find_missing(int64_t number, const uint64_t arguments[5])
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(missing); i++) {
+        if (missing[i].number == number && (!missing[i].applies || missing[i].applies(arguments)))
+            return &missing[i];
+    }
+    return NULL;
+}
+
+static void note_missing(struct td_process *process, const struct td_missing *asked)
+{
+    const uint32_t bit = UINT32_C(1) << (asked - missing);
+
+    if (process->missed & bit)
+        return;
+    process->missed |= bit;
+    char *text = td_xasprintf("'%s' asked for %s, which the emulator does not have: it may run "
+                              "otherwise than natively (--source clock runs it natively)",
+                              process->name, asked->name);
+    td_spool_note(process->spool, text);
+    free(text);
+}
+
+/* False when it does nothing to mappings. An address is only a hint where nothing is to be covered:
+ * then nothing is mapped there. */
+static bool changes_maps(struct td_process_change *change, int64_t number, const uint64_t a[5])
+{
+    *change = (struct td_process_change){.more = false};
+    switch (number) {
+    case GUEST_MMAP:
+        change->more = !(a[3] & MAP_ANONYMOUS);
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        return change->more || (a[3] & MAP_FIXED);
+    case GUEST_MUNMAP:
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        return true;
+    case GUEST_MREMAP:
+        change->more = true;
+        change->covered[0].start = a[0];
+        change->covered[0].end = a[0] + a[1];
+        if (a[3] & MREMAP_FIXED) {
+            change->covered[1].start = a[4];
+            change->covered[1].end = a[4] + a[2];
+        }
+        return true;
+    default: return false;
+    }
+}
+
+void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
+                             int64_t number, int64_t result)
+{
+    number = td_guest_call(process->exec.guest, number);
+    if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
+        td_process_map(process, &thread->change);
+    td_mend_after_action(&process->mend, &thread->action, result);
+    td_mend_after_map(&process->mend);
+    if (thread->asked && thread->asked->refusal == result && !process->abandoned)
+        note_missing(process, thread->asked);
+    thread->asked = NULL;
+}
+
+void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
+                        int64_t number, const uint64_t arguments[5])
+{
+    struct td_exec_call call;
+
+    number = td_guest_call(process->exec.guest, number);
+    if (number == GUEST_RT_SIGACTION)
+        td_mend_before_action(&process->mend, &thread->action, arguments);
+    else if (number == GUEST_MMAP)
+        td_mend_before_map(&process->mend, arguments);
+    if (changes_maps(&thread->change, number, arguments))
+        td_process_map(process, &thread->change);
+    thread->asked = find_missing(number, arguments);
+    if (needs_thread(number))
+        td_process_learn_thread(thread);
+    if (process->abandoned)
+        return;
+    if (number == GUEST_CHROOT || number == GUEST_PIVOT_ROOT)
+        td_process_read_maps(process);
+    if (kills_itself(number, arguments))
+        td_process_finish(process, thread);
+    else if (may_wait(number))
+        td_process_before_wait(process, thread);
+    if (!td_exec_read(&call, number, arguments, process->program))
+        return;
+    follow_exec(process, thread, &call);
+    free(call.path);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What to do before and after the program's system calls: after some it may not come back, some the
+ * emulator does not have or does wrongly.
+ */
+#ifndef TD_RECORD_SIM_QEMU_SYSCALL_H
+#define TD_RECORD_SIM_QEMU_SYSCALL_H
+
+#include <stdint.h>
+
+#include "record/sim/qemu/process.h"
+
+/* `number` is the guest's; an execve that the emulator can follow does not return. */
+void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
+                        int64_t number, const uint64_t arguments[5]);
+/* The same number, and its result; an error as the kernel gives it, below 0. */
+void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
+                             int64_t number, int64_t result);
+
+#endif

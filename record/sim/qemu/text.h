@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What the models of a process found as lines of text, for tests: mappings, totals, tallies. */
+#ifndef TD_RECORD_SIM_QEMU_TEXT_H
+#define TD_RECORD_SIM_QEMU_TEXT_H
+
+#include "record/sim/qemu/process.h"
+
+/* Lines "M mapping", "S thread name value ..." and "T thread path pc values ..."; a file that
+ * cannot be made is not missed. */
+void td_qemu_text_write(const struct td_process *process, const char *path);
+
+#endif

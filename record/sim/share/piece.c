@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/share/piece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+_Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask");
+
+/* An item begins with one of these, or with a tally's mask of columns and this behind them. */
+enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
+#define FIRST_MASK ((uint64_t)ITEM_COUNT)
+#define REPLICATES (FIRST_MASK + (UINT64_C(1) << TD_SIM_COLUMN_COUNT)) /* more than any mask */
+
+/* No image runs for so many slots; what is less adds up to what a profile may hold. */
+#define REPLICATE_MAX (INT64_C(1) << 56)
+
+static uint8_t *put_uleb(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+void td_piece_put_path(struct td_piece_writer *writer, const struct td_piece_path *path)
+{
+    td_buf_uleb(&writer->body, DESCRIBED_PATH);
+    td_buf_uleb(&writer->body, path->id);
+    td_buf_uleb(&writer->body, path->parent);
+    td_buf_zigzag(&writer->body, (int64_t)(path->call - writer->call));
+    writer->call = path->call;
+}
+
+void td_piece_put_tally(struct td_piece_writer *writer, uint32_t path, uint64_t pc,
+                        const uint64_t values[TD_SIM_COLUMN_COUNT])
+{
+    uint8_t *at = td_buf_reserve(&writer->body, (size_t)TD_LEB_MAX * (4 + TD_SIM_COLUMN_COUNT));
+    uint8_t *const begin = at;
+    const uint64_t step = pc - writer->pc;
+    uint64_t mask = 0;
+
+    if (path != writer->path) {
+        at = put_uleb(at, NEXT_PATH);
+        at = put_uleb(at, path - writer->path);
+        writer->path = path;
+    }
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        mask |= (uint64_t)(values[c] != 0) << c;
+    at = put_uleb(at, mask + FIRST_MASK);
+    at = put_uleb(at, step << 1 ^ (step >> 63 ? UINT64_MAX : 0));
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (values[c])
+            at = put_uleb(at, values[c]);
+    }
+    writer->pc = pc;
+    writer->body.len += (size_t)(at - begin);
+}
+
+void td_piece_put_replicates(struct td_piece_writer *writer,
+                             const struct td_piece_replicates *replicates)
+{
+    td_buf_uleb(&writer->body, REPLICATES);
+    td_buf_uleb(&writer->body, replicates->column);
+    td_buf_zigzag(&writer->body, (int64_t)(replicates->pc - writer->replicates_pc));
+    for (int r = 0; r < TD_REPLICATES; r++)
+        td_buf_zigzag(&writer->body, replicates->values[r]);
+    writer->replicates_pc = replicates->pc;
+}
+
+void td_piece_end_task(struct td_piece_writer *writer)
+{
+    td_buf_uleb(&writer->body, END_OF_TASK);
+    writer->path = 0;
+    writer->pc = writer->call = writer->replicates_pc = 0;
+}
+
+static void put_text(struct td_buf *buf, const char *text)
+{
+    td_buf_string(buf, text ? text : "", text ? strlen(text) : 0);
+}
+
+void td_piece_put(struct td_buf *ret, const struct td_piece *piece, struct td_piece_writer *writer)
+{
+    td_buf_uleb(ret, piece->pid);
+    td_buf_uleb(ret, piece->warnings);
+    td_buf_uleb(ret, piece->start_ns);
+    put_text(ret, piece->process);
+    td_buf_uleb(ret, piece->cycles);
+    td_buf_uleb(ret, piece->instructions);
+    td_buf_uleb(ret, piece->detailed);
+    td_buf_uleb(ret, piece->cycles_error);
+    td_buf_uleb(ret, piece->module_count);
+    for (uint32_t i = 0; i < piece->module_count; i++) {
+        const struct td_piece_module *module = &piece->modules[i];
+
+        put_text(ret, module->path);
+        td_buf_string(ret, (const char *)module->build_id.bytes, module->build_id.size);
+    }
+    td_buf_uleb(ret, piece->task_count);
+    for (uint32_t i = 0; i < piece->task_count; i++) {
+        td_buf_uleb(ret, piece->tasks[i].tid);
+        put_text(ret, piece->tasks[i].name);
+    }
+    td_buf_uleb(ret, piece->ranges.len);
+    for (size_t i = 0; i < piece->ranges.len; i++) {
+        const struct td_range *range = &piece->ranges.items[i];
+
+        td_buf_uleb(ret, range->start);
+        td_buf_uleb(ret, range->end - range->start);
+        td_buf_uleb(ret, range->offset);
+        td_buf_uleb(ret, range->value);
+    }
+    td_buf_bytes(ret, writer->body.data, writer->body.len);
+    td_buf_release(&writer->body);
+    *writer = (struct td_piece_writer){.path = 0};
+}
+
+static const char *get_text(struct td_piece_view *view)
+{
+    size_t len = 0;
+    const char *text = td_rd_string(&view->items, &len);
+
+    return td_arena_copy(&view->texts, text ? text : "", text ? len : 0);
+}
+
+/* A number of things of which each takes at least `least` bytes. */
+static uint32_t get_count(struct td_piece_view *view, size_t least)
+{
+    return (uint32_t)td_rd_uleb_below(&view->items, td_rd_left(&view->items) / least + 1);
+}
+
+static void get_modules(struct td_piece_view *view)
+{
+    struct td_piece *piece = &view->piece;
+
+    piece->module_count = get_count(view, 2);
+    piece->modules = td_xcalloc((size_t)piece->module_count + 1, sizeof(*piece->modules));
+    for (uint32_t i = 0; i < piece->module_count; i++) {
+        struct td_piece_module *module = &piece->modules[i];
+        size_t size = 0;
+        const char *path = get_text(view), *id = td_rd_string(&view->items, &size);
+
+        module->path = *path ? path : NULL;
+        if (size > sizeof(module->build_id.bytes))
+            td_rd_fail(&view->items);
+        if (!td_rd_ok(&view->items))
+            return;
+        module->build_id.size = (uint8_t)size;
+        memcpy(module->build_id.bytes, id, size);
+    }
+}
+
+static void get_tasks(struct td_piece_view *view)
+{
+    struct td_piece *piece = &view->piece;
+
+    piece->task_count = get_count(view, 2);
+    piece->tasks = td_xcalloc((size_t)piece->task_count + 1, sizeof(*piece->tasks));
+    for (uint32_t i = 0; i < piece->task_count; i++) {
+        piece->tasks[i].tid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
+        piece->tasks[i].name = get_text(view);
+    }
+}
+
+static void get_ranges(struct td_piece_view *view)
+{
+    const uint32_t count = get_count(view, 4);
+
+    for (uint32_t i = 0; i < count && td_rd_ok(&view->items); i++) {
+        struct td_range range = {.start = td_rd_uleb(&view->items)};
+        const uint64_t size = td_rd_uleb(&view->items);
+
+        range.offset = td_rd_uleb(&view->items);
+        range.value = (uint32_t)td_rd_uleb_below(&view->items, view->piece.module_count);
+        if (size > UINT64_MAX - range.start)
+            td_rd_fail(&view->items);
+        range.end = range.start + size;
+        if (td_rd_ok(&view->items))
+            td_range_set_put(&view->piece.ranges, &range);
+    }
+}
+
+int td_piece_open(struct td_piece_view *view, const void *data, size_t size)
+{
+    struct td_piece *piece = &view->piece;
+
+    *view = (struct td_piece_view){.items = td_rd_init(data, size, 0)};
+    piece->pid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
+    piece->warnings =
+        (uint32_t)td_rd_uleb_below(&view->items, UINT64_C(1) << TD_PIECE_WARNING_COUNT);
+    piece->start_ns = td_rd_uleb(&view->items);
+    piece->process = get_text(view);
+    piece->cycles = td_rd_uleb(&view->items);
+    piece->instructions = td_rd_uleb(&view->items);
+    piece->detailed = td_rd_uleb(&view->items);
+    piece->cycles_error = td_rd_uleb(&view->items);
+    get_modules(view);
+    get_tasks(view);
+    get_ranges(view);
+    if (td_rd_ok(&view->items))
+        return TD_OK;
+    td_piece_close(view);
+    return TD_EFORMAT;
+}
+
+void td_piece_close(struct td_piece_view *view)
+{
+    free(view->piece.modules);
+    free(view->piece.tasks);
+    td_range_set_release(&view->piece.ranges);
+    td_arena_release(&view->texts);
+    *view = (struct td_piece_view){.items = {0}};
+}
+
+struct td_piece_walk td_piece_walk(const struct td_piece_view *view)
+{
+    return (struct td_piece_walk){.rd = view->items, .task_count = view->piece.task_count};
+}
+
+/* As td_rd_uleb, inlined: a walk is little else. */
+static inline uint64_t get_uleb(struct td_rd *rd)
+{
+    const uint8_t *at = rd->data + rd->pos;
+    uint64_t value = 0;
+
+    if (rd->bad || rd->size - rd->pos < TD_LEB_MAX)
+        return td_rd_uleb(rd);
+    value = *at & 0x7f;
+    for (unsigned shift = 7; *at++ & 0x80 && shift < 64; shift += 7)
+        value |= (uint64_t)(*at & 0x7f) << shift;
+    rd->pos = (size_t)(at - rd->data);
+    return value;
+}
+
+static enum td_piece_item get_path(struct td_piece_walk *walk)
+{
+    struct td_piece_path *path = &walk->path;
+
+    path->id = (uint32_t)td_rd_uleb_below(&walk->rd, TD_PIECE_PATHS_MAX);
+    path->parent = (uint32_t)td_rd_uleb_below(&walk->rd, path->id);
+    walk->call += (uint64_t)td_rd_zigzag(&walk->rd);
+    path->call = walk->call;
+    return td_rd_ok(&walk->rd) ? TD_PIECE_PATH : TD_PIECE_END;
+}
+
+static void go_to_path(struct td_piece_walk *walk)
+{
+    const uint64_t step = td_rd_uleb_below(&walk->rd, TD_PIECE_PATHS_MAX - walk->tally.path);
+
+    if (step == 0)
+        td_rd_fail(&walk->rd);
+    walk->tally.path += (uint32_t)step;
+    walk->on_path = false;
+}
+
+static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
+{
+    const uint64_t step = get_uleb(&walk->rd);
+    const uint64_t pc = walk->tally.pc + ((step >> 1) ^ (step & 1 ? UINT64_MAX : 0));
+    uint64_t *values = walk->tally.values;
+
+    if (mask >> TD_SIM_COLUMN_COUNT || (walk->on_path && pc <= walk->tally.pc))
+        td_rd_fail(&walk->rd);
+    if (!td_rd_ok(&walk->rd))
+        return TD_PIECE_END;
+    for (uint64_t gone = walk->mask & ~mask; gone; gone &= gone - 1)
+        values[__builtin_ctzll(gone)] = 0;
+    for (uint64_t left = mask; left; left &= left - 1)
+        values[__builtin_ctzll(left)] = get_uleb(&walk->rd);
+    walk->mask = mask;
+    walk->tally.pc = pc;
+    walk->on_path = true;
+    return td_rd_ok(&walk->rd) ? TD_PIECE_TALLY : TD_PIECE_END;
+}
+
+static enum td_piece_item get_replicates(struct td_piece_walk *walk)
+{
+    struct td_piece_replicates *replicates = &walk->replicates;
+
+    replicates->task = walk->tally.task;
+    replicates->column = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SIM_COLUMN_COUNT);
+    replicates->pc += (uint64_t)td_rd_zigzag(&walk->rd);
+    for (int r = 0; r < TD_REPLICATES; r++) {
+        replicates->values[r] = td_rd_zigzag(&walk->rd);
+        if (replicates->values[r] <= -REPLICATE_MAX || replicates->values[r] >= REPLICATE_MAX)
+            td_rd_fail(&walk->rd);
+    }
+    return td_rd_ok(&walk->rd) ? TD_PIECE_REPLICATES : TD_PIECE_END;
+}
+
+static void end_task(struct td_piece_walk *walk)
+{
+    walk->replicates.pc = 0;
+    walk->tally.task++;
+    walk->tally.path = 0;
+    walk->tally.pc = walk->call = 0;
+    walk->on_path = false;
+}
+
+enum td_piece_item td_piece_next(struct td_piece_walk *walk)
+{
+    while (walk->tally.task < walk->task_count) {
+        const uint64_t item = get_uleb(&walk->rd);
+
+        if (!td_rd_ok(&walk->rd))
+            return TD_PIECE_END;
+        if (item == DESCRIBED_PATH)
+            return get_path(walk);
+        if (item == REPLICATES)
+            return get_replicates(walk);
+        if (item >= FIRST_MASK)
+            return get_tally(walk, item - FIRST_MASK);
+        if (item == NEXT_PATH)
+            go_to_path(walk);
+        else
+            end_task(walk);
+    }
+    return TD_PIECE_END;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/tasks/frames.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "symbolize/maps/vdso.h"
+
+/* A register by perf's number (asm/perf_regs.h, part of the kernel's ABI) and by DWARF's. The
+ * compact tables need three or four; the others are those by which call frame information finds a
+ * frame now and then: the ones that calls preserve, and what OpenSSL's, glibc's and libgcc's
+ * assembly keeps the stack pointer in. */
+struct reg {
+    uint8_t perf, dwarf;
+};
+
+enum { REGS_MAX = 14 };
+static const struct arch {
+    struct reg regs[REGS_MAX];
+    size_t count;
+} archs[] = {
+    /* ax bx cx bp sp ip r9 to r15 */
+    [TD_CFI_X86_64] = {{{0, 0},
+                        {1, 3},
+                        {2, 2},
+                        {6, 6},
+                        {7, 7},
+                        {8, 16},
+                        {17, 9},
+                        {18, 10},
+                        {19, 11},
+                        {20, 12},
+                        {21, 13},
+                        {22, 14},
+                        {23, 15}},
+                       13},
+    /* x19 to x30, sp, pc */
+    [TD_CFI_AARCH64] = {{{19, 19},
+                         {20, 20},
+                         {21, 21},
+                         {22, 22},
+                         {23, 23},
+                         {24, 24},
+                         {25, 25},
+                         {26, 26},
+                         {27, 27},
+                         {28, 28},
+                         {29, 29},
+                         {30, 30},
+                         {31, 31},
+                         {32, 32}},
+                        14},
+};
+
+#if defined(__aarch64__)
+static const enum td_cfi_arch own_arch = TD_CFI_AARCH64;
+#else
+static const enum td_cfi_arch own_arch = TD_CFI_X86_64;
+#endif
+
+/* What is known of a module's tables. */
+struct table {
+    bool tried;
+    struct td_unwind_table *table; /* NULL: it has none, or its file cannot be had */
+};
+
+struct td_frames {
+    const struct td_modules *modules;
+    struct td_unwinder *unwinder;
+    struct table *tables; /* by module */
+    size_t cap;
+    const struct td_space *space; /* of the present sample */
+    struct td_unwind_stack stack;
+};
+
+struct td_frames *td_frames_new(const struct td_modules *modules)
+{
+    struct td_frames *frames = td_xcalloc(1, sizeof(*frames));
+
+    frames->modules = modules;
+    frames->unwinder = td_unwinder_new(own_arch);
+    return frames;
+}
+
+void td_frames_free(struct td_frames *frames)
+{
+    if (!frames)
+        return;
+    for (size_t i = 0; i < frames->cap; i++)
+        td_unwind_table_free(frames->tables[i].table);
+    free(frames->tables);
+    td_unwinder_free(frames->unwinder);
+    free(frames);
+}
+
+uint64_t td_frames_user_regs(enum td_cfi_arch arch)
+{
+    uint64_t mask = 0;
+
+    for (size_t i = 0; i < archs[arch].count; i++)
+        mask |= UINT64_C(1) << archs[arch].regs[i].perf;
+    return mask;
+}
+
+static struct td_unwind_table *make_table(const struct td_frames *frames, uint32_t module)
+{
+    struct td_unwind_table *table = NULL;
+    struct td_unwind_image image = {.fd = -1};
+    size_t size;
+
+    switch (td_modules_kind(frames->modules, module)) {
+    case TD_MODULE_VDSO:
+        if (td_vdso_image(&image.data, &size)) {
+            image.size = size;
+            td_unwind_table_new(&table, &image, NULL);
+        }
+        break;
+    case TD_MODULE_FILE:
+        image.fd = td_modules_open(frames->modules, module);
+        if (image.fd >= 0) {
+            td_unwind_table_from_fd(&table, image.fd, NULL);
+            close(image.fd);
+        }
+        break;
+    case TD_MODULE_UNKNOWN:
+    case TD_MODULE_KERNEL:
+    case TD_MODULE_KERNEL_MODULE:
+    case TD_MODULE_ANON: break;
+    }
+    return table;
+}
+
+static const struct td_unwind_table *table_of(struct td_frames *frames, uint32_t module)
+{
+    if (module >= frames->cap) {
+        const size_t old = frames->cap;
+
+        frames->tables =
+            td_grow(frames->tables, &frames->cap, (size_t)module + 1, sizeof(*frames->tables));
+        memset(frames->tables + old, 0, (frames->cap - old) * sizeof(*frames->tables));
+    }
+    struct table *entry = &frames->tables[module];
+    if (!entry->tried) {
+        entry->tried = true;
+        entry->table = make_table(frames, module);
+    }
+    return entry->table;
+}
+
+static bool find(void *ctx, uint64_t address, struct td_unwind_place *place)
+{
+    struct td_frames *frames = ctx;
+    const struct td_range *range = td_range_set_find(&frames->space->ranges, address);
+    uint64_t in_file;
+
+    if (!range)
+        return false;
+    *place = (struct td_unwind_place){
+        .begin = range->start, .end = range->end, .table = table_of(frames, range->value)};
+    if (place->table &&
+        td_unwind_table_address(place->table, range->offset + (address - range->start), &in_file))
+        place->bias = address - in_file;
+    return true;
+}
+
+/* False when there are no registers of a 64-bit process. Words come in the order of their bits,
+ * which is that of the table. */
+static bool read_registers(struct td_unwind_sample *sample, const struct td_rec_sample *from,
+                           uint64_t mask)
+{
+    const struct arch *arch = &archs[own_arch];
+
+    if (!from->regs || from->regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
+        mask != td_frames_user_regs(own_arch))
+        return false;
+    for (size_t i = 0; i < arch->count; i++) {
+        memcpy(&sample->regs[arch->regs[i].dwarf], from->regs + 8 * i, 8);
+        sample->known |= UINT64_C(1) << arch->regs[i].dwarf;
+    }
+    return true;
+}
+
+static void append(struct td_stack *stack, const struct td_unwind_stack *user)
+{
+    for (size_t i = 0; i < user->count && stack->len < TD_STACK_MAX; i++) {
+        stack->frames[stack->len++] =
+            (struct td_frame){.address = user->frames[i], .kernel = false, .caller = i > 0};
+    }
+}
+
+enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_task *task,
+                                     const struct td_rec *rec, struct td_stack *stack)
+{
+    const struct td_rec_sample *from = &rec->u.sample;
+    struct td_unwind_sample sample = {.stack = from->stack,
+                                      .stack_bytes = (size_t)from->stack_size,
+                                      .space = task->process->space->serial,
+                                      .find = find,
+                                      .ctx = frames};
+
+    td_stack_from_chain(stack, from->chain, from->chain_count, from->ip, from->kernel);
+    if (!read_registers(&sample, from, rec->layout->user_regs))
+        return from->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? TD_UNWIND_COMPLETE
+                                                           : TD_UNWIND_NO_TABLE;
+    if (!from->kernel)
+        stack->len = 0;
+    frames->space = task->process->space;
+    td_unwind(frames->unwinder, &sample, &frames->stack);
+    append(stack, &frames->stack);
+    stack->truncated = stack->truncated || frames->stack.stop != TD_UNWIND_COMPLETE;
+    return frames->stack.stop;
+}
