@@ -92,6 +92,18 @@ double td_replicated_error(const struct td_measure *measure, enum td_tma_node no
                  BIAS_LEAST * sampled);
 }
 
+double td_replicated_total_error(const struct td_measure *measure)
+{
+    static const double none[TD_REPLICATES];
+    const double stated = td_ratio(td_model_counter(measure->model, TD_COUNTER_CYCLES_ERROR),
+                                   td_model_counter(measure->model, TD_COUNTER_CYCLES));
+    struct sums sums;
+
+    sum_all(&sums, measure);
+    /* What a filter left is less sure than the whole, whose error the recording states. */
+    return fmax(ratio_error(sums.all, none, 0, measure->totals[TD_METRIC_SLOTS]), stated);
+}
+
 /* The error of a category in a row whose own total is known to `spread`, a part of it. The share is
  * moved as Wilson's interval does, so that of few windows one that none had is not ruled out. */
 static double category_error(double error, double share, double spread, double sampled)

@@ -18,6 +18,9 @@ struct td_replicated_row {
 /* ±, 95 %, of a node's share of the measure's slots. */
 double td_replicated_error(const struct td_measure *measure, enum td_tma_node node);
 
+/* ±, 95 %, of the measure's slots, as a part of them. */
+double td_replicated_total_error(const struct td_measure *measure);
+
 /* keys[i] is the row of measure->replicates[i], or TD_NONE; `ret` has room for all rows. */
 void td_replicated_rows(struct td_replicated_row *ret, const struct td_rows *rows,
                         const uint32_t *keys);

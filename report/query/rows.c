@@ -534,28 +534,18 @@ uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row)
     return thin;
 }
 
-/* Of a join: by how much the time that the model gives a line, or inlined code, differs from where
- * the samples were. */
-static double moved_share(const struct td_rows *rows, const struct td_row *row)
+double td_row_sampling_error(const struct td_rows *rows, const struct td_row *row)
 {
-    const bool by_place = rows->kind == TD_ROWS_LINES || rows->kind == TD_ROWS_FUNCTIONS;
-
-    if (!rows->measure->weighted || !by_place || row->values[TD_METRIC_SLOTS] == 0)
-        return 0;
-    return fabs((double)row->values[TD_METRIC_TIME_NS] -
-                (double)row->values[TD_METRIC_SAMPLED_NS]) /
-           (double)rows->measure->totals[TD_METRIC_TIME_NS];
+    return td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
 }
 
 double td_row_error(const struct td_rows *rows, const struct td_row *row)
 {
-    if (rows->evidence && !rows->measure->weighted)
+    if (rows->evidence)
         return rows->evidence[row->evidence].slots_error;
     if (rows->replicated)
         return rows->replicated[row->evidence].error;
     if (rows->measure->attribution == TD_ATTRIBUTION_EXACT && !rows->measure->weighted)
         return 0;
-    const double sampled =
-        td_share_error(td_row_share(rows, row), rows->measure->totals[TD_METRIC_SAMPLES]);
-    return hypot(sampled, moved_share(rows, row));
+    return td_row_sampling_error(rows, row);
 }

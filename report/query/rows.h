@@ -93,8 +93,11 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
 const struct td_mix *td_row_evidence(const struct td_rows *rows, const struct td_row *row);
 /* The nodes of which that is so, by bit. */
 uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row);
-/* Of td_row_share: ±, 95 %; 0 when the attribution is exact. */
+/* Of td_row_share: ±, 95 %; 0 when the attribution is exact. Of a join, of its share of slots and
+ * of time, with what measured and modelled differ by. */
 double td_row_error(const struct td_rows *rows, const struct td_row *row);
+/* The part of it that follows from the number of samples. */
+double td_row_sampling_error(const struct td_rows *rows, const struct td_row *row);
 
 /* "name", "module+0x…" does not apply here: the function's name, or "[unknown]". */
 const char *td_row_name(const struct td_rows *rows, const struct td_row *row);

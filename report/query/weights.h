@@ -36,6 +36,10 @@ void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
 /* ±, 95 %, of each node's share of the join's slots. */
 void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure);
 
+/* ±, 95 %, of the join's slots, cycles, or time: by samples, the clock, and how far measured and
+ * modelled are apart. */
+double td_weights_total_error(const struct td_measure *measure, enum td_metric metric);
+
 /* How a place's share of the native samples stands to its share of modelled time, both of the code
  * that ran in both. */
 struct td_weights_check {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "report/query/replicated.h"
 #include "report/query/stats.h"
 #include "report/query/weights.h"
 #include "report/query/weights_priv.h"
@@ -18,7 +19,8 @@
 /* What a row's slots are, measured and modelled, while rows are summed. */
 struct summed {
     double slots, modelled;
-    double scatter; /* slots over the root of their unit's samples */
+    double ns, sampled_ns; /* measured time, by the model's places and by the samples' */
+    double scatter;        /* slots over the root of their unit's samples */
     double node[TD_NODE_COUNT], modelled_node[TD_NODE_COUNT];
     double unknown[TD_NODE_COUNT]; /* slots that may be, or not be, of the node */
 };
@@ -61,12 +63,14 @@ static double *unknown_parts(const struct td_measure *measure)
 }
 
 static void add_row(struct summed *sum, const struct td_measure *measure, const double *parts,
-                    size_t i, bool whole)
+                    size_t i)
 {
     const struct td_join_row *row = &measure->join->rows[i];
     const struct td_measure *m = measure->join->modelled;
 
-    if (row->modelled == TD_NONE || (row->unit == TD_NONE && !whole))
+    sum->ns += value_of(measure, TD_METRIC_TIME_NS, i);
+    sum->sampled_ns += value_of(measure, TD_METRIC_SAMPLED_NS, i);
+    if (row->modelled == TD_NONE)
         return;
     sum->modelled += value_of(m, TD_METRIC_SLOTS, row->modelled);
     for (int n = 0; n < TD_NODE_COUNT; n++)
@@ -99,24 +103,65 @@ static double error_of(const struct summed *sum, int node)
         sqrt(moved * moved + unknown * unknown + (share - from_model) * (share - from_model)), 1);
 }
 
-/* Of the row's share of all slots: with what the model says of the same. */
-static double bound_of(const struct summed *sum, const struct td_measure *measure)
+/* What the model says of the rows that a filter left, in a metric of its own. */
+static double modelled_total(const struct td_measure *measure, enum td_metric metric)
 {
-    const double all = (double)measure->totals[TD_METRIC_SLOTS];
-    const double modelled = (double)measure->join->modelled->totals[TD_METRIC_SLOTS];
-    const double share = all > 0 ? sum->slots / all : 0;
-    const double from_model = modelled > 0 ? sum->modelled / modelled : share;
+    double total = 0;
 
-    return fmin(
-        hypot(td_share_error(share, measure->totals[TD_METRIC_SAMPLES]), share - from_model), 1);
+    for (size_t i = 0; i < measure->row_count; i++) {
+        if (measure->join->rows[i].modelled != TD_NONE)
+            total +=
+                value_of(measure->join->modelled, (int)metric, measure->join->rows[i].modelled);
+    }
+    return total;
 }
 
-static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct td_measure *measure)
+/* Of one share, measured: by samples, and by what the model says of the same. */
+static double share_bound(double share, double from_model, uint64_t samples)
 {
-    *mix = (struct td_mix){.slots = sum->slots,
-                           .kind = TD_MIX_JOINED,
-                           .same_share = NAN,
-                           .slots_bound = bound_of(sum, measure)};
+    return fmin(hypot(td_share_error(share, samples), share - from_model), 1);
+}
+
+/* Of a row's shares: the row's `slots_bound` is of its slots, its `slots_error` of slots and time,
+ * whichever is less sure. Of code that was not modelled the samples alone speak. */
+static void bound_row(struct td_mix *mix, const struct summed *sum,
+                      const struct td_measure *measure, double modelled)
+{
+    const uint64_t samples = measure->totals[TD_METRIC_SAMPLES];
+    const double slots = (double)measure->totals[TD_METRIC_SLOTS];
+    const double ns = fmax((double)measure->totals[TD_METRIC_TIME_NS], 1);
+    const double of_slots = slots > 0 ? sum->slots / slots : 0;
+    const double from_model = modelled > 0 ? sum->modelled / modelled : 0;
+    const bool is_modelled = sum->modelled > 0;
+    const double moved = sum->slots > 0 ? (sum->ns - sum->sampled_ns) / ns : 0;
+
+    mix->slots_bound = share_bound(of_slots, from_model, samples);
+    mix->slots_error = share_bound(sum->ns / ns, is_modelled ? from_model : sum->ns / ns, samples);
+    if (is_modelled)
+        mix->slots_error = fmin(hypot(fmax(mix->slots_error, mix->slots_bound), moved), 1);
+}
+
+double td_weights_total_error(const struct td_measure *measure, enum td_metric metric)
+{
+    const double value = (double)measure->totals[metric];
+    const double of_model = modelled_total(measure, metric);
+    const double slots = (double)measure->totals[TD_METRIC_SLOTS];
+    const double modelled_slots = modelled_total(measure, TD_METRIC_SLOTS);
+    /* Cycles are the model's: the measured ones are as many as its slots take. */
+    const double measured = metric == TD_METRIC_CYCLES && modelled_slots > 0
+                                ? of_model * slots / modelled_slots
+                                : value;
+    const double samples = fmax((double)measure->totals[TD_METRIC_SAMPLES], 1);
+    const double clock = metric == TD_METRIC_TIME_NS ? 0 : CLOCK_ERROR;
+
+    return hypot(measured * hypot(Z_95 / sqrt(samples), clock), measured - of_model);
+}
+
+static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct td_measure *measure,
+                     double modelled)
+{
+    *mix = (struct td_mix){.slots = sum->slots, .kind = TD_MIX_JOINED, .same_share = NAN};
+    bound_row(mix, sum, measure, modelled);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const bool known = sum->slots > 0 && measure->values[TD_METRIC_FIRST_NODE + n];
 
@@ -132,28 +177,36 @@ void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
 {
     struct summed *sums = td_xcalloc(keys + 1, sizeof(*sums));
     double *parts = unknown_parts(measure);
+    const double modelled = modelled_total(measure, TD_METRIC_SLOTS);
 
     for (size_t i = 0; i < measure->row_count; i++)
-        add_row(&sums[key[i] < keys ? key[i] : keys], measure, parts, i, false);
+        add_row(&sums[key[i] < keys ? key[i] : keys], measure, parts, i);
     for (size_t k = 0; k < keys; k++)
-        fill_mix(&mixes[k], &sums[k], measure);
+        fill_mix(&mixes[k], &sums[k], measure, modelled);
     free(parts);
     free(sums);
 }
 
+/* Of all: as of a row, with the samples' own, and those of the windows of a sampled model. */
+static double whole_error(const struct summed *sum, int node, const struct td_measure *measure)
+{
+    const struct td_measure *modelled = measure->join->modelled;
+    const double of_windows =
+        modelled->replicate_count > 0 ? td_replicated_error(modelled, (enum td_tma_node)node) : 0;
+    const double of_samples =
+        td_share_error(sum->node[node] / sum->slots, measure->totals[TD_METRIC_SAMPLES]);
+
+    return fmin(hypot(error_of(sum, node), hypot(of_samples, of_windows)), 1);
+}
+
 void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure)
 {
-    const uint64_t samples = measure->totals[TD_METRIC_SAMPLES];
     double *parts = unknown_parts(measure);
     struct summed sum = {.slots = 0};
 
     for (size_t i = 0; i < measure->row_count; i++)
-        add_row(&sum, measure, parts, i, true);
+        add_row(&sum, measure, parts, i);
     for (int n = 0; n < TD_NODE_COUNT; n++)
-        errors[n] =
-            sum.slots > 0
-                ? fmin(hypot(error_of(&sum, n), td_share_error(sum.node[n] / sum.slots, samples)),
-                       1)
-                : 1;
+        errors[n] = sum.slots > 0 ? whole_error(&sum, n, measure) : 1;
     free(parts);
 }

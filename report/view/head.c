@@ -9,6 +9,7 @@
 #include "formats/frames.h"
 #include "report/query/measure.h"
 #include "report/query/sampled.h"
+#include "report/query/totals.h"
 #include "report/view/slots.h"
 #include "report/view/weights.h"
 
@@ -413,6 +414,34 @@ static void print_slots(const struct td_head *head, const struct td_style *style
     subject_end(style, "slots", &text);
 }
 
+/* What the shares are of, where that is not exact. */
+static void print_totals(const struct td_head *head, const struct td_style *style)
+{
+    struct td_total totals[TD_TOTALS_MAX];
+    const size_t len = td_totals_of(totals, head->measure);
+    struct text text;
+    char count[2][32];
+
+    text_begin(&text);
+    for (size_t i = 0; i < len; i++) {
+        const struct td_total *t = &totals[i];
+
+        if (t->error == 0)
+            continue;
+        if (t->metric == TD_METRIC_TIME_NS)
+            fprintf(text.out, "%s%.4f %s %.4f s of %s time", comma(&text), (double)t->value * 1e-9,
+                    td_style_plus_minus(style), (double)t->error * 1e-9,
+                    head->measure->weighted ? "measured" : "modelled");
+        else
+            fprintf(text.out, "%s%s %s %s %s", comma(&text),
+                    td_format_count(count[0], sizeof(count[0]), t->value),
+                    td_style_plus_minus(style),
+                    td_format_count(count[1], sizeof(count[1]), t->error),
+                    t->metric == TD_METRIC_CYCLES ? "modelled cycles" : "slots");
+    }
+    subject_end(style, "total", &text);
+}
+
 static void print_filter(const struct td_head *head, const struct td_style *style)
 {
     struct text text;
@@ -454,6 +483,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     print_events(head, style);
     print_coverage(head, style);
     print_slots(head, style);
+    print_totals(head, style);
     print_filter(head, style);
     print_warnings(head, style);
 }

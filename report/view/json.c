@@ -2,6 +2,7 @@
 #include "report/view/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/file_id.h"
@@ -9,6 +10,7 @@
 #include "report/query/sampled.h"
 #include "report/attribution/slots.h"
 #include "report/query/stats.h"
+#include "report/query/totals.h"
 #include "report/query/weights.h"
 #include "report/view/slots.h"
 
@@ -111,7 +113,10 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
         td_json_u64(json, "recordings", coverage->recordings);
     add_counts(json, measure);
     add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
-    add_total(json, "cycles_error", td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
+    add_total(json, "cycles_error",
+              measure->join
+                  ? td_rounded((long double)td_weights_total_error(measure, TD_METRIC_CYCLES))
+                  : td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
         td_json_string(json, "event", td_measure_event_name(measure));
@@ -134,6 +139,27 @@ static void add_losses(struct td_json *json, const struct td_losses *losses)
     td_json_u64(json, "dropped_tallies", losses->dropped_tallies);
     td_json_bool(json, "dropped_exact", !losses->damaged || losses->exact);
     td_json_double(json, "dropped_share", losses->damaged ? losses->dropped_share : 0, DIGITS);
+}
+
+/* What all shares are of. */
+static void add_totals(struct td_json *json, const struct td_measure *measure)
+{
+    struct td_total totals[TD_TOTALS_MAX];
+    const size_t len = td_totals_of(totals, measure);
+
+    if (len == 0)
+        return;
+    td_json_object(json, "total");
+    for (size_t i = 0; i < len; i++) {
+        const char *name =
+            totals[i].metric == TD_METRIC_TIME_NS ? "time_ns" : td_metric_id(totals[i].metric);
+        char key[64];
+
+        td_json_u64(json, name, totals[i].value);
+        snprintf(key, sizeof(key), "%s_error", name);
+        td_json_u64(json, key, totals[i].error);
+    }
+    td_json_end(json);
 }
 
 void td_report_json_begin(struct td_json *json, const struct td_measure *measure,
@@ -162,6 +188,7 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
     td_json_bool(json, "complete", coverage->complete);
     add_losses(json, coverage->losses);
     td_json_end(json);
+    add_totals(json, measure);
 }
 
 void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
@@ -312,6 +339,7 @@ static void add_check(struct td_json *json, const struct td_measure *measure,
 static void add_join_errors(struct td_json *json, const struct td_rows *rows,
                             const struct td_row *row)
 {
+    td_json_double(json, "sampling_error", td_row_sampling_error(rows, row), DIGITS);
     td_json_double(json, "slots_share_bound", td_row_evidence(rows, row)->slots_bound, DIGITS);
     td_slots_errors_json(json, rows, row);
 }

@@ -8,6 +8,7 @@
 #include "report/query/measure.h"
 #include "report/query/rows.h"
 #include "report/query/tree.h"
+#include "report/query/totals.h"
 #include "report/query/weights.h"
 
 enum { LIGHT, DRAM, COLUMNS }; /* of the modelled group; then cycles and instructions */
@@ -301,6 +302,39 @@ static void errors_hold_the_model(void **state)
     }
 }
 
+/* f has 16 of the 40 G slots of the model, g 16: a row's ± holds that of its time and of its slots,
+ * and the totals' hold the model's 40 G. */
+static void plain_errors_hold_the_model(void **state)
+{
+    const uint64_t samples[][2] = {{0, 1}, {7, 3}, {1000, 2000}, {500, 0}, {40000, 9000}};
+    const char *const names[] = {"f", "g"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct join j = join_of(samples[i][0], samples[i][1], NULL);
+        struct td_total totals[TD_TOTALS_MAX];
+        const size_t len = td_totals_of(totals, j.measure);
+
+        for (size_t n = 0; n < 2; n++) {
+            const struct td_row *row = row_of(&j, names[n]);
+            const double error = td_row_error(&j.rows, row);
+
+            assert_true(error > 0 && error <= 1);
+            assert_true(error >= td_row_sampling_error(&j.rows, row));
+            assert_true(error >= fabs(td_row_share_of(&j.rows, row, TD_METRIC_SLOTS) - 16.0 / 40));
+            assert_true(error >=
+                        fabs(td_row_share_of(&j.rows, row, TD_METRIC_TIME_NS) - 16.0 / 40));
+        }
+        assert_true(len >= 2);
+        for (size_t t = 0; t < len; t++) {
+            if (totals[t].metric == TD_METRIC_SLOTS)
+                assert_true((double)totals[t].error >= fabs((double)totals[t].value - 40e9));
+            assert_true(totals[t].error > 0);
+        }
+        release(&j);
+    }
+}
+
 /* Three samples are no ground to print a category by. */
 static void few_samples_are_blank(void **state)
 {
@@ -400,6 +434,7 @@ int main(void)
         cmocka_unit_test(skid_moves_nothing),
         cmocka_unit_test(retired_slots_are_uops),
         cmocka_unit_test(errors_hold_the_model),
+        cmocka_unit_test(plain_errors_hold_the_model),
         cmocka_unit_test(few_samples_are_blank),
         cmocka_unit_test(what_was_not_modelled_keeps_its_time),
         cmocka_unit_test(disagreement),
