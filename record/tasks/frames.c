@@ -108,21 +108,19 @@ uint64_t td_frames_user_regs(enum td_cfi_arch arch)
 static struct td_unwind_table *make_table(const struct td_frames *frames, uint32_t module)
 {
     struct td_unwind_table *table = NULL;
-    struct td_unwind_image image = {.fd = -1};
-    size_t size;
+    struct td_bytes image;
+    int fd;
 
     switch (td_modules_kind(frames->modules, module)) {
     case TD_MODULE_VDSO:
-        if (td_vdso_image(&image.data, &size)) {
-            image.size = size;
-            td_unwind_table_new(&table, &image, NULL);
-        }
+        if (td_vdso_image(&image.data, &image.size))
+            td_unwind_table_new(&table, image, NULL);
         break;
     case TD_MODULE_FILE:
-        image.fd = td_modules_open(frames->modules, module);
-        if (image.fd >= 0) {
-            td_unwind_table_from_fd(&table, image.fd, NULL);
-            close(image.fd);
+        fd = td_modules_open(frames->modules, module);
+        if (fd >= 0) {
+            td_unwind_table_from_fd(&table, "module", fd, NULL);
+            close(fd);
         }
         break;
     case TD_MODULE_UNKNOWN:

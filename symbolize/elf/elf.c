@@ -23,6 +23,7 @@ struct td_elf {
     int fd; /* ours, or -1 */
     Elf *elf;
     uint16_t machine;
+    uint64_t entry;
     struct td_elf_section *sections;
     struct td_bytes *expanded; /* by section: decompressed bytes, data NULL when not (yet) so */
     uint8_t **own;             /* by section: those of them that are ours, not libelf's */
@@ -44,6 +45,7 @@ static int read_header(struct td_elf *elf, struct td_err *err)
     if (!gelf_getehdr(elf->elf, &header))
         return td_fail(err, TD_EFORMAT, "'%s': the ELF header is cut off", elf->path);
     elf->machine = header.e_machine;
+    elf->entry = header.e_entry;
     return TD_OK;
 }
 
@@ -85,6 +87,15 @@ static int read_sections(struct td_elf *elf, struct td_err *err)
     return TD_OK;
 }
 
+static struct td_elf_segment make_segment(const GElf_Phdr *header)
+{
+    return (struct td_elf_segment){.offset = header->p_offset,
+                                   .vaddr = header->p_vaddr,
+                                   .file_size = header->p_filesz,
+                                   .mem_size = header->p_memsz,
+                                   .executable = header->p_flags & PF_X};
+}
+
 static int read_segments(struct td_elf *elf, struct td_err *err)
 {
     size_t count = 0;
@@ -99,12 +110,7 @@ static int read_segments(struct td_elf *elf, struct td_err *err)
             return td_fail(err, TD_EFORMAT, "'%s': the program headers do not lie in the file",
                            elf->path);
         if (header.p_type == PT_LOAD)
-            elf->segments[elf->segment_count++] =
-                (struct td_elf_segment){.offset = header.p_offset,
-                                        .vaddr = header.p_vaddr,
-                                        .file_size = header.p_filesz,
-                                        .mem_size = header.p_memsz,
-                                        .executable = header.p_flags & PF_X};
+            elf->segments[elf->segment_count++] = make_segment(&header);
     }
     return TD_OK;
 }
@@ -271,6 +277,11 @@ uint16_t td_elf_machine(const struct td_elf *elf)
     return elf->machine;
 }
 
+uint64_t td_elf_entry(const struct td_elf *elf)
+{
+    return elf->entry;
+}
+
 bool td_elf_is_64(const struct td_elf *elf)
 {
     return gelf_getclass(elf->elf) == ELFCLASS64;
@@ -388,6 +399,35 @@ const struct td_elf_segment *td_elf_segment_at(const struct td_elf *elf, size_t 
 {
     assert(i < elf->segment_count);
     return &elf->segments[i];
+}
+
+bool td_elf_program_header(const struct td_elf *elf, uint32_t type, struct td_elf_segment *ret)
+{
+    GElf_Phdr header;
+    size_t count = 0;
+
+    (void)elf_getphdrnum(elf->elf, &count);
+    for (size_t i = 0; i < count && gelf_getphdr(elf->elf, (int)i, &header); i++) {
+        if (header.p_type != type)
+            continue;
+        *ret = make_segment(&header);
+        return true;
+    }
+    return false;
+}
+
+int td_elf_chunk(const struct td_elf *elf, uint64_t offset, uint64_t size, struct td_bytes *ret,
+                 struct td_err *err)
+{
+    const Elf_Data *data =
+        offset <= INT64_MAX && size <= SIZE_MAX
+            ? elf_getdata_rawchunk(elf->elf, (int64_t)offset, (size_t)size, ELF_T_BYTE)
+            : NULL;
+
+    if (!data)
+        return td_fail_at(err, TD_EFORMAT, offset, "'%s' is cut off", elf->path);
+    *ret = (struct td_bytes){.data = data->d_buf, .size = data->d_size};
+    return TD_OK;
 }
 
 int td_elf_segment_bytes(const struct td_elf *elf, uint32_t type, size_t limit,

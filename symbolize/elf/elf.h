@@ -51,6 +51,7 @@ const char *td_elf_path(const struct td_elf *elf);
 /* The whole file. */
 struct td_bytes td_elf_bytes(const struct td_elf *elf);
 uint16_t td_elf_machine(const struct td_elf *elf); /* EM_* */
+uint64_t td_elf_entry(const struct td_elf *elf);
 bool td_elf_is_64(const struct td_elf *elf);
 /* For libdw; borrowed. */
 Elf *td_elf_handle(const struct td_elf *elf);
@@ -75,6 +76,11 @@ int td_elf_debug_bytes(struct td_elf *elf, const char *name, struct td_bytes *re
 /* The loaded segments, as they stand in the file. */
 size_t td_elf_segment_count(const struct td_elf *elf);
 const struct td_elf_segment *td_elf_segment_at(const struct td_elf *elf, size_t i);
+/* The first program header of a type (PT_*), as it stands in the file; false when there is none. */
+bool td_elf_program_header(const struct td_elf *elf, uint32_t type, struct td_elf_segment *ret);
+/* Any bytes of the file; TD_EFORMAT when they do not lie in it. Live as long as `elf`. */
+int td_elf_chunk(const struct td_elf *elf, uint64_t offset, uint64_t size, struct td_bytes *ret,
+                 struct td_err *err);
 /* What the first program header of a type (PT_*) describes; TD_ENODATA when there is none, or it is
  * larger than `limit`, TD_EFORMAT when it does not lie in the file. Lives as long as `elf`. */
 int td_elf_segment_bytes(const struct td_elf *elf, uint32_t type, size_t limit,

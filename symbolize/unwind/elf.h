@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What unwinding needs of an ELF file: its call frame sections and where its segments lie. Reads
- * with pread, not through a mapping: the file may be cut while the program runs.
+ * What unwinding needs of an ELF file: its call frame sections and where its segments lie.
  */
 #ifndef TD_SYMBOLIZE_UNWIND_ELF_H
 #define TD_SYMBOLIZE_UNWIND_ELF_H
@@ -11,14 +10,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "symbolize/elf/elf.h"
 #include "symbolize/unwind/cfi.h"
-
-/* An image in memory (data not NULL, size bytes) or a file. */
-struct td_unwind_image {
-    const uint8_t *data;
-    uint64_t size;
-    int fd; /* used when data is NULL */
-};
 
 struct td_unwind_segment {
     uint64_t offset, file_size;
@@ -44,13 +37,10 @@ struct td_unwind_elf {
     struct td_cfi sections[TD_UNWIND_SECTIONS];
 };
 
-/* TD_EFORMAT for a damaged file, TD_EUNSUPPORTED for another class, byte order or machine,
- * TD_EIO, TD_ELIMIT for sections over 1 GB. A file without call frames is no failure. */
-int td_unwind_elf_read(struct td_unwind_elf *ret, const struct td_unwind_image *image,
-                       struct td_err *err);
-/* Exactly `size` bytes of the file, to be freed. TD_EFORMAT when they lie behind its end. */
-int td_unwind_image_read(const struct td_unwind_image *image, uint64_t offset, uint64_t size,
-                         uint8_t **ret, struct td_err *err);
+/* From a file that is not needed afterwards. TD_EFORMAT when it is damaged, TD_EUNSUPPORTED for
+ * another class or machine, TD_ELIMIT for sections over 1 GB, TD_ENOMEM. A file without call
+ * frames is no failure. */
+int td_unwind_elf_read(struct td_unwind_elf *ret, struct td_elf *elf, struct td_err *err);
 void td_unwind_elf_release(struct td_unwind_elf *elf);
 
 #endif

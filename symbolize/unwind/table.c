@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -44,7 +43,7 @@ struct fde {
 
 struct builder {
     struct td_unwind_table *table;
-    const struct td_unwind_image *image;
+    const struct td_elf *file;
     struct fde *fdes;
     size_t fde_count, fde_cap;
     size_t pc_cap, row_rule_cap, rule_cap, index_cap;
@@ -208,15 +207,13 @@ static void add_scanned(void *ctx, uint64_t address, const struct td_unwind_rule
 static void scan_code(struct builder *b, const struct td_unwind_code *c, uint64_t begin,
                       uint64_t end)
 {
-    uint8_t *code = NULL;
+    struct td_bytes code;
 
     if (begin >= end || end - begin < HOLE_BYTES_MIN || end - begin > b->scan_budget ||
-        td_unwind_image_read(b->image, c->offset + (begin - c->address), end - begin, &code, NULL) <
-            0)
+        td_elf_chunk(b->file, c->offset + (begin - c->address), end - begin, &code, NULL) < 0)
         return;
     b->scan_budget -= end - begin;
-    td_unwind_scan(b->table->elf.arch, code, (size_t)(end - begin), begin, add_scanned, b);
-    free(code);
+    td_unwind_scan(b->table->elf.arch, code.data, code.size, begin, add_scanned, b);
     add_row(b, end, &no_rule);
 }
 
@@ -337,11 +334,11 @@ static void build(struct builder *b)
     shrink(t);
 }
 
-int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_image *image,
-                        struct td_err *err)
+/* Frees `file`. */
+static int make_table(struct td_unwind_table **ret, struct td_elf *file, struct td_err *err)
 {
-    struct builder b = {.table = td_xcalloc(1, sizeof(*b.table)), .image = image};
-    const int rc = td_unwind_elf_read(&b.table->elf, image, err);
+    struct builder b = {.table = td_xcalloc(1, sizeof(*b.table)), .file = file};
+    const int rc = td_unwind_elf_read(&b.table->elf, file, err);
 
     if (rc == TD_OK) {
         build(&b);
@@ -351,18 +348,25 @@ int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_ima
     }
     td_map_release(&b.rule_ids);
     free(b.fdes);
+    td_elf_free(file);
     return rc;
 }
 
-int td_unwind_table_from_fd(struct td_unwind_table **ret, int fd, struct td_err *err)
+int td_unwind_table_new(struct td_unwind_table **ret, struct td_bytes image, struct td_err *err)
 {
-    struct td_unwind_image image = {.fd = fd};
-    struct stat st;
+    struct td_elf *file = NULL;
+    const int rc = td_elf_parse(&file, "image in memory", image, err);
 
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return td_fail(err, TD_EUNSUPPORTED, "not a regular file");
-    image.size = (uint64_t)st.st_size;
-    return td_unwind_table_new(ret, &image, err);
+    return rc < 0 ? rc : make_table(ret, file, err);
+}
+
+int td_unwind_table_from_fd(struct td_unwind_table **ret, const char *name, int fd,
+                            struct td_err *err)
+{
+    struct td_elf *file = NULL;
+    const int rc = td_elf_open_fd(&file, name, fd, err);
+
+    return rc < 0 ? rc : make_table(ret, file, err);
 }
 
 int td_unwind_table_open(struct td_unwind_table **ret, const char *path, struct td_err *err)
@@ -372,9 +376,7 @@ int td_unwind_table_open(struct td_unwind_table **ret, const char *path, struct 
     if (fd < 0)
         return td_fail_errno(err, errno == ENOENT ? TD_ENOENT : TD_EIO, errno, "cannot open %s",
                              path);
-    const int rc = td_unwind_table_from_fd(ret, fd, err);
-    if (rc < 0)
-        td_err_prefix(err, "%s", path);
+    const int rc = td_unwind_table_from_fd(ret, path, fd, err);
     close(fd);
     return rc;
 }

@@ -72,13 +72,15 @@ struct td_unwind_table {
     struct td_unwind_elf elf;
 };
 
-/* From an image; it is not needed afterwards. A file without call frames gives a table without
- * rows. Damaged entries are left out and counted. Fails as td_unwind_elf_read does. */
-int td_unwind_table_new(struct td_unwind_table **ret, const struct td_unwind_image *image,
-                        struct td_err *err);
-/* The same from a file, by descriptor (borrowed) or path; also TD_ENOENT, TD_EIO, and
- * TD_EUNSUPPORTED when it is not a regular file. */
-int td_unwind_table_from_fd(struct td_unwind_table **ret, int fd, struct td_err *err);
+/* From an image in memory; it is not needed afterwards. A file without call frames gives a table
+ * without rows. Damaged entries are left out and counted. Fails as td_elf_parse and
+ * td_unwind_elf_read do. */
+int td_unwind_table_new(struct td_unwind_table **ret, struct td_bytes image, struct td_err *err);
+/* The same from a file, by descriptor (borrowed; `name` is for messages) or path; never mapped,
+ * for it may be cut meanwhile. Also TD_ENOENT, TD_EIO, and TD_EUNSUPPORTED when it is not a
+ * regular file. */
+int td_unwind_table_from_fd(struct td_unwind_table **ret, const char *name, int fd,
+                            struct td_err *err);
 int td_unwind_table_open(struct td_unwind_table **ret, const char *path, struct td_err *err);
 void td_unwind_table_free(struct td_unwind_table *table); /* NULL is allowed */
 

@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         synthetic_elf(&elf, &from);
         td_buf_release(&frames);
     }
-    const struct td_unwind_image image = {.data = elf.data, .size = elf.len};
-    if (elf.len && td_unwind_table_new(&table, &image, NULL) == TD_OK) {
+    const struct td_bytes image = {.data = elf.data, .size = elf.len};
+    if (elf.len && td_unwind_table_new(&table, image, NULL) == TD_OK) {
         for (uint64_t address = 0; address < 0x12000; address += 61)
             td_unwind_table_find(table, address);
         if (!whole)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -85,8 +86,8 @@ static struct td_unwind_table *table_of(enum td_cfi_arch arch, const struct td_b
     const struct synthetic from = {
         .arch = arch, .frames = frames, .section = section, .stripped = stripped};
     synthetic_elf(&elf, &from);
-    const struct td_unwind_image image = {.data = elf.data, .size = elf.len};
-    assert_int_equal(td_unwind_table_new(&table, &image, NULL), TD_OK);
+    const struct td_bytes image = {.data = elf.data, .size = elf.len};
+    assert_int_equal(td_unwind_table_new(&table, image, NULL), TD_OK);
     td_buf_release(&elf);
     return table;
 }
@@ -324,6 +325,40 @@ static void test_sections(void **state)
     td_buf_release(&frames);
 }
 
+/* A compressed section, and an image that ends amid its section headers: the same rules. */
+static void test_compressed_and_cut(void **state)
+{
+    const struct world *w = *state;
+    struct td_buf frames = {0}, packed = {0}, elf = {0};
+    uint8_t out[4096];
+    uLongf out_size = sizeof(out);
+
+    frames_x86(&frames);
+    assert_int_equal(compress(out, &out_size, frames.data, frames.len), Z_OK);
+    td_buf_u64(&packed, ELFCOMPRESS_ZLIB);
+    td_buf_u64(&packed, frames.len);
+    td_buf_u64(&packed, 1);
+    td_buf_bytes(&packed, out, out_size);
+    for (unsigned cut = 0; cut < 2; cut++) {
+        const struct synthetic from = {.frames = cut ? &frames : &packed, .section = ".eh_frame"};
+        struct td_unwind_table *table = NULL;
+        struct td_bytes image;
+
+        synthetic_elf(&elf, &from);
+        const size_t headers = elf.len - SYNTHETIC_TEXT_BYTES - 4 * sizeof(Elf64_Shdr);
+        const size_t flags = headers + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_flags);
+        elf.data[flags + 1] = cut ? 0 : SHF_COMPRESSED >> 8;
+        image = (struct td_bytes){.data = elf.data, .size = cut ? headers + 100 : elf.len};
+        assert_int_equal(td_unwind_table_new(&table, image, NULL), TD_OK);
+        assert_int_equal(table->row_count, w->table->row_count);
+        assert_memory_equal(table->pcs, w->table->pcs, table->row_count * sizeof(*table->pcs));
+        td_unwind_table_free(table);
+        td_buf_release(&elf);
+    }
+    td_buf_release(&frames);
+    td_buf_release(&packed);
+}
+
 /* Duplicates and overlaps: the FDE that begins last before an address has it. */
 static void test_overlaps(void **state)
 {
@@ -362,8 +397,8 @@ static void test_prologues(void **state)
     const struct synthetic from = {
         .frames = &frames, .section = ".eh_frame", .code = code, .code_size = sizeof(code)};
     synthetic_elf(&elf, &from);
-    const struct td_unwind_image image = {.data = elf.data, .size = elf.len};
-    assert_int_equal(td_unwind_table_new(&w->table, &image, NULL), TD_OK);
+    const struct td_bytes image = {.data = elf.data, .size = elf.len};
+    assert_int_equal(td_unwind_table_new(&w->table, image, NULL), TD_OK);
     w->sample.space = 1;
     static const struct {
         uint16_t at;
@@ -539,11 +574,11 @@ static void test_damaged_files(void **state)
     const size_t headers_size = elf.len - SYNTHETIC_TEXT_BYTES;
     for (size_t i = 0; i < headers_size * 8; i++) {
         const uint8_t keep = elf.data[i / 8];
-        const struct td_unwind_image image = {.data = elf.data, .size = elf.len};
+        const struct td_bytes image = {.data = elf.data, .size = elf.len};
 
         elf.data[i / 8] = (uint8_t)td_hash_u64(i);
         w->table = NULL;
-        if (td_unwind_table_new(&w->table, &image, NULL) == TD_OK) {
+        if (td_unwind_table_new(&w->table, image, NULL) == TD_OK) {
             begin(w, BIAS + SYNTHETIC_TEXT + i % 0x900, STACK + 64, 64);
             for (unsigned k = 0; k < 64; k++)
                 w->words[k] = BIAS + SYNTHETIC_TEXT + (k * 1237 + i) % 0x900;
@@ -557,9 +592,9 @@ static void test_damaged_files(void **state)
     for (size_t size = 0; size < headers_size + 16; size++) {
         uint8_t *copy = td_xalloc(size + 1);
         memcpy(copy, elf.data, size);
-        const struct td_unwind_image image = {.data = copy, .size = size};
+        const struct td_bytes image = {.data = copy, .size = size};
         w->table = NULL;
-        td_unwind_table_new(&w->table, &image, NULL);
+        td_unwind_table_new(&w->table, image, NULL);
         td_unwind_table_free(w->table);
         free(copy);
     }
@@ -571,14 +606,23 @@ static void test_damaged_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),        cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_plt),          cmocka_unit_test(test_realigned),
-        cmocka_unit_test(test_odd_register), cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_entry),        cmocka_unit_test(test_anonymous_code),
-        cmocka_unit_test(test_deep),         cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_overlaps),     cmocka_unit_test(test_aarch64),
-        cmocka_unit_test(test_aarch64_plt),  cmocka_unit_test(test_prologues),
-        cmocka_unit_test(test_noise),        cmocka_unit_test(test_damaged_files),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_plt),
+        cmocka_unit_test(test_realigned),
+        cmocka_unit_test(test_odd_register),
+        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_entry),
+        cmocka_unit_test(test_anonymous_code),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_compressed_and_cut),
+        cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_aarch64_plt),
+        cmocka_unit_test(test_prologues),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_damaged_files),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

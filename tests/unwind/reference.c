@@ -66,16 +66,19 @@ static struct image *find_image(struct reference *r, const char *path)
     struct image *image = &r->images[r->count++];
     *image = (struct image){.path = path};
     if (strcmp(path, "[vdso]") == 0) {
-        const struct td_unwind_image vdso = triples_vdso();
-        image->file = (struct td_file_map){.data = vdso.data, .size = (size_t)vdso.size};
+        const struct td_bytes vdso = triples_vdso();
+        image->file = (struct td_file_map){.data = vdso.data, .size = vdso.size};
     } else if (path[0] != '/' || td_file_map(&image->file, path, NULL) < 0) {
         return image;
     }
-    const struct td_unwind_image source = {.data = image->file.data, .size = image->file.size};
-    if (td_unwind_elf_read(&image->elf, &source, NULL) == TD_OK) {
+    const struct td_bytes source = {.data = image->file.data, .size = image->file.size};
+    struct td_elf *elf = NULL;
+    if (td_elf_parse(&elf, path, source, NULL) == TD_OK &&
+        td_unwind_elf_read(&image->elf, elf, NULL) == TD_OK) {
         image->ok = true;
         find_header(image);
     }
+    td_elf_free(elf);
     return image;
 }
 

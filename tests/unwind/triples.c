@@ -51,15 +51,15 @@ void triples_release(struct triples *t)
     memset(t, 0, sizeof(*t));
 }
 
-struct td_unwind_image triples_vdso(void)
+struct td_bytes triples_vdso(void)
 {
     const uint8_t *data = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
     Elf64_Ehdr header;
 
     if (!data)
-        return (struct td_unwind_image){.size = 0};
+        return (struct td_bytes){.size = 0};
     memcpy(&header, data, sizeof(header)); /* section headers come last */
-    return (struct td_unwind_image){
+    return (struct td_bytes){
         .data = data, .size = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize};
 }
 
@@ -69,9 +69,9 @@ static struct td_unwind_table *open_table(const struct triples *t, const char *p
     char *moved = NULL;
 
     if (strcmp(path, "[vdso]") == 0) {
-        const struct td_unwind_image image = triples_vdso();
+        const struct td_bytes image = triples_vdso();
         if (image.data)
-            td_unwind_table_new(&table, &image, NULL);
+            td_unwind_table_new(&table, image, NULL);
         return table;
     }
     if (t->table_dir) {

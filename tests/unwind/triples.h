@@ -65,6 +65,6 @@ bool triples_find(void *ctx, uint64_t address, struct td_unwind_place *place);
 const struct triple_map *triples_map(const struct triple_space *space, uint64_t address);
 
 /* The vdso of this process, which is that of all on this machine. */
-struct td_unwind_image triples_vdso(void);
+struct td_bytes triples_vdso(void);
 
 #endif
