@@ -20,6 +20,7 @@ struct place {
     uint32_t function; /* the outermost one, out of a symbol table; TD_NONE: as DWARF has it */
     uint32_t file, line, column;
     bool has_line;
+    bool nested; /* a symbol covers it, but no function of a unit does, so far */
 };
 
 /* A unit's share of the queries: pairs[first .. first + count). */
@@ -247,6 +248,12 @@ static bool is_bad(const struct resolver *r, const struct td_dwarf_unit *unit)
     return false;
 }
 
+/* Of this shard, and in the second scan only what the first did not find. */
+static bool is_wanted(const struct resolver *r, const struct place *p)
+{
+    return p->mine && (!r->scanner.nested || p->nested);
+}
+
 static void resolve_share(struct resolver *r, const struct share *share)
 {
     struct td_dwarf_unit *unit = share->unit;
@@ -255,7 +262,7 @@ static void resolve_share(struct resolver *r, const struct share *share)
     for (size_t i = 0; i < share->count; i++) {
         const uint32_t query = r->pairs[share->first + i];
 
-        if (!r->places[r->place_of[query]].mine)
+        if (!is_wanted(r, &r->places[r->place_of[query]]))
             continue;
         r->scratch[count] = r->queries[query];
         r->scratch[count++].scope = TD_NONE;
@@ -264,16 +271,17 @@ static void resolve_share(struct resolver *r, const struct share *share)
         return;
     tell_unit(r, unit->offset);
     scan_unit(r, unit, count);
-    if (!td_dwarf_unit_lines(unit, &r->code, r->scratch, count))
+    if (!r->scanner.nested && !td_dwarf_unit_lines(unit, &r->code, r->scratch, count))
         td_dwarf_damaged(r->object.dwarf, unit->offset);
     tell_unit(r, 0);
     for (size_t i = 0, k = 0; i < share->count; i++) {
         struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
 
-        if (p->mine)
+        if (is_wanted(r, p))
             keep(r, unit, &r->scratch[k++], p);
     }
-    count_done(r, count);
+    if (!r->scanner.nested)
+        count_done(r, count);
 }
 
 /* Units that do not say where their code is (old compilers, some assemblers) are tried with what
@@ -302,6 +310,56 @@ static void resolve_rangeless(struct resolver *r)
     }
 }
 
+/* Looks sorted addresses up in all symbol tables of the object. */
+static void look_up_symbols(struct resolver *r, struct td_symbol_query *queries, size_t count)
+{
+    struct td_elf *elfs[] = {r->object.elf, r->object.debug, r->object.mini};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(elfs) && count > 0; i++) {
+        if (!elfs[i])
+            continue;
+        td_symbols_lookup(elfs[i], ".symtab", queries, count);
+        td_symbols_lookup(elfs[i], ".dynsym", queries, count);
+    }
+}
+
+/* Marks the places that no function covered although a symbol does. Returns whether there are. */
+static bool mark_nested(struct resolver *r)
+{
+    struct td_symbol_query *queries = td_xcalloc(r->query_count, sizeof(*queries));
+    uint32_t *place = td_xcalloc(r->query_count, sizeof(*place));
+    size_t count = 0;
+    bool found = false;
+
+    for (size_t i = 0; i < r->query_count; i++) {
+        const struct place *p = &r->places[r->place_of[i]];
+
+        if (!p->mine || p->scope != TD_NONE || !p->has_line)
+            continue;
+        place[count] = r->place_of[i];
+        queries[count++].address = r->queries[i].address;
+    }
+    look_up_symbols(r, queries, count);
+    for (size_t i = 0; i < count; i++) {
+        r->places[place[i]].nested = queries[i].name;
+        found = found || queries[i].name;
+    }
+    free(queries);
+    free(place);
+    return found;
+}
+
+/* Functions whose entries stand inside of other functions or of types. */
+static void resolve_nested(struct resolver *r)
+{
+    if (!mark_nested(r))
+        return;
+    r->scanner.nested = true;
+    for (size_t s = 0; s < r->share_count; s++)
+        resolve_share(r, &r->shares[s]);
+    r->scanner.nested = false;
+}
+
 static void resolve_dwarf(struct resolver *r)
 {
     r->scratch = td_xcalloc(r->query_count, sizeof(*r->scratch));
@@ -309,6 +367,7 @@ static void resolve_dwarf(struct resolver *r)
     choose_mine(r);
     for (size_t s = 0; s < r->share_count; s++)
         resolve_share(r, &r->shares[s]);
+    resolve_nested(r);
     resolve_rangeless(r);
 }
 
@@ -360,7 +419,6 @@ static void resolve_symbols(struct resolver *r)
 {
     struct td_symbol_query *queries = td_xcalloc(r->query_count, sizeof(*queries));
     uint32_t *place = td_xcalloc(r->query_count, sizeof(*place));
-    struct td_elf *elfs[] = {r->object.elf, r->object.debug, r->object.mini};
     size_t count = 0;
 
     for (size_t i = 0; i < r->query_count; i++) {
@@ -372,12 +430,7 @@ static void resolve_symbols(struct resolver *r)
         place[count] = r->place_of[i];
         queries[count++].address = r->queries[i].address;
     }
-    for (size_t i = 0; i < TD_ARRAY_SIZE(elfs) && count > 0; i++) {
-        if (!elfs[i])
-            continue;
-        td_symbols_lookup(elfs[i], ".symtab", queries, count);
-        td_symbols_lookup(elfs[i], ".dynsym", queries, count);
-    }
+    look_up_symbols(r, queries, count);
     if (count > 0)
         td_symbols_plt(r->object.elf, queries, count);
     for (size_t i = 0; i < count; i++)

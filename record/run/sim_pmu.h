@@ -2,7 +2,7 @@
 /*
  * The modelled core as a machine with a PMU: its events are planned, its ring records parsed and
  * its group reads taken apart by what does so for real machines, while the model knows what is
- * exactly true of the same execution. For judging attribution (report/attribution.md).
+ * exactly true of the same execution. For judging attribution (report/attribution/attribution.md).
  */
 #ifndef TD_RECORD_SIM_PMU_RUN_H
 #define TD_RECORD_SIM_PMU_RUN_H

@@ -89,11 +89,19 @@ static uint32_t cover(struct walk *w, struct td_die *die, bool inlined, uint32_t
     return scope;
 }
 
-/* Whether functions or calls may stand inside. */
-static bool may_hold_code(int tag)
+/* Whether functions or calls may stand inside. Of a class's functions most compilers keep only the
+ * declarations there; Rust's and some local ones are found by the second scan. */
+static bool may_hold_code(const struct walk *w, int tag)
 {
-    return tag != DW_TAG_enumeration_type && tag != DW_TAG_array_type &&
-           tag != DW_TAG_subroutine_type;
+    switch (tag) {
+    case DW_TAG_enumeration_type:
+    case DW_TAG_array_type:
+    case DW_TAG_subroutine_type: return false;
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type: return w->scanner->nested;
+    default: return true;
+    }
 }
 
 static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth);
@@ -110,9 +118,11 @@ static bool visit_code(struct walk *w, const Dwarf_Die *entry, bool inlined, uin
                                           .scope = cover(w, &die, inlined, depth),
                                           .outside = depth,
                                           .function = !inlined};
-    /* An inlined call that covers no query has nothing inside that could; a function may hold
-     * another's code (GNU C's nested functions, methods of local classes). */
-    if (w->levels[depth + 1].scope == TD_NONE && (inlined || td_die_has(&die, TD_SLOT_DECLARATION)))
+    /* An inlined call that covers no query has nothing inside that could. A function may hold
+     * another's code (GNU C's nested functions, methods of local classes), which is rare: most of
+     * the entries of a unit are inside of functions, and are passed over at first. */
+    if (w->levels[depth + 1].scope == TD_NONE &&
+        (inlined || !w->scanner->nested || td_die_has(&die, TD_SLOT_DECLARATION)))
         return true;
     return walk(w, &die.die, depth + 1);
 }
@@ -123,7 +133,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t depth)
 
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
         return visit_code(w, die, tag == DW_TAG_inlined_subroutine, depth);
-    if (!may_hold_code(tag) || !dwarf_haschildren(die))
+    if (!may_hold_code(w, tag) || !dwarf_haschildren(die))
         return true;
     /* Blocks, namespaces and types are transparent. */
     w->levels[depth + 1] = w->levels[depth];

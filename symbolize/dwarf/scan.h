@@ -24,6 +24,7 @@ struct td_scanner {
     size_t scope_count, scope_cap;
     struct td_ranges ranges; /* scratch */
     unsigned nesting;        /* of functions that are being named */
+    bool nested; /* the second scan: look for functions inside of functions and types, too */
     struct td_map by_origin; /* where an abstract function stands in memory -> function */
 };
 
