@@ -203,7 +203,7 @@ static void scan_unit(struct resolver *r, struct td_dwarf_unit *unit, size_t cou
             : td_split_open(&split, unit, r->object.with_dwarf, r->package, &r->request->search,
                             td_elf_path(r->object.elf), &err);
     if (!full) {
-        if (r->dwo_missing++ == 0)
+        if (!r->scanner.nested && r->dwo_missing++ == 0)
             snprintf(r->dwo_why, sizeof(r->dwo_why), "%s", err.text);
         return;
     }
