@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/source.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -26,13 +28,18 @@ static void index_lines(struct td_source *source)
     }
 }
 
-static int read_one(struct td_source *ret, const char *path, struct td_err *err)
+/* `named` by the profile alone: whoever made it may have named any file. */
+static int read_one(struct td_source *ret, const char *path, bool named, struct td_err *err)
 {
     struct td_source source = {.line_count = 0};
     struct stat st;
 
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return td_fail(err, TD_ENOENT, "%s: no such file", path);
+    if (named && geteuid() == 0 && !(st.st_mode & S_IROTH))
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "%s: not shown, because only root may read it: --source-dir / shows it",
+                       path);
     const int rc = td_file_read(path, SOURCE_BYTES_MAX, &source.text, err);
     if (rc < 0) {
         td_buf_release(&source.text);
@@ -52,7 +59,7 @@ static int read_under(struct td_source *ret, const char *path, const char *dir)
     for (const char *rest = path; rest && rc < 0;) {
         rest += strspn(rest, "/");
         char *full = td_xasprintf("%s/%s", dir, rest);
-        rc = read_one(ret, full, NULL);
+        rc = read_one(ret, full, false, NULL);
         free(full);
         rest = strchr(rest, '/');
     }
@@ -66,7 +73,7 @@ int td_source_read(struct td_source *ret, const char *path, const struct td_sour
         if (read_under(ret, path, dirs->at[i]) == TD_OK)
             return TD_OK;
     }
-    return read_one(ret, path, err);
+    return read_one(ret, path, true, err);
 }
 
 void td_source_release(struct td_source *source)

@@ -22,7 +22,9 @@ struct td_source_dirs {
     size_t len;
 };
 
-/* TD_ENOENT when there is no such file anywhere; TD_ELIMIT when it is over 64 MB. */
+/* TD_ENOENT when there is no such file anywhere; TD_ELIMIT when it is over 64 MB; TD_EUNSUPPORTED
+ * for root when others may not read it and no --source-dir leads there: a profile may name any
+ * file. */
 int td_source_read(struct td_source *ret, const char *path, const struct td_source_dirs *dirs,
                    struct td_err *err);
 void td_source_release(struct td_source *source);

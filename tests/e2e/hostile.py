@@ -108,4 +108,23 @@ def source():
     td.check(b"pwned" in done.stdout, f"the source line is not shown:\n{done.stdout.decode()}")
 
 
-td.cases({"text": text, "folded": folded, "json": as_json, "exports": exports, "source": source})
+def secret():
+    """A profile may name any file as its source: root is not shown what only root may read."""
+    td.need_perf_events()
+    td.need("gcc")
+    if os.geteuid() != 0:
+        td.skip("only root reads what others may not")
+    path = td.scratch("secret.c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("int main(void)\n{\n    volatile unsigned long x = 0;\n"
+                   "    for (unsigned long i = 0; i < 400000000ul; i++)\n        x += i; /* hunter2 */\n    return 0;\n}\n")
+    subprocess.run(["gcc", "-O1", "-g", "-o", td.scratch("secret"), path], check=True)
+    out = td.record([td.scratch("secret")])
+    os.chmod(path, 0o600)
+    done = td.run([td.TDREPORT, "annotate", "main", "-i", out])
+    td.check(b"hunter2" not in done.stdout and b"only root may read it" in done.stdout + done.stderr, done.stdout.decode())
+    done = td.run([td.TDREPORT, "annotate", "main", "-i", out, "--source-dir", "/"])
+    td.check(b"hunter2" in done.stdout, f"the user asked for it:\n{done.stdout.decode()}")
+
+
+td.cases({"text": text, "folded": folded, "json": as_json, "exports": exports, "source": source, "secret": secret})
