@@ -95,6 +95,12 @@ struct td_thread {
     uint64_t start_ns;
 };
 
+/* A pid or tid as it is shown: -1 is what the kernel gives for a task that has ended. */
+static inline int32_t td_task_id(uint32_t id)
+{
+    return (int32_t)id;
+}
+
 /* What the kernel's counters of an event held at the end, all of them together, and where it went:
  * counted = sampled + elsewhere + rest. */
 struct td_event_counts {

@@ -75,13 +75,14 @@ static void find_functions(const struct td_session *session, const struct td_row
                            const char *pattern, struct request *r)
 {
     const struct td_model *model = session->model;
+    const size_t before = r->len;
 
     for (size_t i = 0; i < rows->len; i++) {
         if (rows->at[i].function != TD_NONE &&
             td_pattern_names(pattern, td_row_name(rows, &rows->at[i])))
             add_function(r, rows->at[i].function);
     }
-    for (uint32_t f = 0; f < td_model_function_count(model) && r->len == 0; f++) {
+    for (uint32_t f = 0; f < td_model_function_count(model) && r->len == before; f++) {
         if (td_pattern_names(pattern, td_model_string(model, td_model_function(model, f)->name)))
             add_function(r, f);
     }
@@ -138,8 +139,15 @@ static int make_request(const struct td_session *session, const struct annotate_
         if (!r->file && parse_place(*words, r))
             continue;
         find_functions(session, rows, *words, r);
-        if (r->len == before && o->assembly)
+        const bool named = r->len > before;
+        if (!named)
             find_unnamed(session->model, rows, *words, r);
+        if (!named && r->len > before && !o->assembly) {
+            td_complain("the code of %s has no names: tdreport annotate --asm %s shows its "
+                        "instructions",
+                        *words, *words);
+            return TD_EXIT_NOTHING;
+        }
         if (r->len == before) {
             complain_unknown(rows, *words);
             return TD_EXIT_NOTHING;
@@ -191,7 +199,10 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
     else
         td_sections_of_functions(&sections, session->measure, r->functions, r->len, no_inline);
     if (sections.len == 0) {
-        td_complain("nothing was sampled there");
+        td_complain(r->file || r->len > 0
+                        ? "nothing was sampled there"
+                        : "no sampled code has a name or lines: tdreport modules says where it "
+                          "is, tdreport annotate --asm MODULE shows its instructions");
         goto out;
     }
     td_session_begin_output(session);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/query/names.h"
 #include "report/view/calls.h"
@@ -23,41 +24,66 @@ struct calls_opts {
     uint64_t rows;
 };
 
-/* wanted[function], or NULL when the pattern names none. */
-static bool *choose_functions(const struct td_model *model, const char *pattern)
+struct choice {
+    bool *functions, *modules;
+    bool unnamed; /* modules are chosen */
+};
+
+static void release_choice(struct choice *choice)
 {
-    const uint32_t count = td_model_function_count(model);
-    bool *wanted = td_xcalloc((size_t)count + 1, sizeof(*wanted));
+    free(choice->functions);
+    free(choice->modules);
+}
+
+/* A module's name, alone or as tables print it, stands for its code without names when no function
+ * is called so. False when the pattern names nothing. */
+static bool choose(struct choice *choice, const struct td_model *model, const char *pattern)
+{
+    const uint32_t functions = td_model_function_count(model);
+    const uint32_t modules = td_model_module_count(model);
+    const size_t prefix = strlen(TD_UNNAMED_OF);
+    const char *module = strncmp(pattern, TD_UNNAMED_OF, prefix) == 0 ? pattern + prefix : pattern;
     bool any = false;
 
-    for (uint32_t f = 0; f < count; f++) {
-        wanted[f] =
-            td_pattern_names(pattern, td_model_string(model, td_model_function(model, f)->name));
-        any = any || wanted[f];
+    choice->functions = td_xcalloc((size_t)functions + 1, sizeof(bool));
+    choice->modules = td_xcalloc((size_t)modules + 1, sizeof(bool));
+    for (uint32_t f = 0; f < functions; f++) {
+        const char *name = td_model_string(model, td_model_function(model, f)->name);
+
+        choice->functions[f] = td_pattern_names(pattern, name);
+        any = any || choice->functions[f];
     }
-    if (any)
-        return wanted;
-    free(wanted);
-    return NULL;
+    for (uint32_t m = 0; m < modules && !any; m++) {
+        choice->modules[m] = td_pattern_is_path(module, td_module_name(model, m));
+        choice->unnamed = choice->unnamed || choice->modules[m];
+    }
+    return any || choice->unnamed;
 }
 
 static int show_calls(struct td_session *session, enum td_calls_kind kind, const char *pattern,
                       const struct calls_opts *o)
 {
-    bool *wanted = choose_functions(session->model, pattern);
     const bool json = session->opts->json;
     const struct td_calls_limits limits = {.percent = o->percent_limit >= 0 ? o->percent_limit
                                                       : json                ? 0
                                                                             : 0.5,
                                            .depth = o->depth < DEPTH_MAX ? (unsigned)o->depth
                                                                          : DEPTH_MAX};
-    struct td_calls calls;
+    struct choice choice = {.functions = NULL};
+    struct td_calls calls = {.at = NULL};
+    int exit_code = TD_EXIT_NOTHING;
+    bool found = choose(&choice, session->model, pattern);
 
-    if (!wanted) {
-        td_complain_no_function(pattern, NULL);
-        return TD_EXIT_NOTHING;
+    if (found) {
+        const struct td_wanted wanted = {choice.functions, choice.modules};
+
+        td_calls_init(&calls, session->measure, kind, &wanted, session->opts->no_inline);
+        found = !choice.unnamed || calls.at[0].value > 0;
     }
-    td_calls_init(&calls, session->measure, kind, wanted, session->opts->no_inline);
+    if (!found) {
+        td_complain_no_function(pattern, NULL);
+        goto out;
+    }
     td_session_begin_output(session);
     if (json) {
         struct td_json out = td_json_init(stdout, 2);
@@ -73,9 +99,11 @@ static int show_calls(struct td_session *session, enum td_calls_kind kind, const
         td_calls_print(&calls, limits, &session->style);
         td_notes_print(session->measure, &session->style);
     }
+    exit_code = td_session_end_output(session);
+out:
     td_calls_release(&calls);
-    free(wanted);
-    return td_session_end_output(session);
+    release_choice(&choice);
+    return exit_code;
 }
 
 static int show_children(struct td_session *session, const struct calls_opts *o)

@@ -745,7 +745,7 @@ static void put_thread(struct writer *w, const struct thread *thread)
     const char *const process = td_model_string(w->model, t->process);
     char pid[16];
 
-    snprintf(pid, sizeof(pid), "%" PRIu32, t->pid);
+    snprintf(pid, sizeof(pid), "%" PRId32, td_task_id(t->pid));
     td_json_object(&w->json, NULL);
     td_json_string(&w->json, "processType", "default");
     td_json_u64(&w->json, "processStartupTime", 0);
@@ -757,7 +757,7 @@ static void put_thread(struct writer *w, const struct thread *thread)
     td_json_string(&w->json, "name", td_model_string(w->model, t->name));
     td_json_bool(&w->json, "isMainThread", t->pid == t->tid);
     td_json_string(&w->json, "pid", pid);
-    td_json_u64(&w->json, "tid", t->tid);
+    td_json_i64(&w->json, "tid", td_task_id(t->tid));
     td_json_string(&w->json, "processName", process);
     put_samples(w, thread);
     put_markers(w);

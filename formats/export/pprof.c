@@ -225,8 +225,8 @@ static void put_row(struct writer *w, size_t row)
     td_proto_packed(&w->message, SAMPLE_VALUES, values, w->type_count);
     put_label(w, "thread", td_model_string(w->model, thread->name));
     put_label(w, "process", td_model_string(w->model, thread->process));
-    put_number(w, "pid", thread->pid, "id");
-    put_number(w, "tid", thread->tid, "id");
+    put_number(w, "pid", (uint64_t)(int64_t)td_task_id(thread->pid), "id");
+    put_number(w, "tid", (uint64_t)(int64_t)td_task_id(thread->tid), "id");
     put_message(w, PROFILE_SAMPLE);
 }
 

@@ -103,9 +103,9 @@ static void csv_row(const struct td_measure *measure, struct td_frames *frames, 
     place_row(&place, frames, measure, row, no_inline);
     char *const stack = joined_stack(measure->model, frames);
     csv_text(out, td_model_string(measure->model, place.thread->process));
-    fprintf(out, "%" PRIu32 ",", place.thread->pid);
+    fprintf(out, "%" PRId32 ",", td_task_id(place.thread->pid));
     csv_text(out, td_model_string(measure->model, place.thread->name));
-    fprintf(out, "%" PRIu32 ",", place.thread->tid);
+    fprintf(out, "%" PRId32 ",", td_task_id(place.thread->tid));
     csv_text(out, place.function);
     csv_text(out, place.module);
     csv_text(out, place.file);
@@ -173,9 +173,9 @@ static void json_row(struct td_json *json, const struct td_measure *measure,
     place_row(&place, frames, measure, row, no_inline);
     td_json_object(json, NULL);
     td_json_string(json, "process", td_model_string(model, place.thread->process));
-    td_json_u64(json, "pid", place.thread->pid);
+    td_json_i64(json, "pid", td_task_id(place.thread->pid));
     td_json_string(json, "thread", td_model_string(model, place.thread->name));
-    td_json_u64(json, "tid", place.thread->tid);
+    td_json_i64(json, "tid", td_task_id(place.thread->tid));
     td_json_string(json, "function", place.function);
     td_json_string(json, "module", place.module);
     td_json_string(json, "file", place.file[0] ? place.file : NULL);

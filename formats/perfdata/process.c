@@ -377,14 +377,14 @@ void td_perf_comm(struct td_perf_session *session, struct td_perf_rd *rd, uint16
     }
 }
 
-/* ":123", as perf writes it, for a thread whose name was never told. */
+/* ":123", as perf writes it, for a thread whose name was never told; -1 is one that had ended. */
 static uint32_t comm_or_number(struct td_perf_session *session, uint32_t comm, uint32_t tid)
 {
     char text[16];
 
     if (comm != 0)
         return comm;
-    snprintf(text, sizeof(text), ":%" PRIu32, tid);
+    snprintf(text, sizeof(text), ":%" PRId32, (int32_t)tid);
     return td_model_intern_z(session->model, tid == 0 ? "swapper" : text);
 }
 
@@ -430,6 +430,30 @@ static uint32_t unknown_location(struct td_perf_session *session, const struct f
                                  frame->address);
 }
 
+/* Code in the upper half is the kernel's, also without a map of it. */
+static uint32_t unmapped_kernel(struct td_perf_session *session, uint64_t address)
+{
+    const struct process *const kernel = &session->processes->processes[0];
+    const struct td_module module = {
+        .kind = TD_MODULE_KERNEL,
+        .path = td_model_intern_z(session->model, TD_PERF_KERNEL),
+    };
+    uint32_t id = TD_NONE;
+
+    for (size_t i = 0; i < kernel->len && id == TD_NONE; i++) {
+        const struct td_module *const of =
+            td_model_module(session->model, kernel->ranges[i].module);
+
+        if (of->kind == TD_MODULE_KERNEL && of->base <= address) {
+            id = kernel->ranges[i].module;
+            address -= of->base;
+        }
+    }
+    if (id == TD_NONE)
+        id = td_model_put_module(session->model, &module);
+    return td_model_put_location(session->model, id, address);
+}
+
 static uint32_t location_of(struct td_perf_session *session, const struct process *process,
                             const struct frame *frame)
 {
@@ -443,6 +467,8 @@ static uint32_t location_of(struct td_perf_session *session, const struct proces
             return td_model_put_location(session->model, space->ranges[i].module,
                                          frame->address + space->ranges[i].bias);
     }
+    if (kernel && frame->address >> 63)
+        return unmapped_kernel(session, frame->address);
     return unknown_location(session, frame);
 }
 
@@ -625,6 +651,20 @@ static uint32_t put_nodes(struct td_perf_session *session, struct process *proce
     return process->nodes[depth - 1];
 }
 
+/* Where the mode is that of the interrupt, the address may be one of the kernel's entry code, just
+ * before or after: the upper half is the kernel's on all machines that have 64 bits, but for what
+ * is mapped there (x86's vsyscall page). */
+static uint32_t code_context(const struct td_perf_session *session,
+                             const struct td_perf_sample *sample, uint32_t context)
+{
+    struct td_load_place place;
+
+    if (context == PERF_RECORD_MISC_USER && sample->ip >> 63 &&
+        !td_perf_find(session, sample->pid, sample->ip, &place))
+        return PERF_RECORD_MISC_KERNEL;
+    return context;
+}
+
 uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sample *sample,
                        const struct td_perf_event *event, uint16_t misc)
 {
@@ -634,7 +674,7 @@ uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sam
         sample->branch_count > 0 && event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 
     all->scratch_len = 0;
-    push_frame(all, sample->ip, context);
+    push_frame(all, sample->ip, code_context(session, sample, context));
     push_callers(session, sample, context, calls);
     if (sample->stack_bytes > 0)
         push_unwound(session, sample, event, context);

@@ -63,8 +63,8 @@ static void describe(const struct builder *b, uint32_t thread, char *text, size_
     if (b->by != TD_BY_PROCESS)
         snprintf(text, size, "%s", value[0] ? value : "[unknown]");
     else
-        snprintf(text, size, "%s %" PRIu32 "%s%s", td_model_string(model, t->process), t->pid,
-                 value[0] ? "@" : "", value);
+        snprintf(text, size, "%s %" PRId32 "%s%s", td_model_string(model, t->process),
+                 td_task_id(t->pid), value[0] ? "@" : "", value);
 }
 
 static uint32_t part_of(struct builder *b, uint32_t thread)

@@ -54,11 +54,14 @@ static uint32_t child_of(struct builder *b, uint32_t parent, const struct td_fra
     return id;
 }
 
-/* The outermost frame of a wanted function; frames->len when there is none. */
-static size_t find_outermost(const struct td_frames *frames, const bool *wanted)
+/* The outermost frame that is wanted; frames->len when there is none. */
+static size_t find_outermost(const struct td_frames *frames, const struct td_wanted *wanted)
 {
     for (size_t i = frames->len; i-- > 0;) {
-        if (frames->at[i].function != TD_NONE && wanted[frames->at[i].function])
+        const struct td_frame *frame = &frames->at[i];
+
+        if (frame->function != TD_NONE ? wanted->functions[frame->function]
+                                       : frame->module != TD_NONE && wanted->modules[frame->module])
             return i;
     }
     return frames->len;
@@ -111,7 +114,7 @@ static void sort_children(struct td_calls *c, uint32_t node, uint32_t *scratch)
 }
 
 void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
-                   enum td_calls_kind kind, const bool *wanted, bool no_inline)
+                   enum td_calls_kind kind, const struct td_wanted *wanted, bool no_inline)
 {
     struct builder b = {.calls = calls};
     struct td_frames frames = {0};

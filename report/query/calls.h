@@ -30,10 +30,16 @@ struct td_calls {
     size_t len;
 };
 
-/* The tree of the functions for which wanted[function] is set, taken as one. In recursion it begins
- * at the outermost call. A tree without cost has one node. */
+/* What a tree is of. */
+struct td_wanted {
+    const bool *functions; /* by function */
+    const bool *modules;   /* by module: its code without names */
+};
+
+/* The tree of all that is wanted, taken as one. In recursion it begins at the outermost call. A
+ * tree without cost has one node. */
 void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
-                   enum td_calls_kind kind, const bool *wanted, bool no_inline);
+                   enum td_calls_kind kind, const struct td_wanted *wanted, bool no_inline);
 void td_calls_release(struct td_calls *calls);
 
 /* A row of what functions cost with all they call. */

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What views put before a module's name for all of its code without names. */
+#define TD_UNNAMED_OF "[unknown] of "
+
 /* The qualified name alone: no return type, no parameters, no template arguments, no qualifiers or
  * clone suffixes. "bool ns::Map<K, V>::find(K const&) const" gives "ns::Map::find". Returns the
  * length; cut to fit `size` (> 0). */

@@ -162,7 +162,8 @@ static void print_source_notes(const struct printing *p, const struct td_source 
         td_margin_note(p->style,
                        "this file is shorter than the one compiled: it is another version");
     if (share_of(p, s->no_line) >= TD_MARGIN_SHARE_MIN) {
-        char *text = td_xasprintf("%.1f %% has no line", 100 * share_of(p, s->no_line));
+        char *text = td_xasprintf("%.1f %% has no line: annotate --asm shows its instructions",
+                                  100 * share_of(p, s->no_line));
         td_margin_note(p->style, text);
         free(text);
     }

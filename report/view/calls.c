@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/calls.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "formats/frames.h"
+#include "report/query/names.h"
 #include "report/query/stats.h"
 #include "report/view/table.h"
 
@@ -10,11 +15,9 @@
 /* Where a row's text begins. */
 #define COST_WIDTH 20
 
-static const char *name_of(const struct td_model *model, uint32_t function, uint32_t module)
+static const char *name_of(const struct td_model *model, uint32_t function)
 {
-    if (function != TD_NONE)
-        return td_model_string(model, td_model_function(model, function)->name);
-    return td_module_name(model, module);
+    return td_model_string(model, td_model_function(model, function)->name);
 }
 
 static double share_of(const struct td_measure *measure, enum td_metric primary, uint64_t value)
@@ -37,13 +40,23 @@ static void print_share(const struct td_style *style, double share)
     td_style_end(style, td_style_heat(share));
 }
 
-static void print_name(const struct td_style *style, const char *name, unsigned used)
+static void print_name(const struct td_style *style, const struct td_model *model,
+                       uint32_t function, uint32_t module, unsigned used)
 {
     const unsigned width = style->full || style->width <= used + 20 ? 0 : style->width - used;
+    const char *of = module == TD_NONE ? "[unknown]" : td_module_name(model, module);
     char text[NAME_BYTES];
+    char *unnamed = NULL;
 
-    td_fit_name(style, text, sizeof(text), name, width);
+    if (function == TD_NONE && strcmp(of, "[unknown]") != 0)
+        unnamed = td_xasprintf(TD_UNNAMED_OF "%s", of);
+    td_fit_name(style, text, sizeof(text),
+                function != TD_NONE ? name_of(model, function)
+                : unnamed           ? unnamed
+                                    : of,
+                width);
     fputs(text, style->out);
+    free(unnamed);
 }
 
 static bool is_shown(const struct td_calls *calls, const struct td_call *call,
@@ -60,7 +73,7 @@ static void print_call(const struct td_calls *calls, const struct td_call *call,
     print_share(style, share_of(calls->measure, calls->primary, call->value));
     print_value(style, calls->primary, call->value);
     fprintf(style->out, "  %*s", (int)indent, "");
-    print_name(style, name_of(calls->measure->model, call->function, call->module),
+    print_name(style, calls->measure->model, call->function, call->module,
                COST_WIDTH + indent + (call->inlined ? 10 : 0));
     if (call->inlined)
         fputs(" (inlined)", style->out);
@@ -100,7 +113,7 @@ static void json_call(struct td_json *json, const struct td_calls *calls,
     td_json_object(json, NULL);
     td_json_u64(json, "depth", level);
     td_json_string(json, "function",
-                   call->function == TD_NONE ? NULL : name_of(model, call->function, 0));
+                   call->function == TD_NONE ? NULL : name_of(model, call->function));
     td_json_string(json, "module",
                    call->module == TD_NONE ? NULL : td_module_name(model, call->module));
     td_json_bool(json, "inlined", call->inlined);
@@ -154,7 +167,7 @@ void td_inclusives_print(const struct td_inclusives *rows, double percent, size_
         fprintf(style->out, " %6.1f", 100 * share_of(rows->measure, rows->primary, row->self));
         print_value(style, rows->primary, row->value);
         fputs("  ", style->out);
-        print_name(style, name_of(model, row->function, row->module), COST_WIDTH + 8);
+        print_name(style, model, row->function, row->module, COST_WIDTH + 8);
         fputc('\n', style->out);
     }
 }
@@ -173,7 +186,7 @@ void td_inclusives_json(struct td_json *json, const struct td_inclusives *rows, 
             break;
         td_json_object(json, NULL);
         td_json_string(json, "function",
-                       row->function == TD_NONE ? NULL : name_of(model, row->function, 0));
+                       row->function == TD_NONE ? NULL : name_of(model, row->function));
         td_json_string(json, "module",
                        row->module == TD_NONE ? NULL : td_module_name(model, row->module));
         td_json_string(json, "metric", td_metric_id(rows->primary));

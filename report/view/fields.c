@@ -289,8 +289,8 @@ static enum td_tone process_cell(const struct td_table *table, const struct td_t
     const struct td_thread *thread = td_model_thread(model_of(table), row->thread);
 
     (void)column;
-    snprintf(dst, size, "%s (%" PRIu32 ")", td_model_string(model_of(table), thread->process),
-             thread->pid);
+    snprintf(dst, size, "%s (%" PRId32 ")", td_model_string(model_of(table), thread->process),
+             td_task_id(thread->pid));
     return TD_TONE_DIM;
 }
 
@@ -310,7 +310,7 @@ static enum td_tone tid_cell(const struct td_table *table, const struct td_table
                              const struct td_row *row, char *dst, size_t size)
 {
     (void)column;
-    snprintf(dst, size, "%" PRIu32, td_model_thread(model_of(table), row->thread)->tid);
+    snprintf(dst, size, "%" PRId32, td_task_id(td_model_thread(model_of(table), row->thread)->tid));
     return TD_TONE_PLAIN;
 }
 

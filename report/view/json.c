@@ -300,9 +300,9 @@ static void add_thread(struct td_json *json, const struct td_model *model, uint3
     const struct td_thread *t = td_model_thread(model, thread);
 
     td_json_string(json, "thread", td_model_string(model, t->name));
-    td_json_u64(json, "tid", t->tid);
+    td_json_i64(json, "tid", td_task_id(t->tid));
     td_json_string(json, "process", td_model_string(model, t->process));
-    td_json_u64(json, "pid", t->pid);
+    td_json_i64(json, "pid", td_task_id(t->pid));
 }
 
 static void add_build_id(struct td_json *json, const struct td_module *module)

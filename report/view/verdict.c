@@ -149,7 +149,7 @@ static const char *place_name(const struct td_model *model, const struct td_verd
 
     if (place->function != TD_NONE)
         return td_frame_name(model, &frame, buf, size);
-    snprintf(buf, size, "[unknown] of %s", td_module_name(model, place->module));
+    snprintf(buf, size, TD_UNNAMED_OF "%s", td_module_name(model, place->module));
     return buf;
 }
 

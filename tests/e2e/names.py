@@ -38,6 +38,12 @@ def look(profile, module):
     return names, td.report(profile, "functions", "--no-cache").replace("\n      ", " ")
 
 
+def need_model():
+    if not os.path.exists(os.path.join(os.path.dirname(td.TDREC), "tdprof-sim-plugin.so")):
+        td.skip("the plugin is not built (sanitizers)")
+    td.need("qemu-x86_64")
+
+
 def check_replaced(source, count):
     for kind, options in KINDS.items():
         folder = td.scratch(f"replaced-{source}-{len(options[0])}")
@@ -61,7 +67,7 @@ def replaced():
 
 
 def replaced_sim():
-    td.need("qemu-x86_64")
+    need_model()
     check_replaced("sim", 2000000)
 
 
@@ -102,7 +108,7 @@ def generated_share(profile, words):
 
 def modelled_jit():
     """Code made at run time has its names under the model, too: by a perf map and by a jitdump."""
-    td.need("qemu-x86_64")
+    need_model()
     folder = td.scratch("dumps")
     os.makedirs(folder)
     runs = {"perf map": ([td.workload("jit"), "0.1"], ["jit_loop"]),
@@ -152,6 +158,51 @@ def split_debug():
     td.check("main" in names and "split debug information is missing" in text, f"nothing says what is missing:\n{text}")
 
 
+PLT = """
+extern void _ZdlPvm(void *, unsigned long);
+int main(void) { for (long i = 0; i < 200000; i++) _ZdlPvm(0, i); return 0; }
+"""
+
+
+def plt():
+    """Stubs have the names of what they call, as people write them."""
+    td.need("cc")
+    need_model()
+    folder = td.scratch("plt")
+    os.makedirs(folder)
+    for name, text in (("lib.c", "void _ZdlPvm(void *p, unsigned long n) { (void)p; (void)n; }\n"), ("app.c", PLT)):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+    td.run(["cc", "-O1", "-fPIC", "-shared", "lib.c", "-o", "liblib.so"], cwd=folder)
+    td.run(["cc", "-O1", "app.c", "-L.", "-llib", f"-Wl,-rpath,{folder}", "-o", "app"], cwd=folder)
+    names, text = look(td.record([os.path.join(folder, "app")], source="sim"), "app")
+    td.check("operator delete@plt" in names,
+             f"no stub is named: {names}\n{text}")
+    td.check(not any("_ZdlPvm" in name for name in names if name), f"a stub's name is mangled: {names}")
+
+
+def unnamed():
+    """Code without names is not shown as a function, and what tables print for it can be asked for; where there are
+    no lines, that is said, and what shows more."""
+    td.need_perf_events()
+    td.need("strip")
+    app, _ = compile_pair(td.scratch("unnamed"))
+    td.run(["objcopy", "--strip-debug", app])
+    profile = td.record([app], "-g")
+    text = td.report(profile, "annotate", "good", "--no-cache")
+    td.check("annotate --asm" in text, f"no way to the instructions is told:\n{text}")
+    td.run(["strip", app])
+    profile = td.record([app], "-g")
+    text = td.report(profile, "functions", "--children", "--no-cache")
+    td.check("[unknown] of good" in text, f"code without names is not called so:\n{text}")
+    for name in ("good", "[unknown] of good"):
+        text = td.report(profile, "callers", name, "--no-cache")
+        td.check("[unknown] of good" in text, f"callers '{name}':\n{text}")
+    done = td.run([td.TDREPORT, "annotate", "-i", profile, "--no-cache", "good"], (4,))
+    td.check("annotate --asm good" in done.stderr.decode(),
+             f"annotate of a module: {done.stderr.decode()}")
+
+
 def no_descriptors():
     """Where no file can be read, the reason is told for each module."""
     td.need_perf_events()
@@ -186,5 +237,6 @@ def cache():
 
 
 td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
-          "modelled_jit": modelled_jit, "foreign": foreign, "split_debug": split_debug, "no_descriptors": no_descriptors,
+          "modelled_jit": modelled_jit, "foreign": foreign, "split_debug": split_debug,
+          "plt": plt, "unnamed": unnamed, "no_descriptors": no_descriptors,
           "cache": cache})

@@ -31,6 +31,8 @@ def theirs(path, text):
         g = match.groupdict()
         # perf names anonymous memory after the file that a JIT compiler might write.
         dso = re.sub(r"^/tmp/perf-\d+\.map$", "//anon", g["dso"])
+        if dso == "[unknown]" and int(g["ip"], 16) >> 63:
+            dso = "[kernel.kallsyms]"  # also where perf has no map of it
         ip = g["ip"] if dso in ("[kernel.kallsyms]", "[unknown]") else ""
         samples[(g["comm"], g["pid"], g["tid"], int(g["s"] + g["ns"]), g["event"],
                  int(g["period"]), dso, ip)] += 1

@@ -542,6 +542,49 @@ static void test_filtered_samples_are_not_lost(void **state)
     td_buf_release(&m.buf);
 }
 
+static void expect_kernel(const struct td_model *model, uint32_t node)
+{
+    const struct td_location *const location =
+        td_model_location(model, td_model_node(model, node)->location);
+    const struct td_module *const module = td_model_module(model, location->module);
+
+    assert_int_equal(module->kind, TD_MODULE_KERNEL);
+    assert_string_equal(td_model_string(model, module->path), "[kernel.kallsyms]");
+}
+
+/* The kernel no longer knew the task, and nothing says where the kernel's text lies. */
+static void test_ended_task_in_an_unmapped_kernel(void **state)
+{
+    const uint64_t address = UINT64_C(0xffffffff81000010), chain = 128; /* offset in the record */
+    const struct td_load_opts opts = {.keep_samples = true};
+    struct td_load_status status = {0};
+    struct maker m, words = {.big = false};
+
+    (void)state;
+    put_file(&m, false, false);
+    const size_t begin = m.buf.len;
+    put_sample(&m, 60, 300, 0);
+    put_u64(&words, address);
+    put_u64(&words, UINT64_MAX); /* pid and tid */
+    put_u64(&words, (uint64_t)PERF_CONTEXT_KERNEL);
+    put_u64(&words, address);
+    put_u64(&words, address + 0x100);
+    m.buf.data[begin + 4] = PERF_RECORD_MISC_KERNEL;
+    memcpy(m.buf.data + begin + 16, words.buf.data, 16);
+    memcpy(m.buf.data + begin + chain, words.buf.data + 16, 24);
+    struct td_model *const model = load(&m.buf, &opts, &status);
+    assert_int_equal(td_model_sample_count(model), 3);
+    const struct td_sample *const sample = td_model_sample(model, 2);
+    const struct td_thread *const thread = td_model_thread(model, sample->thread);
+    assert_int_equal(td_task_id(thread->pid), -1);
+    assert_string_equal(td_model_string(model, thread->name), ":-1");
+    expect_kernel(model, sample->node);
+    expect_kernel(model, td_model_node(model, sample->node)->parent);
+    td_model_free(model);
+    td_buf_release(&words.buf);
+    td_buf_release(&m.buf);
+}
+
 static void test_a_part_of_the_time(void **state)
 {
     const struct td_load_opts opts = {.from_ns = 10};
@@ -593,6 +636,7 @@ int main(void)
         cmocka_unit_test(test_damage_of_a_description_is_no_cut),
         cmocka_unit_test(test_trace_data_are_mentioned),
         cmocka_unit_test(test_filtered_samples_are_not_lost),
+        cmocka_unit_test(test_ended_task_in_an_unmapped_kernel),
         cmocka_unit_test(test_a_part_of_the_time),
         cmocka_unit_test(test_refusals_name_the_offset),
     };

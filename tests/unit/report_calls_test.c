@@ -71,11 +71,12 @@ static void expect_call(const struct fixture *f, const struct td_calls *calls, u
 static void test_callers(void **state)
 {
     const struct fixture *f = *state;
-    bool wanted[4] = {false};
+    bool wanted[4] = {false}, none[4] = {false};
+    const struct td_wanted of = {wanted, none};
     struct td_calls calls;
 
     wanted[f->functions[2]] = true; /* b: by a 13, of which a by a 3; by main 5 */
-    td_calls_init(&calls, &f->measure, TD_CALLS_CALLERS, wanted, false);
+    td_calls_init(&calls, &f->measure, TD_CALLS_CALLERS, &of, false);
     assert_int_equal(calls.len, 6);
     expect_call(f, &calls, 0, 2, 18, 0);
     const uint32_t a = calls.at[0].child, main_first = calls.at[a].child;
@@ -89,11 +90,12 @@ static void test_callers(void **state)
 static void test_callees(void **state)
 {
     const struct fixture *f = *state;
-    bool wanted[4] = {false};
+    bool wanted[4] = {false}, none[4] = {false};
+    const struct td_wanted of = {wanted, none};
     struct td_calls calls;
 
     wanted[f->functions[1]] = true; /* a: counted once in the stack where it calls itself */
-    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, wanted, false);
+    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, &of, false);
     expect_call(f, &calls, 0, 1, 13, 0);
     const uint32_t b = calls.at[0].child;
     expect_call(f, &calls, b, 2, 10, 0);
@@ -101,7 +103,7 @@ static void test_callees(void **state)
     expect_call(f, &calls, calls.at[b].next, 1, 3, 0);
     td_calls_release(&calls);
     wanted[f->functions[1]] = false;
-    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, wanted, false);
+    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, &of, false);
     assert_int_equal(calls.len, 1);
     assert_int_equal(calls.at[0].value, 0);
     td_calls_release(&calls);
