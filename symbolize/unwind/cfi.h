@@ -115,19 +115,6 @@ int td_cfi_rows(const struct td_cfi *cfi, const struct td_cfi_cie *cie,
                 const struct td_cfi_fde *fde, uint64_t *budget, td_cfi_row_fn *fn, void *ctx,
                 struct td_err *err);
 
-/* What a DWARF expression may look at. Each returns false when it is not known. */
-struct td_cfi_access {
-    bool (*reg)(void *ctx, unsigned reg, uint64_t *value);
-    bool (*memory)(void *ctx, uint64_t address, unsigned bytes, uint64_t *value);
-    void *ctx;
-};
-
-/* Evaluates an expression over a stack that holds `*initial` (NULL: nothing). False when it is
- * damaged, reads what is not known, uses an operation that has no meaning in CFI, or takes more
- * than 1,000 steps. */
-bool td_cfi_eval(const uint8_t *expr, size_t size, const uint64_t *initial,
-                 const struct td_cfi_access *access, uint64_t *result);
-
 /* Cursor helpers that base/bytes has no use for. */
 struct td_rd;
 int64_t td_cfi_sleb(struct td_rd *rd);

@@ -21,7 +21,7 @@ enum td_unwind_cfa_kind {
     TD_UNWIND_REG,      /* cfa_reg + cfa_offset */
     TD_UNWIND_DEREF,    /* *(cfa_reg + cfa_offset) + extra */
     TD_UNWIND_PLT,      /* rsp + 8, and 8 more when (rip & 15) >= extra */
-    TD_UNWIND_ODD,      /* anything else: the full interpreter's work */
+    TD_UNWIND_ODD,      /* anything else: libunwind's work */
 };
 
 /* Where the caller's return address or frame pointer is. */
@@ -64,7 +64,7 @@ struct td_unwind_table {
     uint32_t *index; /* [i]: how many rows start below i << index_shift */
     uint32_t index_count;
     unsigned index_shift;
-    struct td_unwind_fde *fdes; /* sorted, for the full interpreter */
+    struct td_unwind_fde *fdes; /* sorted, for full rows */
     uint32_t fde_count;
     uint32_t bad_count;     /* entries that were left out because they are damaged */
     uint32_t odd_count;     /* rows of kind ODD */
@@ -93,8 +93,8 @@ const struct td_unwind_rule *td_unwind_table_find(const struct td_unwind_table *
 bool td_unwind_table_address(const struct td_unwind_table *table, uint64_t file_offset,
                              uint64_t *address);
 
-/* The row of the full interpreter at an address: TD_OK with *row and *section, TD_ENODATA when no
- * FDE covers it, TD_EFORMAT. */
+/* All that call frame information says of an address: TD_OK with *row and *section, TD_ENODATA when
+ * no FDE covers it, TD_EFORMAT. */
 struct td_unwind_full_row {
     struct td_cfi_row row;
     struct td_cfi_cie cie;

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "symbolize/unwind/odd.h"
 #include "symbolize/unwind/unwind_priv.h"
 
 /* 96 KB: the return addresses of a busy program; a collision costs one table lookup. */
@@ -18,7 +19,8 @@ struct remembered {
 
 struct td_unwinder {
     enum td_cfi_arch arch;
-    uint8_t sp, fp, ip; /* DWARF numbers */
+    uint8_t sp, fp, ip;        /* DWARF numbers */
+    struct td_unwind_odd *odd; /* made when it is first needed */
     struct remembered cache[1 << CACHE_BITS];
 };
 
@@ -43,6 +45,8 @@ struct td_unwinder *td_unwinder_new(enum td_cfi_arch arch)
 
 void td_unwinder_free(struct td_unwinder *unwinder)
 {
+    if (unwinder)
+        td_unwind_odd_free(unwinder->odd);
     free(unwinder);
 }
 
@@ -253,9 +257,14 @@ void td_unwind(struct td_unwinder *unwinder, const struct td_unwind_sample *samp
         }
     }
     if (outcome == TOO_ODD) {
-        td_unwind_full(unwinder->arch, sample, ret);
         ret->odd = true;
-        return;
+        if (!unwinder->odd)
+            unwinder->odd = td_unwind_odd_new(unwinder->arch);
+        if (unwinder->odd) {
+            td_unwind_odd(unwinder->odd, sample, ret);
+            return;
+        }
+        ret->stop = TD_UNWIND_BAD_RULE;
     }
     if (ret->count == 0)
         ret->count = 1; /* the sampled address, whatever it is */

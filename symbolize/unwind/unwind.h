@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call stacks from sampled registers and a copy of the top of the stack: by compact tables
- * (unwind_table), by the interpreter where a rule does not fit one, by frame pointer through code
- * that has no file. Nothing outside the copy is read, and every walk ends.
+ * (table), by libunwind where a rule does not fit one (odd), by frame pointer through code that has
+ * no file. Nothing outside the copy is read, and every walk ends.
  */
 #ifndef TD_SYMBOLIZE_UNWIND_UNWIND_H
 #define TD_SYMBOLIZE_UNWIND_UNWIND_H
@@ -63,15 +63,12 @@ struct td_unwind_stack {
     size_t count; /* at least 1 */
     enum td_unwind_stop stop;
     size_t used_bytes; /* how much of the stack copy was needed */
-    bool odd;          /* the interpreter was needed */
+    bool odd;          /* a rule that does not fit a table was met */
 };
 
 /* Fills *ret; cannot fail, only stop early. */
 void td_unwind(struct td_unwinder *unwinder, const struct td_unwind_sample *sample,
                struct td_unwind_stack *ret);
-/* The same by the interpreter alone, slower by far: what the tables are tested against. */
-void td_unwind_full(enum td_cfi_arch arch, const struct td_unwind_sample *sample,
-                    struct td_unwind_stack *ret);
 
 /* "complete", "no_table", ... as the coverage counters are named. */
 const char *td_unwind_stop_name(enum td_unwind_stop stop);

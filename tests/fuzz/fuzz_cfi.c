@@ -2,6 +2,7 @@
 /* A call frame section (first byte: bit 0 .debug_frame, bit 1 aarch64), its rows, its expressions.
  */
 #include "symbolize/unwind/cfi.h"
+#include "tests/unwind/full.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "symbolize/unwind/unwind.h"
 #include "tests/unwind/synthetic.h"
+#include "tests/unwind/full.h"
 
 enum { STACK_BYTES = 512, HEAD_BYTES = 8 * TD_CFI_REGISTERS + STACK_BYTES };
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "symbolize/unwind/cfi.h"
 #include "tests/unwind/synthetic.h"
+#include "tests/unwind/full.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 

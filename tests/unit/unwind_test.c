@@ -13,6 +13,7 @@
 #include "symbolize/unwind/unwind.h"
 #include "symbolize/unwind/scan.h"
 #include "tests/unwind/synthetic.h"
+#include "tests/unwind/full.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define X86_START  0x0c, 7, 8, 0x90, 1
@@ -237,6 +238,56 @@ static void test_odd_register(void **state)
     expect(w, TD_UNWIND_COMPLETE, FRAMES(PUSHED, BY_RBX, START));
     td_unwind(w->unwinder, &w->sample, &w->stack);
     assert_true(w->stack.odd);
+}
+
+/* Expressions that libunwind may evaluate, and such as could hold it up or end it: those cut the
+ * stack. The return address is at CFA - 8. */
+static void test_expressions(void **state)
+{
+    struct world *w = *state;
+    struct td_unwind_table *kept = w->table;
+    static const struct {
+        uint8_t size, expr[24];
+        uint8_t cfa; /* from the stack pointer; 0: cut */
+    } cases[] = {
+        {2, {0x73, 16}, 40},                             /* breg3 16; rbx is rsp + 24 */
+        {3, {0x73, 0x78, 0x06}, 64},                     /* breg3 -8; deref */
+        {7, {0x77, 32, 0x31, 0x28, 1, 0, 0x06}, 32},     /* a branch over the deref */
+        {7, {0x77, 16, 0x30, 0x28, 1, 0, 0x06}, 64},     /* a branch not taken */
+        {6, {0x77, 48, 0x12, 0x1c, 0x73, 0}, 24},        /* dup, minus; breg3 0 */
+        {5, {0x96, 0x96, 0x2f, 0xfb, 0xff}, 0},          /* skip -5: for ever */
+        {7, {0x77, 8, 0x31, 0x28, 0xfc, 0xff, 0x96}, 0}, /* bra -4: for ever */
+        {16, {0x77, 8, 0x2f, 1, 0, 0x0e, 0x2f, 0xfd, 0xff, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96}, 0},
+        {13, {0x77, 8, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x4f, 0x1b}, 0},    /* div */
+        {13, {0x0e, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x09, 0xff, 0x1b, 0x96}, 0}, /* what traps */
+        {3, {0x92, 0x80, 0x01}, 0},                                         /* bregx 128 */
+        {1, {0xe0}, 0},                                                     /* no operation */
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct td_buf frames = {0};
+        uint8_t program[32] = {0x0f, cases[i].size};
+
+        memcpy(program + 2, cases[i].expr, cases[i].size);
+        const size_t cie = synthetic_cie(&frames, "zR", 16, BYTES(X86_START));
+        synthetic_fde(&frames, cie, PLAIN, 0x100, program, cases[i].size + 2u);
+        synthetic_fde(&frames, cie, START, 0x100, BYTES(0x07, 16));
+        w->table = table_of(TD_CFI_X86_64, &frames, ".eh_frame", false);
+        td_unwinder_forget(w->unwinder);
+        begin(w, BIAS + PLAIN, 0, 64);
+        w->sample.regs[3] = STACK + 24;
+        w->words[2] = STACK + 64;
+        if (cases[i].cfa)
+            w->words[cases[i].cfa / 8 - 1] = BIAS + START + 1;
+        td_unwind(w->unwinder, &w->sample, &w->stack);
+        assert_true(w->stack.odd || w->stack.stop == TD_UNWIND_COMPLETE);
+        assert_int_equal(w->stack.stop, cases[i].cfa ? TD_UNWIND_COMPLETE : TD_UNWIND_BAD_RULE);
+        assert_int_equal(w->stack.count, cases[i].cfa ? 2 : 1);
+        td_unwind_table_free(w->table);
+        td_buf_release(&frames);
+    }
+    w->table = kept;
+    td_unwinder_forget(w->unwinder);
 }
 
 static void test_stops(void **state)
@@ -611,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_plt),
         cmocka_unit_test(test_realigned),
         cmocka_unit_test(test_odd_register),
+        cmocka_unit_test(test_expressions),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_entry),
         cmocka_unit_test(test_anonymous_code),

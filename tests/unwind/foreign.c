@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "symbolize/unwind/unwind.h"
+#include "tests/unwind/full.h"
 
 #define SHOW 3 /* stacks that differ are printed, so many */
 

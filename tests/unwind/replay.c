@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "tests/unwind/reference.h"
+#include "tests/unwind/full.h"
 
 struct tally {
     uint64_t samples, frames, odd;

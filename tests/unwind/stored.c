@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "tests/unwind/triples.h"
+#include "tests/unwind/full.h"
 
 static void write_stack(struct td_buf *text, const struct td_unwind_stack *stack,
                         const struct triple_space *space)

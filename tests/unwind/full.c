@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The full walker: every register, every rule, expressions; for the few stacks that need it. */
-#include "symbolize/unwind/unwind.h"
+#include "tests/unwind/full.h"
 
 #include "symbolize/unwind/unwind_priv.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* DWARF expressions (DWARF 5, 2.5.1) as far as call frame information may use them (6.4.2). */
-#include "symbolize/unwind/cfi.h"
+#include "tests/unwind/full.h"
 
 #include "base/bytes.h"
 
