@@ -428,6 +428,8 @@ int main(int argc, char **argv) {
 def missing():
     """What the emulator does not have is named."""
     program = compile_c("asks", r"""
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -441,12 +443,14 @@ int main(void) {
     setrlimit(RLIMIT_AS, &limit);
     ptrace(PTRACE_TRACEME, 0, 0, 0);
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    unshare(CLONE_NEWUSER);
     return 0;
 }
 """)
     code, _, err = modelled([program], quiet=False)
     told = re.findall(rb"'asks' asked for ([^,]*), which the emulator does not have", err)
-    td.check(code == 0 and sorted(told) == [b"a limit of address space", b"ptrace", b"seccomp"], f"{code}: {err!r}")
+    wanted = [b"a limit of address space", b"a user namespace", b"ptrace", b"seccomp"]
+    td.check(code == 0 and sorted(told) == wanted, f"{code}: {err!r}")
     td.check("asked for ptrace" in " ".join(td.report(OUT).split()), "the report does not say so")
 
 

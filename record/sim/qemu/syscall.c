@@ -2,6 +2,7 @@
 #include "record/sim/qemu/syscall.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,6 +33,7 @@ enum {
     GUEST_CHROOT = 161,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
+    GUEST_UNSHARE = 272,
     GUEST_PERF_EVENT_OPEN = 298,
     GUEST_PRLIMIT64 = 302,
     GUEST_SECCOMP = 317,
@@ -44,6 +46,12 @@ enum {
 static bool begins_seccomp(const uint64_t a[5])
 {
     return a[0] == PR_SET_SECCOMP;
+}
+
+/* The kernel gives none to a process with several threads, as the emulator is. */
+static bool asks_user_namespace(const uint64_t a[5])
+{
+    return a[0] & CLONE_NEWUSER;
 }
 
 /* A real limit of address space, at a guest address. */
@@ -84,6 +92,7 @@ static const struct td_missing {
     {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
     {"seccomp", GUEST_PRCTL, -EINVAL, begins_seccomp},
     {"perf_event_open", GUEST_PERF_EVENT_OPEN, -ENOSYS, NULL},
+    {"a user namespace", GUEST_UNSHARE, -EINVAL, asks_user_namespace},
     {"bpf", GUEST_BPF, -ENOSYS, NULL},
     {"userfaultfd", GUEST_USERFAULTFD, -ENOSYS, NULL},
     {"io_uring", GUEST_IO_URING_SETUP, -ENOSYS, NULL},
