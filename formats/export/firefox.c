@@ -278,6 +278,34 @@ static size_t split_row(const struct writer *w, size_t row, struct share shares[
     return add_share(shares, count, 0, 0, left);
 }
 
+/* part / all of `ns`, without overflow. */
+static uint64_t share_of(uint64_t ns, uint64_t part, uint64_t all)
+{
+    return part >= all ? ns : (uint64_t)((long double)ns * (long double)part / (long double)all);
+}
+
+/* The same of what is exported where that is not slots: measured time, of a join. A row without
+ * slots has no category. */
+static size_t split_weight(const struct writer *w, size_t row, uint64_t weight,
+                           struct share shares[SHARES_MAX])
+{
+    const uint64_t slots = w->measure->values[TD_METRIC_SLOTS][row];
+    const size_t count = split_row(w, row, shares);
+    uint64_t done = 0;
+
+    if (w->metric == TD_METRIC_SLOTS)
+        return count;
+    if (count == 0)
+        return add_share(shares, 0, 0, 0, weight);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t before = share_of(weight, done, slots);
+
+        done += shares[i].weight;
+        shares[i].weight = share_of(weight, done, slots) - before;
+    }
+    return count;
+}
+
 static struct thread *thread_of(struct writer *w, uint32_t model_thread)
 {
     const struct td_thread *const t = td_model_thread(w->model, model_thread);
@@ -311,12 +339,6 @@ static void add_begin(const struct writer *w, struct thread *thread, uint64_t fi
         add_sample(thread, &begin);
 }
 
-/* part / all of `ns`, without overflow. */
-static uint64_t share_of(uint64_t ns, uint64_t part, uint64_t all)
-{
-    return part >= all ? ns : (uint64_t)((long double)ns * (long double)part / (long double)all);
-}
-
 static void add_row(struct writer *w, size_t row)
 {
     const struct td_measure_row *const r = &w->measure->rows[row];
@@ -331,7 +353,7 @@ static void add_row(struct writer *w, size_t row)
     if (weight == 0)
         return;
     if (w->split)
-        count = split_row(w, row, shares);
+        count = split_weight(w, row, weight, shares);
     else
         shares[0].weight = weight;
     td_frames_fill(&w->path, w->model, r->node, w->opts->no_inline);

@@ -14,13 +14,15 @@
  * What replicates cannot know, since all windows have it in common: after a gap some of the core is
  * not as it would be (which loads take their data from which stores, what predictors and caches
  * hold). Such errors are of the form b sqrt(p (1 - p)) for a share p, times the part of the program
- * that was sampled; b is from row `sampled` of scripts/bench: over its programs each kind of figure
- * then covers that of the whole run in nine of ten cells or more.
+ * that was sampled; b is from rows `sampled` and `errors` of scripts/bench: over their programs
+ * each kind of figure then covers that of the whole run in nine of ten cells or more.
  */
-#define BIAS_OF_NODES 0.02   /* shares of all slots, by node; */
-#define BIAS_OF_ROWS  0.01   /* by row; */
-#define BIAS_IN_ROWS  0.03   /* shares of a row's slots */
-#define BIAS_LEAST    0.0005 /* of shares of all slots by node: of a cause that is rare */
+#define BIAS_OF_NODES 0.05  /* shares of all slots, by node; */
+#define BIAS_OF_ROWS  0.04  /* by row; */
+#define BIAS_IN_ROWS  0.06  /* shares of a row's slots */
+#define BIAS_LEAST    0.001 /* of shares of all slots by node: of a cause that is rare */
+
+#define BIAS_OF_TOTAL 0.01 /* of the cycles, as a part of them */
 
 /* A row that few windows met may have met them all alike: of so many standard errors of its own
  * total, a category that one window has and another has not. */
@@ -92,11 +94,18 @@ double td_replicated_error(const struct td_measure *measure, enum td_tma_node no
                  BIAS_LEAST * sampled);
 }
 
+double td_replicated_cycles_error(const struct td_model *model)
+{
+    const double stated = td_ratio(td_model_counter(model, TD_COUNTER_CYCLES_ERROR),
+                                   td_model_counter(model, TD_COUNTER_CYCLES));
+
+    return stated > 0 ? hypot(stated, BIAS_OF_TOTAL * sampled_part(model)) : 0;
+}
+
 double td_replicated_total_error(const struct td_measure *measure)
 {
     static const double none[TD_REPLICATES];
-    const double stated = td_ratio(td_model_counter(measure->model, TD_COUNTER_CYCLES_ERROR),
-                                   td_model_counter(measure->model, TD_COUNTER_CYCLES));
+    const double stated = td_replicated_cycles_error(measure->model);
     struct sums sums;
 
     sum_all(&sums, measure);

@@ -18,6 +18,8 @@ struct td_replicated_row {
 /* ±, 95 %, of a node's share of the measure's slots. */
 double td_replicated_error(const struct td_measure *measure, enum td_tma_node node);
 
+/* ±, 95 %, of a sampled recording's cycles, as a part of them; 0 when they are exact. */
+double td_replicated_cycles_error(const struct td_model *model);
 /* ±, 95 %, of the measure's slots, as a part of them. */
 double td_replicated_total_error(const struct td_measure *measure);
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/measure.h"
+#include "report/query/replicated.h"
 #include "report/query/sampled.h"
 #include "report/query/totals.h"
 #include "report/view/slots.h"
@@ -258,8 +259,7 @@ static void print_detailed(FILE *out, const struct td_model *model)
     if (detailed == 0 || detailed >= instructions || cycles == 0)
         return;
     fprintf(out, " (sampled: %.1f %% in detail, cycles ± %.1f %%)",
-            100 * (double)detailed / (double)instructions,
-            100 * (double)td_model_counter(model, TD_COUNTER_CYCLES_ERROR) / (double)cycles);
+            100 * (double)detailed / (double)instructions, 100 * td_replicated_cycles_error(model));
 }
 
 static void print_recorded(const struct td_head *head, const struct td_style *style)

@@ -7,6 +7,7 @@
 
 #include "formats/file_id.h"
 #include "formats/frames.h"
+#include "report/query/replicated.h"
 #include "report/query/sampled.h"
 #include "report/attribution/slots.h"
 #include "report/query/stats.h"
@@ -93,6 +94,14 @@ static void add_events(struct td_json *json, const struct td_measure *measure)
     td_sampled_release(&sampled);
 }
 
+static double cycles_error(const struct td_measure *measure)
+{
+    if (measure->join)
+        return td_weights_total_error(measure, TD_METRIC_CYCLES);
+    return (double)td_model_counter(measure->model, TD_COUNTER_CYCLES) *
+           td_replicated_cycles_error(measure->model);
+}
+
 static void add_profile(struct td_json *json, const struct td_measure *measure,
                         const struct td_coverage *coverage)
 {
@@ -113,10 +122,7 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
         td_json_u64(json, "recordings", coverage->recordings);
     add_counts(json, measure);
     add_total(json, "detailed_instructions", td_model_counter(model, TD_COUNTER_DETAILED));
-    add_total(json, "cycles_error",
-              measure->join
-                  ? td_rounded((long double)td_weights_total_error(measure, TD_METRIC_CYCLES))
-                  : td_model_counter(model, TD_COUNTER_CYCLES_ERROR));
+    add_total(json, "cycles_error", td_rounded((long double)cycles_error(measure)));
     add_env(json, "call_graph", model, TD_ENV_CALL_GRAPH);
     if (measure->event != TD_NONE)
         td_json_string(json, "event", td_measure_event_name(measure));

@@ -2,7 +2,7 @@
 """What the ± in `tdreport --json` are worth to one who knows nothing else of it: programs are modelled as a whole (exact),
 sampled (--sim-sample) and joined with measured time (hybrid), all on the same core. Each figure of the latter two is compared
 with the exact one and with the error that stands beside it: the totals with theirs, the tree's share with error, a function's
-slots_share and time_share with error, its categories with category_errors. Nothing is chosen on these programs."""
+slots_share and time_share with error, its categories with category_errors."""
 import os
 import statistics
 import subprocess
