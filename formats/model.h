@@ -183,6 +183,7 @@ struct td_losses {
     uint64_t read_samples;    /* that could be read, before any filter */
     uint64_t dropped_samples; /* left out: they, or what they refer to, could not be read */
     uint64_t dropped_tallies; /* the same, of modelled ones */
+    bool model_is_partial;    /* damage took modelled tallies, or it is not known whether it did */
     double dropped_share;     /* of what shares are of, when that is known; else NaN */
     const char *share_of;     /* "CPU time", "modelled cycles", "samples" */
 };

@@ -5,8 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/version.h"
 #include "report/cmd.h"
+#include "report/session.h"
+
+/* In processes that read symbols too (symbolize/worker.c): those have no stderr, and tell by the
+ * status. */
+void td_out_of_memory(void)
+{
+    static const char text[] = "tdreport: out of memory: allow it more (ulimit -v), or look at a "
+                               "part (--time)\n";
+
+    const ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+    (void)written;
+    _exit(TD_EXIT_DAMAGED);
+}
 
 static const struct td_cmd *find_cmd(const char *name)
 {

@@ -276,7 +276,7 @@ static char *describe_filter(const struct td_common_opts *o)
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
-        abort();
+        td_out_of_memory();
     print_list(out, "thread", &o->threads);
     print_list(out, "process", &o->processes);
     print_list(out, "module", &o->modules);

@@ -24,6 +24,8 @@
 /* What a child may have beside the files it maps: decompressed sections and its tables. */
 #define MEMORY_BYTES     (UINT64_C(3) << 30)
 #define RESULT_BYTES_MAX (UINT64_C(2) << 30)
+/* The status of a child whose answers could not be written. */
+#define NOT_WRITTEN 1
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #    define SANITIZED 1 /* their shadow memory is terabytes of address space */
@@ -122,7 +124,7 @@ static void work(const struct pool *pool, const struct child *child)
     td_answers_init(&answers);
     td_module_resolve(&request, &answers);
     td_answers_encode(&answers, &buf);
-    _exit(td_fd_write_all(child->result_fd, buf.data, buf.len, NULL) == TD_OK ? 0 : 1);
+    _exit(td_fd_write_all(child->result_fd, buf.data, buf.len, NULL) == TD_OK ? 0 : NOT_WRITTEN);
 }
 
 /* Starts a child on child->job. */
@@ -162,7 +164,8 @@ static void describe(char *text, size_t size, int status, bool late, unsigned se
 {
     if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
         snprintf(text, size, "its debug information was given up after %u s", seconds);
-    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+    else if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) ||
+             (WIFEXITED(status) && WEXITSTATUS(status) > NOT_WRITTEN)) /* td_out_of_memory */
         snprintf(text, size,
                  "its debug information needs more memory than is allowed, or libdw gave up on it");
     else if (WIFSIGNALED(status))

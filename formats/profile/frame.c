@@ -184,7 +184,7 @@ struct td_chunk_packer *td_chunk_packer_new(int zstd_level)
 
     packer->zstd = ZSTD_createCCtx();
     if (!packer->zstd)
-        abort();
+        td_out_of_memory();
     ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, zstd_level);
     return packer;
 }
@@ -256,7 +256,7 @@ struct td_chunk_unpacker *td_chunk_unpacker_new(void)
 
     unpacker->zstd = ZSTD_createDCtx();
     if (!unpacker->zstd)
-        abort();
+        td_out_of_memory();
     return unpacker;
 }
 

@@ -587,6 +587,8 @@ static void sum_up_losses(struct loader *loader, struct td_losses *losses)
     losses->dropped_samples = larger(losses->dropped_samples, beyond(stored, read->samples));
     losses->dropped_tallies = larger(
         dropped->modelled, loader->summed ? 0 : beyond(loader->ended.tally_rows, read->tally_rows));
+    losses->model_is_partial =
+        losses->dropped_tallies > 0 || !losses->exact || read->cycles < cycles;
     losses->share_of = "samples";
     losses->dropped_share = missing_share(read->samples + losses->dropped_samples, read->samples);
     if (sampled_ns > 0) {

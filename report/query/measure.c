@@ -610,6 +610,16 @@ static int measure_join(struct td_measure **ret, const struct td_model *model,
     return rc;
 }
 
+/* The native run alone: single samples have times, and no categories. */
+static int measure_native(struct td_measure **ret, const struct td_model *model,
+                          const struct td_filter *filter, const char *clock, struct td_err *err)
+{
+    struct td_filter samples = *filter;
+
+    samples.event = clock;
+    return measure_groups(ret, model, &samples, err);
+}
+
 int td_measure_new(struct td_measure **ret, const struct td_model *model,
                    const struct td_filter *filter, struct td_err *err)
 {
@@ -619,12 +629,15 @@ int td_measure_new(struct td_measure **ret, const struct td_model *model,
     filter = filter ? filter : &everything;
     if (!clock || filter->event)
         return measure_groups(ret, model, filter, err);
-    if (filter->by_sample && td_model_sample_count(model) > 0) {
-        /* Single samples have times, and no categories. */
-        struct td_filter samples = *filter;
+    if (filter->by_sample && td_model_sample_count(model) > 0)
+        return measure_native(ret, model, filter, clock, err);
+    if (td_model_losses(model)->model_is_partial) {
+        /* A function's time would go to those of its lines that are left. */
+        const int rc = measure_native(ret, model, filter, clock, err);
 
-        samples.event = clock;
-        return measure_groups(ret, model, &samples, err);
+        if (rc == TD_OK)
+            (*ret)->no_slots = td_xstrdup("a part of the modelled run could not be read");
+        return rc;
     }
     return measure_join(ret, model, filter, clock, err);
 }

@@ -407,7 +407,7 @@ static int refuse_key(const char *const *names, const char *key, bool known, str
         return td_fail(err, TD_EUSAGE, "no such key; did you mean '%s'?", near);
     out = open_memstream(&text, &size);
     if (!out)
-        abort();
+        td_out_of_memory();
     for (size_t i = 0; names[i]; i++)
         fprintf(out, "%s%s", i ? ", " : "", names[i]);
     fclose(out);

@@ -214,7 +214,7 @@ int td_sampled_refuse(const struct td_sampled *sampled, const struct td_model *m
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
-        abort();
+        td_out_of_memory();
     for (size_t i = 0; i < sampled->len; i++) {
         if (sampled->at[i].is_sum)
             fprintf(out, "%s'%s'", ftell(out) > 0 ? ", " : "", sampled->at[i].name);

@@ -31,7 +31,7 @@ static void text_begin(struct text *text)
 {
     text->out = open_memstream(&text->at, &text->size);
     if (!text->out)
-        abort();
+        td_out_of_memory();
 }
 
 static void subject(const struct td_style *style, const char *label, const char *text,
