@@ -94,10 +94,10 @@ static void announce(const struct td_plan *plan, bool count)
             fprintf(stderr, "tdrec: %s: %s\n", plan->left_out[i].what, plan->left_out[i].why);
     }
     if (minor)
-        fprintf(stderr,
-                "tdrec: %zu levels, locators or groups are left out (--plan lists them with the "
-                "reasons, --passes records more)\n",
-                minor);
+        fprintf(stderr, "tdrec: %zu %s left out (--plan lists %s%s)\n", minor,
+                minor == 1 ? "level, locator or group is" : "levels, locators or groups are",
+                minor == 1 ? "it with the reason" : "them with the reasons",
+                plan->passes > 1 || count ? "" : ", --passes records more");
 }
 
 /* Printing a plan opens no event. */

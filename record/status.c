@@ -107,6 +107,7 @@ static void print_rate(const struct td_status_figures *figures, FILE *out)
         fprintf(out, "period %s", td_format_count(text, sizeof(text), figures->period));
 }
 
+/* Samples of a counter stand for events, not for time: nothing is said of the time they cover. */
 static void print_coverage(const struct td_status_figures *figures, FILE *out)
 {
     char processes[32], threads[32];
@@ -116,7 +117,9 @@ static void print_coverage(const struct td_status_figures *figures, FILE *out)
             figures->processes == 1 ? "" : "es",
             td_format_count(threads, sizeof(threads), figures->threads),
             figures->threads == 1 ? "" : "s");
-    if (figures->counted_ns)
+    if (figures->counted_ns && figures->samples && !figures->sampled_ns)
+        fprintf(out, "; %.2f s of CPU time", (double)figures->counted_ns / 1e9);
+    else if (figures->counted_ns)
         fprintf(out, "; CPU time %.2f s counted, %.2f s sampled", (double)figures->counted_ns / 1e9,
                 (double)figures->sampled_ns / 1e9);
     else if (figures->sampled_ns)

@@ -30,6 +30,10 @@ struct td_pmu {
     bool no_slots, dead; /* its top-down events, or all of its events, count nothing true */
     bool refused;        /* the kernel opens none of them for us */
     char fault[160];     /* then why, for people */
+    /* General counters that stay at 0 while all are in use: in a virtual machine whose host keeps
+     * one for itself (KVM; its NMI watchdog, say), the guest's kernel does not know of it. */
+    uint32_t idle_counters;
+    uint32_t counters_at_once; /* then how many count at the same time, fixed ones too; else 0 */
     struct td_pmu_word *events, *formats; /* only after td_caps_read_events */
     size_t event_count, format_count;
 };

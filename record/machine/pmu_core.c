@@ -117,8 +117,14 @@ void td_pmu_choice_release(struct td_pmu_choice *choice)
     choice->uarch = NULL;
 }
 
+static void take_last_general(struct td_pmu_counters *counters)
+{
+    if (counters->general)
+        counters->general &= ~(1u << (31 - __builtin_clz(counters->general)));
+}
+
 struct td_pmu_counters td_pmu_counters_free(const struct td_pmu_core *core,
-                                            const struct td_caps *caps)
+                                            const struct td_caps *caps, const struct td_pmu *pmu)
 {
     const uint32_t count = caps->smt ? core->counters_smt : core->counters;
     struct td_pmu_counters counters = {
@@ -131,8 +137,10 @@ struct td_pmu_counters td_pmu_counters_free(const struct td_pmu_core *core,
         counters.fixed &= ~(1u << core->watchdog);
     /* Which general counter it holds is the kernel's choice: the last leaves the constrained ones,
      * which are low, free. */
-    if (caps->nmi_watchdog && core->watchdog < 0 && counters.general)
-        counters.general &= ~(1u << (31 - __builtin_clz(counters.general)));
+    if (caps->nmi_watchdog && core->watchdog < 0)
+        take_last_general(&counters);
+    for (uint32_t i = 0; i < pmu->idle_counters; i++)
+        take_last_general(&counters);
     return counters;
 }
 

@@ -33,9 +33,9 @@ struct td_pmu_counters {
     uint32_t metrics; /* perf-metrics events, at most 8 on a CPU (Linux, add_nr_metric_event) */
 };
 
-/* All that the core has less what the NMI watchdog holds. */
+/* All that the core has less what the NMI watchdog holds and what does not count on this PMU. */
 struct td_pmu_counters td_pmu_counters_free(const struct td_pmu_core *core,
-                                            const struct td_caps *caps);
+                                            const struct td_caps *caps, const struct td_pmu *pmu);
 /* Places these events on counters at the same time, and takes what they use from *counters. False,
  * and nothing is taken, when they do not all fit. */
 bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_core *core,

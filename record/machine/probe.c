@@ -94,6 +94,45 @@ static void judge(struct td_pmu *pmu, const struct td_caps *caps, const struct t
              caps->hypervisor[0] ? ")" : "");
 }
 
+/* An event that any general counter takes and only they: -1 when there is none. */
+static int64_t any_counter_event(const struct td_pmu_core *core, uint32_t general)
+{
+    for (uint32_t i = 0; i < core->event_count; i++) {
+        const struct td_pmu_event *event = &core->events[i];
+
+        if (event->fixed < 0 && !event->metric && !event->alone &&
+            (event->counters & general) == general)
+            return i;
+    }
+    return -1;
+}
+
+/* Counts one event on all general counters at once: those that stay at 0 are not ours. Only in
+ * virtual machines: elsewhere the kernel knows which counters there are. */
+static void find_idle(struct td_pmu *pmu, const struct td_caps *caps,
+                      const struct td_pmu_core *core, td_probe_read_fn *read, void *ctx)
+{
+    const struct td_pmu_counters ours = td_pmu_counters_free(core, caps, pmu);
+    const uint32_t general = ours.general;
+    const int64_t event = any_counter_event(core, general);
+    struct td_pmu_group all = {.name = "all", .count = (uint32_t)__builtin_popcount(general)};
+    uint64_t values[TD_PMU_GROUP_EVENTS_MAX] = {0};
+    uint32_t zeros = 0;
+
+    if (!caps->hypervisor[0] || event < 0 || all.count > TD_PMU_GROUP_EVENTS_MAX)
+        return;
+    for (uint32_t i = 0; i < all.count; i++)
+        all.events[i] = (uint32_t)event;
+    if (read(ctx, pmu, core, &all, values) != 0)
+        return;
+    for (uint32_t i = 0; i < all.count; i++)
+        zeros += values[i] == 0;
+    if (zeros == 0 || zeros == all.count)
+        return;
+    pmu->idle_counters = zeros;
+    pmu->counters_at_once = all.count - zeros + (uint32_t)__builtin_popcount(ours.fixed);
+}
+
 static void probe_one(struct td_caps *caps, struct td_pmu *pmu, td_probe_read_fn *read, void *ctx)
 {
     struct td_pmu_choice choice = {0};
@@ -109,6 +148,8 @@ static void probe_one(struct td_caps *caps, struct td_pmu *pmu, td_probe_read_fn
                  strerror(code));
     else if (code == 0)
         judge(pmu, caps, choice.core, group, values);
+    if (code == 0 && !pmu->dead)
+        find_idle(pmu, caps, choice.core, read, ctx);
     td_pmu_choice_release(&choice);
 }
 
@@ -135,14 +176,19 @@ int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_c
 {
     const struct td_caps *caps = ctx;
     char *text = td_procfs_text(caps->root, "/probe");
-    bool good = text != NULL;
+    char *most = text ? recorded_value(text, pmu, "counters") : NULL;
+    uint64_t counters = TD_PMU_GROUP_EVENTS_MAX;
+    bool good = text != NULL && (!most || td_parse_u64(most, &counters));
 
     for (uint32_t i = 0; i < group->count && good; i++) {
         char *word = recorded_value(text, pmu, core->events[group->events[i]].name);
 
         good = word && td_parse_u64(word, &values[i]);
+        if (i >= counters)
+            values[i] = 0;
         free(word);
     }
+    free(most);
     free(text);
     return good ? 0 : -1;
 }

@@ -19,7 +19,8 @@
 typedef int td_probe_read_fn(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                              const struct td_pmu_group *group, uint64_t *values);
 
-/* Fills no_slots, dead, refused and fault of each core PMU. */
+/* Fills no_slots, dead, refused, fault, idle_counters and counters_at_once of each core
+ * PMU. */
 void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx);
 
 /* A td_probe_read_fn for this machine: opens the group, works about a millisecond on one of the
@@ -27,7 +28,7 @@ void td_probe(struct td_caps *caps, td_probe_read_fn *read, void *ctx);
 int td_probe_count(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                    const struct td_pmu_group *group, uint64_t *values);
 /* One for a recorded machine: DIR/probe has lines "EVENT: VALUE", or "PMU/EVENT: VALUE" of one kind
- * of core; `ctx` is the caps. */
+ * of core; "counters: 5" says that no more than that many count at once; `ctx` is the caps. */
 int td_probe_recorded(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
                       const struct td_pmu_group *group, uint64_t *values);
 

@@ -164,5 +164,5 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
     spread_passes(plan, tracker);
     if (!request->count)
         finish_groups(plan, caps, request, tracker);
-    return TD_OK;
+    return td_plan_check_at_once(plan, caps, err);
 }

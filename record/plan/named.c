@@ -392,3 +392,37 @@ int td_plan_add_named(struct td_plan *plan, const struct td_caps *caps,
     }
     return TD_OK;
 }
+
+static bool takes_counter(const struct td_plan_event *event, const struct td_pmu *pmu)
+{
+    return event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ||
+           event->type == pmu->type;
+}
+
+static uint32_t events_at_once(const struct td_plan *plan, unsigned pass, const struct td_pmu *pmu)
+{
+    uint32_t events = 0;
+
+    for (size_t i = 0; i < plan->group_count; i++) {
+        for (size_t k = 0; k < plan->groups[i].event_count && plan->groups[i].pass == pass; k++)
+            events += takes_counter(&plan->groups[i].events[k], pmu);
+    }
+    return events;
+}
+
+int td_plan_check_at_once(const struct td_plan *plan, const struct td_caps *caps,
+                          struct td_err *err)
+{
+    const struct td_pmu *pmu = td_caps_core_pmu(caps);
+
+    for (unsigned pass = 1; pmu && pmu->counters_at_once && pass <= plan->passes; pass++) {
+        const uint32_t events = events_at_once(plan, pass, pmu);
+
+        if (events > pmu->counters_at_once)
+            return td_fail(err, TD_EUNSUPPORTED,
+                           "-e: %u events, but only %u counters of PMU %s count at the same time "
+                           "(hypervisor: %s): ask for fewer events, or for --passes",
+                           events, pmu->counters_at_once, pmu->name, caps->hypervisor);
+    }
+    return TD_OK;
+}

@@ -12,4 +12,10 @@ int td_plan_add_named(struct td_plan *plan, const struct td_caps *caps,
 
 bool td_plan_group_needs_pmu(const struct td_plan_group *group);
 
+/* TD_EUNSUPPORTED when the events of one of its passes are more than this PMU's counters that count
+ * at the same time (td_probe): the kernel would hand out the others, too, and their events would
+ * read 0. */
+int td_plan_check_at_once(const struct td_plan *plan, const struct td_caps *caps,
+                          struct td_err *err);
+
 #endif

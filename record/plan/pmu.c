@@ -327,6 +327,11 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
                  "its %u events do not fit the counters that the NMI watchdog leaves (sudo sysctl "
                  "kernel.nmi_watchdog=0)",
                  group->count);
+    else if (m->pmu->idle_counters)
+        snprintf(why, sizeof(why),
+                 "its %u events do not fit: only %u counters count at the same time "
+                 "(hypervisor: %s)",
+                 group->count, m->pmu->counters_at_once, m->caps->hypervisor);
     else
         snprintf(why, sizeof(why), "its %u events do not fit the %s%u counters", group->count,
                  m->caps->smt ? "thread's " : "",
@@ -478,7 +483,7 @@ static uint64_t possible_groups(const struct maker *m)
 
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
         const struct td_pmu_group *group = &m->core->groups[i];
-        struct td_pmu_counters free = td_pmu_counters_free(m->core, m->caps);
+        struct td_pmu_counters free = td_pmu_counters_free(m->core, m->caps, m->pmu);
 
         if (allowed(m, group) && td_pmu_counters_take(&free, m->core, group->events, group->count))
             possible |= UINT64_C(1) << i;
@@ -542,7 +547,7 @@ static void add_pass(struct maker *m)
 {
     const size_t first = m->plan->group_count;
 
-    m->counters = td_pmu_counters_free(m->core, m->caps);
+    m->counters = td_pmu_counters_free(m->core, m->caps, m->pmu);
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
         if (!is_new(m, &m->core->groups[i]))
             m->done |= UINT64_C(1) << i;
@@ -563,7 +568,7 @@ static void add_turns(struct maker *m)
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
         const struct td_pmu_group *group = &m->core->groups[i];
 
-        m->counters = td_pmu_counters_free(m->core, m->caps);
+        m->counters = td_pmu_counters_free(m->core, m->caps, m->pmu);
         if (group->pass == 1)
             continue;
         if (!is_new(m, group))
@@ -632,7 +637,7 @@ static int plan_one(struct maker *m, struct td_err *err)
         return rc;
     m->core = choice.core;
     m->pass = 1;
-    m->counters = td_pmu_counters_free(choice.core, m->caps);
+    m->counters = td_pmu_counters_free(choice.core, m->caps, m->pmu);
     if (choice.why[0]) {
         char what[96];
 

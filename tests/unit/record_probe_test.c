@@ -214,6 +214,69 @@ static int plan_of(struct td_plan *plan, const struct td_caps *caps, const char 
     return rc;
 }
 
+/* No more than `*ctx` counters count at the same time, as where the host keeps one. */
+static int read_first(void *ctx, const struct td_pmu *pmu, const struct td_pmu_core *core,
+                      const struct td_pmu_group *group, uint64_t *values)
+{
+    const uint32_t *most = ctx;
+
+    (void)pmu;
+    (void)core;
+    for (uint32_t i = 0; i < group->count; i++)
+        values[i] = i < *most ? 1000 + i : 0;
+    return 0;
+}
+
+static int plan_events(struct td_plan *plan, const struct td_caps *caps, const char *events,
+                       struct td_err *err)
+{
+    struct td_request request;
+    char *argv[] = {(char[]){"tdrec"}, (char[]){"-e"}, td_xstrdup(events), (char[]){"./app"}, NULL};
+
+    assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
+    const int rc = td_plan_make(plan, caps, &request, err);
+    td_request_release(&request);
+    free(argv[2]);
+    return rc;
+}
+
+/* Groups are fitted to the counters that count, and events that would read 0 are refused. */
+static void test_idle_counter(void **state)
+{
+    uint32_t most = 5;
+    struct td_caps caps;
+    struct td_pmu pmu;
+    struct td_plan plan;
+    struct td_err err = TD_ERR_INIT;
+
+    (void)state;
+    make_machine(&caps, &pmu, zen, false);
+    td_probe(&caps, read_first, &most);
+    assert_int_equal(pmu.idle_counters, 1);
+    assert_int_equal(pmu.counters_at_once, 5);
+    assert_false(pmu.dead || pmu.no_slots);
+    assert_int_equal(plan_of(&plan, &caps, "pmu", &err), TD_OK);
+    assert_string_equal(plan.groups[0].name, "no_smt");
+    td_plan_release(&plan);
+    assert_int_equal(plan_events(&plan, &caps, "{r76,rc0,rc1,rc2,rc3}:S", &err), TD_OK);
+    td_plan_release(&plan);
+    assert_int_equal(plan_events(&plan, &caps, "{r76,rc0,rc1,rc2,rc3,r7aa}:S", &err),
+                     TD_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "only 5 counters of PMU cpu count at the same time"));
+    td_plan_release(&plan);
+    assert_int_equal(plan_events(&plan, &caps, "r76,rc0,rc1,rc2,rc3,r7aa,page-faults", &err),
+                     TD_EUNSUPPORTED);
+    td_plan_release(&plan);
+    most = 6;
+    pmu.idle_counters = pmu.counters_at_once = 0;
+    td_probe(&caps, read_first, &most);
+    assert_int_equal(pmu.idle_counters, 0);
+    assert_int_equal(plan_of(&plan, &caps, "pmu", &err), TD_OK);
+    assert_string_equal(plan.groups[0].name, "topdown");
+    td_plan_release(&plan);
+    td_cpulist_release(&caps.online);
+}
+
 static void test_hybrid(void **state)
 {
     struct td_caps caps;
@@ -261,11 +324,12 @@ static void test_hybrid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sound),       cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_equal),       cmocka_unit_test(test_no_cycles),
-        cmocka_unit_test(test_metrics),     cmocka_unit_test(test_other_cores),
-        cmocka_unit_test(test_not_counted), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_plan),        cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_sound),        cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_equal),        cmocka_unit_test(test_no_cycles),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_other_cores),
+        cmocka_unit_test(test_not_counted),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_plan),         cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_idle_counter),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
