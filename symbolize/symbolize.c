@@ -277,8 +277,8 @@ static void add_jobs(struct resolve *r, struct module_work *w, const struct td_m
     struct stat st = {0};
 
     struct td_job job = {.owner = w};
-    if (stat(full, &st) == 0 && st.st_size > 0)
-        job.file_bytes = (uint64_t)st.st_size;
+    if (stat(full, &st) == 0 && st.st_blocks > 0)
+        job.file_bytes = (uint64_t)st.st_blocks * 512;
     free(full);
     job.request = (struct td_module_request){.path = path,
                                              .build_id = module->build_id,

@@ -22,7 +22,10 @@
 #define TIMEOUT_DEFAULT_S 60
 #define PROGRESS_MS       100
 /* What a child may have beside the files it maps: decompressed sections and its tables. */
-#define MEMORY_BYTES     (UINT64_C(3) << 30)
+#define MEMORY_BYTES (UINT64_C(3) << 30)
+/* Of a module's file, what counts for its child's memory: no larger one is known that needs more.
+ */
+#define FILE_BYTES_MAX   (UINT64_C(4) << 30)
 #define RESULT_BYTES_MAX (UINT64_C(2) << 30)
 /* The status of a child whose answers could not be written. */
 #define NOT_WRITTEN 1
@@ -106,7 +109,10 @@ static void confine(const struct pool *pool, const struct td_job *job)
     limit(RLIMIT_CPU, timeout_s(pool) + 1);
     limit(RLIMIT_FSIZE, RESULT_BYTES_MAX);
     if (!SANITIZED)
-        limit(RLIMIT_AS, own_memory_bytes() + 4 * job->file_bytes + MEMORY_BYTES);
+        /* Not of address space: a file that is mapped takes of it what its holes do. */
+        limit(RLIMIT_DATA,
+              own_memory_bytes() + MEMORY_BYTES +
+                  4 * (job->file_bytes < FILE_BYTES_MAX ? job->file_bytes : FILE_BYTES_MAX));
 }
 
 /* The child's whole life. */

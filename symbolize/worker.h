@@ -11,7 +11,7 @@
 
 struct td_job {
     struct td_module_request request;
-    uint64_t file_bytes; /* of the module, for the limit of memory */
+    uint64_t file_bytes; /* of the module, as written, without holes: for the limit of memory */
     void *owner;         /* the caller's */
 };
 

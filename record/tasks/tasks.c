@@ -20,6 +20,10 @@ struct pool {
 
 /* Ended threads that are kept for their last samples. */
 #define DYING_MAX 64
+/* Nobody tells what was unmapped. With so many ranges in a space more than were last seen, /proc
+ * says what is still there. More would make each insertion slow, fewer the looks at /proc frequent.
+ */
+#define RANGES_MAX 8192
 
 struct td_tasks {
     bool follow;
@@ -88,6 +92,7 @@ static struct td_space *space_to_change(struct td_tasks *tasks, struct td_proces
         struct td_space *own = space_new(tasks);
 
         td_range_set_copy(&own->ranges, &space->ranges);
+        own->renew_at = space->renew_at;
         space_drop(space);
         process->space = own;
         return own;
@@ -374,6 +379,8 @@ static bool is_remapped_text(const struct td_tasks *tasks, const struct td_space
            td_modules_kind(tasks->modules, old->value) == TD_MODULE_FILE;
 }
 
+static void renew(struct td_tasks *tasks, struct td_process *process);
+
 static void map_module(struct td_tasks *tasks, struct td_process *process,
                        const struct td_module_info *info, uint64_t start, uint64_t end,
                        uint64_t file_offset)
@@ -389,6 +396,7 @@ static void map_module(struct td_tasks *tasks, struct td_process *process,
 
     if (!is_remapped_text(tasks, process->space, kind, start, end))
         td_range_set_put(&space_to_change(tasks, process)->ranges, &range);
+    renew(tasks, process);
 }
 
 static void apply_mmap(struct td_tasks *tasks, const struct td_rec *rec)
@@ -456,6 +464,29 @@ static void scan_maps(struct td_tasks *tasks, struct td_process *process)
             map_module(tasks, process, &info, line.start, line.end, line.offset);
     }
     free(text);
+}
+
+/* Leaves of a space with very many ranges what is mapped now. Of a process that has ended nothing
+ * is known: all of it is kept. */
+static void renew(struct td_tasks *tasks, struct td_process *process)
+{
+    struct td_space *old = process->space;
+
+    if (!old->renew_at)
+        old->renew_at = RANGES_MAX;
+    if (old->ranges.len < old->renew_at)
+        return;
+    process->space = space_new(tasks);
+    process->space->renew_at = SIZE_MAX;
+    if (td_procfs_is_ours())
+        scan_maps(tasks, process);
+    if (process->space->ranges.len == 0) {
+        space_drop(process->space);
+        process->space = old;
+    } else {
+        space_drop(old);
+    }
+    process->space->renew_at = process->space->ranges.len + RANGES_MAX;
 }
 
 static char *read_comm(const char *folder)

@@ -23,6 +23,7 @@ struct td_space {
     unsigned refs;
     uint64_t serial; /* another one after each change */
     struct td_range_set ranges;
+    size_t renew_at; /* with so many ranges, it is looked up what is still mapped; 0: not yet set */
 };
 
 struct td_process {

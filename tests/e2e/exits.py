@@ -4,6 +4,8 @@
 import os
 import signal
 import subprocess
+import sys
+import time
 
 import td
 
@@ -90,5 +92,26 @@ def streams():
              f"stderr: {done.stderr!r}")
 
 
+def left_over():
+    """A test that is killed leaves no process of its own and no folder."""
+    program = ("import os, signal, subprocess, td; subprocess.Popen(['sh', '-c', 'sleep 1000 & echo $!; exec sleep 1001'], "
+               "start_new_session=True, stdout=open(td.scratch('pid'), 'w')); print(td.SCRATCH, flush=True); input(); "
+               "os.kill(os.getpid(), signal.SIGKILL)")
+    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             cwd=os.path.dirname(os.path.abspath(__file__)))
+    note = os.path.join(child.stdout.readline().decode().strip(), "pid")
+    text = ""
+    while not text.endswith("\n"):
+        time.sleep(0.02)
+        with open(note, encoding="utf-8") as file:
+            text = file.read()
+    child.communicate(b"\n", timeout=60)
+    for _ in range(500):
+        if not os.path.exists(f"/proc/{int(text)}/exe") and not os.path.exists(note):
+            return
+        time.sleep(0.02)
+    td.fail("a killed test left a process, or its folder")
+
+
 td.cases({"commands": commands, "missing": missing, "own": own, "reporting": reporting,
-          "help_and_version": help_and_version, "full_stdout": full_stdout, "streams": streams})
+          "help_and_version": help_and_version, "full_stdout": full_stdout, "streams": streams, "left_over": left_over})

@@ -127,6 +127,25 @@ static void test_follow(void **state)
     fixture_free(f);
 }
 
+/* What was unmapped is forgotten where it would pile up; what is mapped stays. */
+static void test_many_mappings(void **state)
+{
+    struct fixture *f = with_root();
+    const uint32_t pid = (uint32_t)getpid();
+    uint64_t offset = 0, most = 0;
+
+    (void)state;
+    do_fork(f, 100, 100, pid, pid);
+    const struct td_process *process = td_tasks_find_process(f->tasks, pid);
+    for (uint64_t i = 0; i < 20000; i++) {
+        do_map(f, pid, (UINT64_C(1) << 40) - 0x2000 * i, 0x1000, 0, "/bin/many");
+        most = process->space->ranges.len > most ? process->space->ranges.len : most;
+    }
+    assert_in_range(most, 1000, 12000);
+    assert_int_not_equal(where(f, pid, (uint64_t)(uintptr_t)&test_many_mappings, &offset), TD_NONE);
+    fixture_free(f);
+}
+
 static void test_fork_shares_mappings(void **state)
 {
     struct fixture *f = with_root();
@@ -280,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_follow),
         cmocka_unit_test(test_fork_shares_mappings),
+        cmocka_unit_test(test_many_mappings),
         cmocka_unit_test(test_other_library_at_the_same_address),
         cmocka_unit_test(test_remapped_text),
         cmocka_unit_test(test_threads),
