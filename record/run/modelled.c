@@ -449,6 +449,7 @@ static void finish(struct modelled *m)
         add_images(m, &err);
     for (uint32_t i = 0; m->rc == TD_OK && i < td_spool_images(m->spool); i++)
         td_pieces_name_code(&m->pieces, i);
+    td_pieces_names_end(&m->pieces);
     tell_notes(m);
     tell_lost(m);
     tell_running(m);

@@ -120,6 +120,11 @@ void td_pieces_name_code(struct td_pieces *pieces, uint32_t image)
         td_jit_write_names_of(pieces->jit, named->pid, geteuid(), named->dump_path);
 }
 
+void td_pieces_names_end(struct td_pieces *pieces)
+{
+    td_jit_finish(pieces->jit);
+}
+
 void td_pieces_release(struct td_pieces *pieces)
 {
     for (size_t i = 0; i < pieces->image_count; i++)

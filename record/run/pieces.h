@@ -52,5 +52,7 @@ void td_pieces_forget(struct td_pieces *pieces, uint32_t image);
 /* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a
  * jitdump: when it has ended, or the recording does. */
 void td_pieces_name_code(struct td_pieces *pieces, uint32_t image);
+/* After the last of them: says in the profile what could not be named. */
+void td_pieces_names_end(struct td_pieces *pieces);
 
 #endif

@@ -43,7 +43,7 @@ struct td_jit {
     int late_fds[LATE_MAX]; /* maps to be read at the end, of the items of LATE_PID and up */
     size_t late_count;
     uint64_t dropped; /* samples whose address there was no room to note */
-    bool cut;         /* a map was not read to its end */
+    bool cut;         /* a map or a jitdump was not read to its end */
 };
 
 /* What a process says of its code. */
@@ -167,8 +167,7 @@ static void want_names(const struct td_jit *jit, struct td_perfmap *map, uint32_
 }
 
 /* The dump is found by the page of it that its writer maps as executable, for just that. */
-static void read_dump(const struct td_jit *jit, struct td_jitdump *dump,
-                      const struct td_process *process)
+static void read_dump(struct td_jit *jit, struct td_jitdump *dump, const struct td_process *process)
 {
     const struct td_range_set *ranges = &process->space->ranges;
 
@@ -182,6 +181,7 @@ static void read_dump(const struct td_jit *jit, struct td_jitdump *dump,
         td_jitdump_release(dump);
         if (fd >= 0) {
             td_jitdump_read(dump, fd, process->owner, NULL);
+            jit->cut = jit->cut || dump->cut;
             close(fd);
         }
     }
@@ -283,6 +283,7 @@ void td_jit_write_names_of(struct td_jit *jit, uint32_t pid, uid_t owner, const 
 
     if (fd >= 0) {
         td_jitdump_read(&sources.dump, fd, owner, NULL);
+        jit->cut = jit->cut || sources.dump.cut;
         close(fd);
     }
     name_process(jit, &sources, pid, owner, false);
@@ -312,7 +313,7 @@ void td_jit_finish(struct td_jit *jit)
     jit->late_count = 0;
     if (jit->cut)
         warn(jit,
-             "a file perf-PID.map was too large to be read to its end: names of generated code "
+             "a perf-PID.map or a jitdump was too large to be read whole: names of generated code "
              "are missing, or old");
     if (jit->dropped)
         warn(jit,

@@ -7,15 +7,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
 
 #define MAGIC          0x4a695444u /* "JiTD", in the writer's byte order */
 #define MAGIC_SWAPPED  0x4454694au
 #define HEADER_BYTES   40
+#define HEADER_SIZE_AT 8
 #define ARCH_TIMESTAMP 1u /* a header flag: times are the CPU's, not CLOCK_MONOTONIC's */
 #define PREFIX_BYTES   16
-#define SIZE_LIMIT     ((size_t)256 << 20)
+/* What is kept of a file: headers, names and lines, without machine code. */
+#define KEPT_LIMIT  ((size_t)64 << 20)
+#define LINES_LIMIT ((size_t)32 << 20)   /* with more than that kept, lines are left out */
+#define READ_NS     UINT64_C(1000000000) /* rings fill meanwhile */
+/* Of a piece of code's record: all but its code, with the longest name. */
+#define LOAD_FIXED     40
+#define LOAD_BYTES_MAX ((size_t)64 << 10)
+/* Lines of one piece of code, or what is no record. */
+#define BODY_BYTES_MAX ((size_t)16 << 20)
 /* How many pieces of code that begin before an address are looked at. */
 #define LOOK_BACK 4096
 /* V8 gives the addresses of lines as they will be in an ELF file made of the code, behind its
@@ -259,21 +269,88 @@ int td_jitdump_parse(struct td_jitdump *dump, const uint8_t *data, size_t size, 
     return TD_OK;
 }
 
+/* Reads `size` bytes at `offset` behind what was kept; as many as there are. */
+static size_t keep_bytes(struct td_buf *kept, int fd, uint64_t offset, size_t size)
+{
+    uint8_t *to = td_buf_reserve(kept, size);
+    size_t have = 0;
+    ssize_t n = 1;
+
+    while (have < size && n > 0) {
+        n = pread(fd, to + have, size - have, (off_t)(offset + have));
+        have += n > 0 ? (size_t)n : 0;
+    }
+    kept->len += have;
+    return have;
+}
+
+/* Cuts the code that was kept of a record off, behind its name. False without a whole name. */
+static bool drop_code(struct td_buf *kept, size_t record)
+{
+    const size_t name = record + PREFIX_BYTES + LOAD_FIXED;
+    const uint8_t *end = name < kept->len ? memchr(kept->data + name, 0, kept->len - name) : NULL;
+
+    if (!end)
+        return false;
+    kept->len = (size_t)(end - kept->data) + 1;
+    const uint32_t size = (uint32_t)(kept->len - record);
+    memcpy(kept->data + record + 4, &size, sizeof(size));
+    return true;
+}
+
+/* Keeps what names and lines need of the record at *offset, and goes behind it. False at the end,
+ * or at what is no record. */
+static bool keep_record(struct td_buf *kept, int fd, uint64_t *offset)
+{
+    const size_t record = kept->len;
+    const size_t head = keep_bytes(kept, fd, *offset, PREFIX_BYTES);
+    struct td_rd rd = td_rd_init(kept->data + record, head, 0);
+    const uint32_t id = td_rd_u32(&rd), size = td_rd_u32(&rd);
+    const size_t most = id == CODE_LOAD ? LOAD_BYTES_MAX : BODY_BYTES_MAX;
+    const bool wanted =
+        id == CODE_LOAD || id == CODE_MOVE || (id == CODE_DEBUG_INFO && record < LINES_LIMIT);
+
+    if (head < PREFIX_BYTES || size < PREFIX_BYTES) {
+        kept->len = record;
+        return false;
+    }
+    const size_t body = size - PREFIX_BYTES < most ? size - PREFIX_BYTES : most;
+    if (wanted && keep_bytes(kept, fd, *offset + PREFIX_BYTES, body) < body) {
+        kept->len = record;
+        return false;
+    }
+    const bool whole = body == size - PREFIX_BYTES;
+    const bool good = id == CODE_LOAD ? drop_code(kept, record) : wanted && whole;
+    if (!good)
+        kept->len = record;
+    if (!good && whole && id == CODE_LOAD)
+        return false;
+    *offset += size;
+    return true;
+}
+
 int td_jitdump_read(struct td_jitdump *dump, int fd, uid_t owner, struct td_err *err)
 {
+    const uint64_t deadline = td_clock_ns() + READ_NS;
+    uint64_t offset = HEADER_BYTES;
     struct stat st;
-    ssize_t n = 0;
 
     if (fstat(fd, &st) < 0)
         return td_fail_errno(err, TD_EIO, errno, "cannot stat the jitdump");
     if (!S_ISREG(st.st_mode) || (st.st_uid != owner && st.st_uid != 0))
         return td_fail(err, TD_EMISMATCH, "the jitdump is no regular file, or another user's (%u)",
                        (unsigned)st.st_uid);
-    while (dump->bytes.len < SIZE_LIMIT &&
-           (n = read(fd, td_buf_reserve(&dump->bytes, 65536), 65536)) > 0)
-        dump->bytes.len += (size_t)n;
-    if (n < 0)
-        return td_fail_errno(err, TD_EIO, errno, "cannot read the jitdump");
+    if (keep_bytes(&dump->bytes, fd, 0, HEADER_BYTES) == HEADER_BYTES) {
+        struct td_rd rd = td_rd_init(dump->bytes.data + HEADER_SIZE_AT, 4, 0);
+        const uint32_t size = td_rd_u32(&rd);
+
+        if (size > HEADER_BYTES && size <= LOAD_BYTES_MAX)
+            offset += keep_bytes(&dump->bytes, fd, offset, size - HEADER_BYTES);
+        while (dump->bytes.len < KEPT_LIMIT && td_clock_ns() < deadline &&
+               keep_record(&dump->bytes, fd, &offset))
+            ;
+    }
+    dump->cut = dump->bytes.len >= LINES_LIMIT || td_clock_ns() >= deadline;
     return td_jitdump_parse(dump, dump->bytes.data, dump->bytes.len, err);
 }
 

@@ -42,7 +42,8 @@ struct td_jitdump {
     size_t code_count, code_cap, line_count, line_cap;
     uint64_t
         stopped_at; /* the offset of the first record that is cut off or damaged; else the end */
-    struct td_buf bytes; /* when read from a file */
+    struct td_buf bytes; /* when read from a file: without machine code */
+    bool cut;            /* it was not read to its end, or lines were left out */
 };
 
 /* What an address is at a time. */
@@ -60,8 +61,9 @@ bool td_jitdump_is_name(const char *path);
  * TD_EFORMAT when it is no jitdump of this byte order and version. Borrows `data` until the
  * release. */
 int td_jitdump_parse(struct td_jitdump *dump, const uint8_t *data, size_t size, struct td_err *err);
-/* The same for the first 256 MB of a regular file that belongs to `owner` or root. TD_EMISMATCH
- * (owner), TD_EIO. */
+/* The same for a regular file that belongs to `owner` or root, of any size: machine code is passed
+ * over. Where it is read for longer than a second or says more than can be kept, `cut` is set.
+ * TD_EMISMATCH (owner), TD_EIO. */
 int td_jitdump_read(struct td_jitdump *dump, int fd, uid_t owner, struct td_err *err);
 /* The code that was at the address then; when all that ever was there came later, the first of it,
  * since code runs before its record is written. */

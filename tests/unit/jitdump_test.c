@@ -291,6 +291,41 @@ static void test_owner(void **state)
     unlink(path);
 }
 
+/* Of gigabytes of machine code nothing is kept; what stands behind it is found. */
+static void test_large(void **state)
+{
+    char path[] = "/tmp/td-jitdump-XXXXXX";
+    struct td_jitdump dump = {.stopped_at = 0};
+    const uint32_t code_bytes = UINT32_C(200) << 20;
+    const int fd = mkstemp(path);
+    struct td_buf buf = {0};
+    off_t at = 0;
+
+    (void)state;
+    assert_true(fd >= 0);
+    put_header(&buf, 0);
+    for (uint64_t i = 0; i < 20; i++) { /* the code is a hole in the file */
+        const size_t start = buf.len;
+
+        put_load(&buf, 100, 0x100000 * (i + 1), 0x20, i == 19 ? "last" : "f");
+        const uint32_t size = (uint32_t)(buf.len - start) + code_bytes;
+        memcpy(buf.data + start + 4, &size, sizeof(size));
+        assert_int_equal(pwrite(fd, buf.data, buf.len, at), (ssize_t)buf.len);
+        at += (off_t)buf.len + code_bytes;
+        td_buf_clear(&buf);
+    }
+    assert_int_equal(ftruncate(fd, at), 0);
+    assert_int_equal(td_jitdump_read(&dump, fd, getuid(), NULL), TD_OK);
+    assert_int_equal(dump.code_count, 20);
+    assert_false(dump.cut);
+    assert_true(dump.bytes.cap < (size_t)1 << 20);
+    expect(&dump, 0x1400000, 100, "last", 0);
+    td_jitdump_release(&dump);
+    td_buf_release(&buf);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_lines),   cmocka_unit_test(test_cut),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_names),
         cmocka_unit_test(test_owner),   cmocka_unit_test(test_freed_file),
+        cmocka_unit_test(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
