@@ -221,6 +221,7 @@ static int spawn(char **argv, int *go)
     const int pid = fork();
     if (pid == 0) {
         const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        close(pipe_fds[1]); /* else nobody would tell that the parent gave up */
         if (read(pipe_fds[0], &byte, 1) != 1)
             _exit(126);
         dup2(null, STDOUT_FILENO);
@@ -258,6 +259,20 @@ static int write_out(struct capture *c, const char *path)
     return err.code == TD_OK ? 0 : 1;
 }
 
+/* The kernel lowers what it allows when samples take long. */
+static uint64_t most_hz(void)
+{
+    struct td_buf buf = {0};
+    uint64_t hz = UINT64_MAX;
+
+    if (td_file_read("/proc/sys/kernel/perf_event_max_sample_rate", 64, &buf, NULL) == TD_OK) {
+        td_buf_u8(&buf, 0);
+        hz = strtoull((const char *)buf.data, NULL, 10);
+    }
+    td_buf_release(&buf);
+    return hz;
+}
+
 int main(int argc, char **argv)
 {
     static struct capture c;
@@ -269,6 +284,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: unwind_capture OUT HZ STACK_BYTES MAX_SAMPLES COMMAND...\n");
         return 2;
     }
+    hz = hz < most_hz() ? hz : most_hz();
     const int pid = spawn(argv + 5, &go);
     const int rc = pid < 0 ? -errno : start(&c, pid, hz, (uint32_t)stack_bytes);
     if (rc < 0) {
