@@ -238,8 +238,10 @@ static void read_groups(struct reader *reader, struct td_rd *rd)
 
     if (after > GROUPS_MAX)
         td_rd_fail(rd);
-    if (!td_rd_ok(rd))
+    if (!td_rd_ok(rd)) {
+        reader->defined[TD_TABLE_GROUPS] = before; /* no columns of more are known */
         return;
+    }
     reader->columns = td_grow(reader->columns, &reader->columns_cap, after, 1);
     memset(reader->columns + before, UINT8_MAX, after - before);
     for (uint32_t i = 0; i < count && td_rd_ok(rd); i++) {

@@ -258,6 +258,37 @@ static void lost_events_stay_apart(void **state)
     td_buf_release(&buf);
 }
 
+/* The numbers of groups that were refused are no groups. */
+static void refused_groups_are_none(void **state)
+{
+    (void)state;
+    struct td_buf buf = {0}, whole = {0};
+    struct td_chunk_body body = {0};
+    struct td_load_status status;
+    struct td_chunk_head head;
+    size_t size = 0;
+
+    write_profile(&buf);
+    buf.data[find_chunk(&buf, TD_CHUNK_STRINGS, 0, &size) + size - 1] ^= 1;
+    const size_t pos = find_chunk(&buf, TD_CHUNK_GROUPS, 0, &size);
+    assert_int_equal(td_chunk_head_get(&head, buf.data, buf.len, pos, seed_of(&buf)), TD_OK);
+    td_buf_uleb(&body.raw, 1000000); /* the first of none */
+    td_buf_uleb(&body.raw, 0);
+    head.flags = 0;
+    struct td_chunk_packer *packer = td_chunk_packer_new(3);
+    td_buf_bytes(&whole, buf.data, pos);
+    td_chunk_pack(packer, &whole, &head, seed_of(&buf), &body);
+    td_buf_bytes(&whole, buf.data + pos + size, buf.len - pos - size);
+    struct td_model *model = load(&whole, &status);
+    assert_true(status.damaged);
+    assert_int_equal(td_model_sample_count(model), 0);
+    td_model_free(model);
+    td_chunk_packer_free(packer);
+    td_chunk_body_release(&body);
+    td_buf_release(&whole);
+    td_buf_release(&buf);
+}
+
 /* A chunk that stands twice counts once. */
 static void repeated_chunks_count_once(void **state)
 {
@@ -613,6 +644,7 @@ int main(void)
         cmocka_unit_test(lost_nodes_are_no_places),
         cmocka_unit_test(lost_names_say_so),
         cmocka_unit_test(lost_events_stay_apart),
+        cmocka_unit_test(refused_groups_are_none),
         cmocka_unit_test(repeated_chunks_count_once),
         cmocka_unit_test(damage_and_cut_are_told_apart),
         cmocka_unit_test(end_chunk_missing_is_a_cut),
