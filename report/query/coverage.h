@@ -29,9 +29,9 @@ struct td_coverage td_coverage_of(const struct td_measure *measure);
 
 /* A module whose names or lines are missing, and how much of the primary metric that concerns. */
 struct td_gap {
-    uint32_t module;
     double share; /* of what has no name, else of what has no line, else of where inlined functions
                      are missing */
+    uint32_t module;
     bool callers; /* all has a name, but callers in it have none: the share of stacks with such */
 };
 
