@@ -87,8 +87,8 @@ def file_size_limit():
     out = td.scratch("limited.td")
     done = td.scratch("limited.done")
     # bash counts in KiB. The recording takes about nine a second, two where the kernel has lowered its highest rate.
-    command = (f'ulimit -f 4; exec "{td.TDREC}" --source clock -F 20000 --call-graph fp -o "{out}" -- sh -c '
-               f"'\"{td.workload('deep')}\" 4 100 && echo finished >\"{done}\"'")
+    command = (f'ulimit -f 8; exec "{td.TDREC}" --source clock -F 20000 --call-graph fp -o "{out}" -- sh -c '
+               f"'\"{td.workload('deep')}\" 8 100 && echo finished >\"{done}\"'")
     result = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, check=False, timeout=120)
     td.check(os.path.exists(done), f"the application did not finish: {result.stderr!r}")
