@@ -417,6 +417,8 @@ static bool are_replicates(const struct td_group *group, const uint64_t *values)
 static bool is_right(struct loader *loader, const struct td_group *group, uint64_t samples,
                      const uint64_t *values)
 {
+    if (!group)
+        return false;
     if (group->role == TD_ROLE_MODEL)
         return td_sums_parts_are_right(loader->model, group, values, loader->width);
     if (group->role == TD_ROLE_REPLICATES)

@@ -390,6 +390,18 @@ static int open_all(struct td_events *events, const struct td_events_target *tar
     return rc;
 }
 
+/* By memset: clang 14's analyzer loses the freed pointers of a struct that is assigned whole. */
+static void begin(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
+                  const struct td_events_target *target, size_t pages, size_t wanted)
+{
+    memset(events, 0, sizeof(*events));
+    events->plan = plan;
+    events->caps = caps;
+    events->part = target->part;
+    events->ring_pages = pages;
+    events->ring_wanted = wanted;
+}
+
 int td_events_open(struct td_events *events, const struct td_plan *plan, const struct td_caps *caps,
                    const struct td_events_target *target, struct td_err *err)
 {
@@ -397,17 +409,13 @@ int td_events_open(struct td_events *events, const struct td_plan *plan, const s
     size_t pages = wanted;
     int rc = TD_OK;
 
-    *events = (struct td_events){.too_large = true};
     raise_descriptor_limit();
-    while (events->too_large) {
-        td_events_close(events);
-        *events = (struct td_events){.plan = plan,
-                                     .caps = caps,
-                                     .part = target->part,
-                                     .ring_pages = pages,
-                                     .ring_wanted = wanted};
+    for (bool again = true; again; pages /= 2) {
+        begin(events, plan, caps, target, pages, wanted);
         rc = open_all(events, target, err);
-        pages /= 2;
+        again = events->too_large;
+        if (again)
+            td_events_close(events);
     }
     if (rc < 0)
         return rc;
