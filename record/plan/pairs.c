@@ -25,7 +25,7 @@ const char *td_plan_pairs_refusal(const struct td_plan *plan)
 {
     if (plan->method == TD_METHOD_TASK)
         return "two counters that threads inherit start together, so they keep no distance: on "
-               "whole CPUs they do (sudo tdrec --method cpu)";
+               "whole CPUs they do, where a counter is left (sudo tdrec --method cpu)";
     if (plan->scope == TD_SCOPE_CGROUP)
         return "a cgroup's counters run only while it does, so that nobody sets them a distance "
                "apart: on whole CPUs they keep one (sudo tdrec -a)";
