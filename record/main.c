@@ -77,11 +77,11 @@ static void announce(const struct td_plan *plan, bool count)
                 "command)\n",
                 plan->source_reason);
     else if (plan->source_reason[0] && strcmp(plan->source, "sim") == 0)
-        fprintf(
-            stderr,
-            "tdrec: source sim: %s; modelled on %s, some 200 times slower (--sim-sample: some 40; "
-            "--source clock: at full speed, time only)\n",
-            plan->source_reason, plan->core);
+        fprintf(stderr,
+                "tdrec: source sim: %s; modelled on %s, about 200 times slower (--sim-sample: "
+                "about 40; "
+                "--source clock: at full speed, time only)\n",
+                plan->source_reason, plan->core);
     else if (plan->source_reason[0])
         fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n", plan->source,
                 plan->source_reason);

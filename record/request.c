@@ -50,7 +50,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         HEADING("How:"),
         VALUE(TD_OPT_STRING, 'o', "output", "FILE",
               "the profile (profile.td); %p %h %r stand for pid, host, rank", &request->output),
-        VALUE(TD_OPT_STRING, 'F', "freq", "HZ", "samples a second (3989), or max",
+        VALUE(TD_OPT_STRING, 'F', "freq", "HZ", "samples per second (3989), or max",
               &words->frequency),
         VALUE(TD_OPT_U64, 'c', "period", "PERIOD", "one sample every PERIOD (of cpu-clock: ns)",
               &words->period),
@@ -75,10 +75,11 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
               &words->duration_s),
         VALUE(TD_OPT_STRING, 0, "method", "HOW",
-              "cpu (events a CPU, needs privilege) or task (inherited)", &words->method),
+              "cpu (events per CPU, needs privilege) or task (inherited)", &words->method),
         VALUE(TD_OPT_STRING, 0, "pairs", "WHEN", "samples in pairs, on whole CPUs: auto, on or off",
               &words->pairs),
-        VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer a CPU", &words->ring_pages),
+        VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer per CPU",
+              &words->ring_pages),
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
         HEADING("Instead of recording:"),
         FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
@@ -193,7 +194,7 @@ static int parse_rate(struct td_request *request, const struct words *words, str
     if (strcmp(words->frequency, "max") == 0)
         request->frequency_max = true;
     else if (!td_parse_u64(words->frequency, &request->frequency_hz) || request->frequency_hz == 0)
-        return td_fail(err, TD_EUSAGE, "-F: '%s' is no frequency (a number of Hz, or max)",
+        return td_fail(err, TD_EUSAGE, "-F: '%s' is not a frequency (a number of Hz, or max)",
                        words->frequency);
     return TD_OK;
 }

@@ -149,7 +149,7 @@ void td_status_summary(struct td_status *status, const struct td_status_figures 
     fprintf(out, "tdrec: wrote %s, %s", path,
             td_format_bytes(bytes, sizeof(bytes), figures->bytes));
     if (figures->samples >= BYTES_FROM)
-        fprintf(out, " (%.1f bytes a sample)", (double)figures->bytes / (double)figures->samples);
+        fprintf(out, " (%.1f bytes per sample)", (double)figures->bytes / (double)figures->samples);
     if (strcmp(figures->path, "profile.td") == 0)
         fputs("\ntdrec: now type: tdreport\n", out);
     else

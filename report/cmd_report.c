@@ -192,8 +192,9 @@ static void print_one_tree(const struct td_session *session, const struct report
                   time_ns, &session->style);
     if (tree.len < all && o->levels == 0) {
         td_style_begin(&session->style, TD_TONE_DIM);
-        fputs("  (nodes below one that is not high are left out: --topdown-level 3)\n",
-              session->style.out);
+        fputs(
+            "  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
+            session->style.out);
         td_style_end(&session->style, TD_TONE_DIM);
     }
 }
@@ -390,8 +391,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          &o.percent_limit},
         {TD_OPT_U64, 0, "topdown-level", "N",
          "the whole tree down to level N (else what stands out)", &o.levels},
-        {TD_OPT_STRING, 0, "by", "KEY", "how evenly it is spread: host, rank or process (merge)",
-         &o.by},
+        {TD_OPT_STRING, 0, "by", "KEY",
+         "load imbalance by host, rank or process (of merged profiles)", &o.by},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
@@ -432,6 +433,6 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 const struct td_cmd td_cmd_report = {
     .name = "",
     .args = "[options]",
-    .about = "the whole: head, coverage, categories, hot functions and lines",
+    .about = "the report: head, verdict, categories, hot functions and lines",
     .run = run,
 };

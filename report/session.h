@@ -55,7 +55,7 @@ void td_common_opts_release(struct td_common_opts *opts);
     {TD_OPT_STRING, 'i', "input", "FILE", "the profile (profile.td); may be a perf.data",        \
      &(o)->input},                                                                               \
     {TD_OPT_STRING, 0, "weights", "FILE",                                                        \
-     "a clock profile: its time, with the categories of a modelled input", &(o)->weights},       \
+     "take the time from this clock profile of the same command", &(o)->weights},       \
     {TD_OPT_STRING, 0, "event", "NAME", "of several sampled events, the one to report",          \
      &(o)->event},                                                                               \
     {TD_OPT_STRING, 0, "debug-dir", "DIR", "search DIR for debug files, as /usr/lib/debug",      \
@@ -84,7 +84,7 @@ void td_common_opts_release(struct td_common_opts *opts);
      &(o)->width},                                                                               \
     {TD_OPT_FLAG, 0, "no-color", NULL, "no colours (also: NO_COLOR)", &(o)->no_color},           \
     {TD_OPT_FLAG, 0, "no-pager", NULL, "do not page on a terminal", &(o)->no_pager},             \
-    {TD_OPT_FLAG, 0, "stdio", NULL, "as --no-pager, for fingers used to perf", &(o)->stdio},     \
+    {TD_OPT_FLAG, 0, "stdio", NULL, "same as --no-pager (as in perf)", &(o)->stdio},     \
     {TD_OPT_FLAG, 'h', "help", NULL, "show this", &(o)->help}
 
 #define TD_OPT_COMMON_JSON(o)                                                                    \

@@ -10,25 +10,25 @@
 
 /* X(symbol, id, parent symbol or TD_NODE_NONE, level, short name, meaning) */
 #define TD_TMA_NODES(X)                                                                        \
-    X(RETIRING, "retiring", NONE, 1, "Retiring", "slots that did work which counted")          \
+    X(RETIRING, "retiring", NONE, 1, "Retiring", "useful work")                                \
     X(BAD_SPECULATION, "bad_speculation", NONE, 1, "Bad spec",                                 \
-      "slots wasted on work thrown away, or on recovering from it")                            \
+      "work that was thrown away, and recovering from it")                                     \
     X(FRONTEND_BOUND, "frontend_bound", NONE, 1, "Frontend",                                   \
-      "slots left empty because instructions did not arrive")                                  \
+      "the front end delivered too few operations")                                            \
     X(BACKEND_BOUND, "backend_bound", NONE, 1, "Backend",                                      \
-      "slots left empty because results or units were not ready")                              \
+      "operations waited for data or for a unit")                                              \
     X(LIGHT_OPERATIONS, "light_operations", RETIRING, 2, "Light ops",                          \
-      "instructions of about one operation each")                                              \
+      "useful work: only fewer instructions make it faster")                                   \
     X(HEAVY_OPERATIONS, "heavy_operations", RETIRING, 2, "Heavy ops",                          \
-      "instructions of several operations, or microcoded")                                     \
+      "useful work in instructions of several operations, or microcoded")                      \
     X(BRANCH_MISPREDICTS, "branch_mispredicts", BAD_SPECULATION, 2, "Mispredicts",             \
-      "lost to branches predicted wrongly")                                                    \
+      "branches were predicted wrongly")                                                       \
     X(MACHINE_CLEARS, "machine_clears", BAD_SPECULATION, 2, "Clears",                          \
-      "lost to pipeline clears (memory ordering, self-modifying code)")                        \
+      "the pipeline was cleared (memory ordering, self-modifying code)")                       \
     X(FETCH_LATENCY, "fetch_latency", FRONTEND_BOUND, 2, "Fetch lat",                          \
-      "no instruction arrived at all (cache, TLB, resteer)")                                   \
+      "no instruction arrived (instruction cache, TLB, redirects)")                            \
     X(FETCH_BANDWIDTH, "fetch_bandwidth", FRONTEND_BOUND, 2, "Fetch bw",                       \
-      "fewer instructions arrived than fit")                                                   \
+      "fewer operations arrived per cycle than the core takes")                                \
     X(MEMORY_BOUND, "memory_bound", BACKEND_BOUND, 2, "Memory", "waiting for loads or stores") \
     X(CORE_BOUND, "core_bound", BACKEND_BOUND, 2, "Core",                                      \
       "waiting for execution units or long dependency chains")                                 \
@@ -37,16 +37,16 @@
     X(BRANCH_RESTEERS, "branch_resteers", FETCH_LATENCY, 3, "Resteers",                        \
       "the front end redirected: after a mispredict, or a branch it did not know")             \
     X(L1_BOUND, "l1_bound", MEMORY_BOUND, 3, "L1",                                             \
-      "stalled though the data were in L1 (latency, forwarding, DTLB)")                        \
+      "data were in L1, but: latency, store forwarding, TLB or a locked instruction")          \
     X(L2_BOUND, "l2_bound", MEMORY_BOUND, 3, "L2", "waiting for loads served by L2")           \
     X(L3_BOUND, "l3_bound", MEMORY_BOUND, 3, "L3", "waiting for loads served by L3")           \
     X(DRAM_BOUND, "dram_bound", MEMORY_BOUND, 3, "DRAM", "waiting for loads served by memory") \
     X(STORE_BOUND, "store_bound", MEMORY_BOUND, 3, "Store", "the store buffer was full")       \
     X(DIVIDER, "divider", CORE_BOUND, 3, "Divider", "the divider was busy")                    \
     X(PORTS_UTILIZATION, "ports_utilization", CORE_BOUND, 3, "Ports",                          \
-      "units or dependency chains limited execution")                                          \
+      "waiting for a result of a chain, or for a busy port")                                   \
     X(SMT_CONTENTION, "smt_contention", NONE, 1, "SMT",                                        \
-      "taken by the other thread of the core (AMD counts it apart)")
+      "used by the other thread of the core (AMD counts it apart)")
 
 enum td_tma_node {
     TD_NODE_NONE = -1,

@@ -274,9 +274,10 @@ static void misses_text(const struct td_count_view *view, FILE *out)
             out, "  (%.1f %% of the command's CPU time)\n",
             fmin(100, td_count_estimate(td_counts_get(view->counts, first, 0)) / 1e7 / command_s));
     if (misses.late)
-        fprintf(out, "  (%zu thread%s counted from %.0f us after the start on, %.0f at most)\n",
-                misses.late, plural(misses.late),
-                (double)misses.late_ns / (double)misses.late / 1e3, (double)misses.worst_ns / 1e3);
+        fprintf(out,
+                "  (counting began %.0f us after the start of %zu thread%s, at most %.0f us)\n",
+                (double)misses.late_ns / (double)misses.late / 1e3, misses.late,
+                plural(misses.late), (double)misses.worst_ns / 1e3);
     if (misses.missed)
         fprintf(out, "  (%zu thread%s not counted: %s)\n", misses.missed, plural(misses.missed),
                 misses.why.code == TD_OK ? "ended before the counters were open" : misses.why.text);

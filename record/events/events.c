@@ -188,12 +188,13 @@ static int map_ring(struct td_events *events, struct td_ring *ring, int fd, stru
         return TD_OK;
     events->too_large =
         (rc == -EPERM || rc == -ENOMEM) && events->ring_pages > 2 && events->ring_pages > least;
-    return td_fail_errno(err, TD_EPERM, -rc,
-                         "a ring buffer of %llu kB a CPU cannot be locked: allowed are "
-                         "perf_event_mlock_kb (%lld) a CPU and ulimit -l (%llu kB), together with "
-                         "what you record already; raise one of them",
-                         (unsigned long long)need, (long long)caps->mlock_kb,
-                         (unsigned long long)(caps->memlock_bytes / 1024));
+    return td_fail_errno(
+        err, TD_EPERM, -rc,
+        "a ring buffer of %llu kB per CPU cannot be locked: allowed are "
+        "perf_event_mlock_kb (%lld) per CPU and ulimit -l (%llu kB), together with "
+        "what you record already; raise one of them",
+        (unsigned long long)need, (long long)caps->mlock_kb,
+        (unsigned long long)(caps->memlock_bytes / 1024));
 }
 
 /* Gives the event a ring: its CPU's, or a new one. */

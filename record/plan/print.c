@@ -181,7 +181,7 @@ static void descriptors_text(const struct td_plan *plan, FILE *out)
 
         most = all > most ? all : most;
     }
-    fprintf(out, "events %zu a CPU, descriptors %zu%s\n", a_cpu, most,
+    fprintf(out, "events %zu per CPU, descriptors %zu%s\n", a_cpu, most,
             plan->per_thread || (plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_PROCESS)
                 ? " for each thread that runs"
                 : "");

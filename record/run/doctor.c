@@ -115,10 +115,10 @@ static bool try_command(const struct td_caps *caps, FILE *out)
     else
         line(out, false, "your own programs", "%s", err.text);
     if (ok && events.ring_pages == events.ring_wanted)
-        line(out, true, "ring buffers", "%zu kB a CPU", ring_kb);
+        line(out, true, "ring buffers", "%zu kB per CPU", ring_kb);
     else if (ok)
         line(out, false, "ring buffers",
-             "%zu of %zu kB a CPU: %ssudo sysctl kernel.perf_event_mlock_kb=%zu%s", ring_kb,
+             "%zu of %zu kB per CPU: %ssudo sysctl kernel.perf_event_mlock_kb=%zu%s", ring_kb,
              events.ring_wanted * caps->page_bytes / 1024, td_caps_where(caps),
              (events.ring_wanted + 1) * caps->page_bytes / 1024, td_caps_or_root(caps));
     if (ok)

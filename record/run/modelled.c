@@ -352,9 +352,9 @@ static void summarize(struct modelled *m)
 
     /* Of a short run it says nothing: most of that is the emulator's start. */
     if (rate >= 1)
-        snprintf(speed, sizeof(speed), " (%.0f million a second)", rate);
+        snprintf(speed, sizeof(speed), " (%.0f million per second)", rate);
     td_status_note(
-        &m->status, "%.2f s for %.3f %s on the modelled %s, %s instructions%s", seconds,
+        &m->status, "took %.2f s; the program would take %.3f %s on %s: %s instructions%s", seconds,
         modelled_s * (tiny ? 1e3 : 1), tiny ? "ms" : "s", m->plan->core,
         td_format_count(instructions, sizeof(instructions), counters[TD_COUNTER_INSTRUCTIONS]),
         speed);

@@ -121,7 +121,7 @@ static void tell_compromises(struct session *s)
 
     if (s->run.events.ring_pages < s->run.events.ring_wanted && s->run.events.ring_pages < 64) {
         snprintf(text, sizeof(text),
-                 "ring buffers of only %zu kB a CPU could be locked (raise ulimit -l or "
+                 "ring buffers of only %zu kB per CPU could be locked (raise ulimit -l or "
                  "kernel.perf_event_mlock_kb if samples are lost)",
                  s->run.events.ring_pages * s->caps->page_bytes / 1024);
         warn(s, text);

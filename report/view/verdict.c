@@ -105,9 +105,10 @@ static void print_high(const struct td_verdict_node *n, const char *modelled,
     char *seconds =
         n->seconds > 0 ? td_xasprintf(", %.3f %s", n->seconds * (tiny ? 1e3 : 1), tiny ? "ms" : "s")
                        : td_xstrdup("");
-    char *gain = n->speedup >= MORE_GAIN
-                     ? td_xasprintf("; without it at most %.1f times as fast", n->speedup)
-                     : td_xstrdup("");
+    char *gain =
+        n->speedup >= MORE_GAIN
+            ? td_xasprintf("; removing it all gives at most %.1f times the speed", n->speedup)
+            : td_xstrdup("");
     char *text = td_xasprintf("%s %s of %sslots%s: %s%s", info->id, share, modelled, seconds,
                               info->meaning, gain);
 
@@ -228,7 +229,8 @@ void td_verdict_print(const struct td_verdict *verdict, const struct td_measure 
         print_high(&verdict->nodes[high], modelled, style);
     if (high == 0)
         print_paragraph(style, "high", TD_TONE_HOT,
-                        "no category of lost slots: what costs is the amount of work itself");
+                        "no category of lost slots stands out: most slots do useful work, so only "
+                        "fewer instructions make it faster");
     print_list(verdict, TD_FINDING_UNSURE, "not sure", "high is", style);
     print_list(verdict, TD_FINDING_RULED_OUT, "ruled out", "below", style);
     for (size_t i = 0; i < verdict->place_count; i++)

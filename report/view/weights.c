@@ -134,7 +134,7 @@ void td_weights_print_marks(const struct td_rows *rows, size_t shown, const stru
         fputs("  !", style->out);
         td_style_end(style, TD_TONE_HOT);
         char *text = td_xasprintf(" %s: %.1f %s %.1f %% of the sampled time, %.1f %% of the "
-                                  "modelled: the model misjudges how long it takes",
+                                  "modelled: the model and the machine disagree on its time",
                                   name, 100 * c.sampled_share, td_style_plus_minus(style),
                                   100 * c.error, 100 * c.modelled_share);
         td_style_wrap(style, text, 3, 4);

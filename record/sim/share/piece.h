@@ -27,12 +27,12 @@
 #define TD_PIECE_PATHS_MAX (1U << 18)
 
 /* What is not as it was asked for. X(symbol, sentence for the user) */
-#define TD_PIECE_WARNINGS(X)                                                                    \
-    X(UNPROVEN, "of very many call paths, those of which little ran count on their callers' "   \
-                "paths; functions, lines and totals do not change")                             \
-    X(FOLDED, "deep recursion is shown folded: past its first few thousand paths, a call that " \
-              "is on its path already counts there")                                            \
-    X(TRUNCATED, "there were more call paths than are kept: the rest counts on its callers")
+#define TD_PIECE_WARNINGS(X)                                                                  \
+    X(UNPROVEN, "rarely run call paths are merged into their callers; functions, lines and "  \
+                "totals do not change")                                                       \
+    X(FOLDED, "deep recursion is folded: beyond some thousand paths a call counts where its " \
+              "function stands in the path already")                                          \
+    X(TRUNCATED, "call paths beyond the limit are merged into their callers")
 
 enum td_piece_warning {
 #define X(symbol, text) TD_PIECE_##symbol,
