@@ -100,7 +100,7 @@ int td_cpulist_parse(struct td_cpulist *ret, const char *text, struct td_err *er
     }
     if (!ok || p[strspn(p, " \t\n")] != '\0') {
         td_cpulist_release(&list);
-        return td_fail(err, TD_EFORMAT, "'%.100s' is no list of CPUs such as 0,3-7", text);
+        return td_fail(err, TD_EFORMAT, "'%.100s' is not a list of CPUs such as 0,3-7", text);
     }
     *ret = list;
     return TD_OK;

@@ -45,9 +45,7 @@ int td_load_bytes(struct td_model **ret, const void *data, size_t size, const ch
         return td_fail_at(err, TD_EFORMAT, 0, "'%s' is empty", name);
     loader = find_loader(data, size);
     if (!loader)
-        return td_fail_at(err, TD_EFORMAT, 0,
-                          "'%s' is no profile: its first bytes are of no "
-                          "known kind",
+        return td_fail_at(err, TD_EFORMAT, 0, "'%s' is not a tdprof profile or a perf.data file",
                           name);
     struct td_model *model = td_model_new();
     const int rc = loader->load(model, data, size, opts ? opts : &defaults, status, err);

@@ -80,7 +80,7 @@ static int parse_number(const struct td_uarch_line *line, const char *word, int 
     int64_t scaled;
 
     if (!parse_scaled(word, &scaled) || scaled % SCALE)
-        return td_fail(err, TD_EFORMAT, "line %u: '%s' is no whole number", line->number, word);
+        return td_fail(err, TD_EFORMAT, "line %u: '%s' is not a whole number", line->number, word);
     if (scaled / SCALE < min || scaled / SCALE > max)
         return td_fail(err, TD_EFORMAT, "line %u: %s is outside %d to %d", line->number, word, min,
                        max);
@@ -97,7 +97,7 @@ static int read_field(struct td_core_desc *desc, const struct field *field,
         return td_fail(err, TD_EFORMAT, "line %u: '%s' takes one value", line->number, field->key);
     if (field->unit == TICKS) {
         if (!parse_scaled(line->words[1], &value))
-            return td_fail(err, TD_EFORMAT, "line %u: '%s' is no number", line->number,
+            return td_fail(err, TD_EFORMAT, "line %u: '%s' is not a number", line->number,
                            line->words[1]);
         value = (value * TD_TICKS_PER_CYCLE + SCALE / 2) / SCALE;
         if (value < field->min || value > field->max)

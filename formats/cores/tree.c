@@ -85,7 +85,7 @@ static int read_formula(struct td_pmu_formulas *formulas, const struct scope *sc
     struct td_expr *expr = NULL;
 
     if (!let && strcmp(name, "slots") != 0 && td_tma_by_id(name) == TD_NODE_NONE)
-        return td_fail(err, TD_EFORMAT, "line %u: '%s' is no node; write 'let %s = ...'",
+        return td_fail(err, TD_EFORMAT, "line %u: '%s' is not a node; write 'let %s = ...'",
                        line->number, name, name);
     /* "slots" may be an event's name too: the formula is found by its own list. */
     if (let && resolve(scope, name) >= 0)

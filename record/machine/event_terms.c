@@ -115,7 +115,7 @@ static int encode_term(const struct td_pmu *pmu, const char *term, size_t len, u
 
         free(word);
         if (!good)
-            return td_fail(err, TD_EUSAGE, "%s: '%.*s' is no number", pmu->name, (int)len, term);
+            return td_fail(err, TD_EUSAGE, "%s: '%.*s' is not a number", pmu->name, (int)len, term);
     }
     if (format && !place(format, value, config))
         return td_fail(err, TD_EUSAGE, "%s: '%.*s' is too large for %s", pmu->name, (int)len, term,

@@ -147,7 +147,7 @@ int td_perfmap_open(int *fd, uint64_t *size, const char *path, uid_t owner, stru
     if (fstat(*fd, &st) < 0)
         rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
     else if (!S_ISREG(st.st_mode))
-        rc = td_fail(err, TD_EMISMATCH, "'%s' is no regular file", path);
+        rc = td_fail(err, TD_EMISMATCH, "'%s' is not a regular file", path);
     else if (st.st_uid != owner && st.st_uid != 0)
         rc = td_fail(err, TD_EMISMATCH, "'%s' belongs to another user (%u) and is not used", path,
                      (unsigned)st.st_uid);

@@ -34,8 +34,8 @@ static void what_is_no_profile_is_refused_by_name(void **state)
     refuse("/proc/self/no-such-file", TD_ENOENT, "cannot open");
     refuse("/", TD_EUNSUPPORTED, "regular");
     refuse("/dev/null", TD_EUNSUPPORTED, "regular");
-    refuse("/proc/self/exe", TD_EFORMAT, "no profile");
-    refuse(TD_TESTS_DIR "/data/profiles/1.0.txt", TD_EFORMAT, "no profile");
+    refuse("/proc/self/exe", TD_EFORMAT, "not a tdprof profile");
+    refuse(TD_TESTS_DIR "/data/profiles/1.0.txt", TD_EFORMAT, "not a tdprof profile");
 }
 
 static void nothing_is_no_profile(void **state)

@@ -101,7 +101,7 @@ static void test_terms(void **state)
     expect_terms("", 0, 0, 0);
     refuse_terms("event=0x100", "too large");
     refuse_terms("umsk=1", "did you mean umask");
-    refuse_terms("event=x", "no number");
+    refuse_terms("event=x", "not a number");
     refuse_terms("strange", "nonsense");
 }
 
