@@ -36,6 +36,12 @@ void td_frames_release(struct td_frames *frames);
 /* The frame at which `location` spends its own cost. `location` may be TD_NONE: nothing known. */
 struct td_frame td_frame_leaf(const struct td_model *model, uint32_t location, bool no_inline);
 
+/* What the frames of one function have in common; code without a name is one function a module. */
+static inline uint64_t td_function_key(const struct td_frame *frame)
+{
+    return frame->function != TD_NONE ? frame->function : UINT64_C(1) << 63 | frame->module;
+}
+
 /* The function's name, or "libz.so.1+0x1f40", or "[unknown]". Not escaped. Writes to `buf` only
  * when the name must be made; returns a string that lives as long as the model and `buf`. */
 const char *td_frame_name(const struct td_model *model, const struct td_frame *frame, char *buf,

@@ -5,15 +5,45 @@
 #include <string.h>
 #include <strings.h>
 
+static const struct {
+    const char *id, *key;
+    enum td_unit unit;
+} own[TD_METRIC_FIRST_NODE] = {
+#define X(symbol, name, with_unit, of) {.id = (name), .key = (with_unit), .unit = (of)},
+    TD_METRICS(X)
+#undef X
+};
+
+static const char *node_id(enum td_metric metric)
+{
+    return td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE))->id;
+}
+
 const char *td_metric_id(enum td_metric metric)
 {
-    static const char *const own[TD_METRIC_FIRST_NODE] = {"samples",      "time",         "event",
-                                                          "cycles",       "instructions", "slots",
-                                                          "sampled_time", "modelled_time"};
+    return metric < TD_METRIC_FIRST_NODE ? own[metric].id : node_id(metric);
+}
 
-    if (metric < TD_METRIC_FIRST_NODE)
-        return own[metric];
-    return td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE))->id;
+const char *td_metric_key(enum td_metric metric)
+{
+    return metric < TD_METRIC_FIRST_NODE ? own[metric].key : node_id(metric);
+}
+
+enum td_unit td_metric_unit(enum td_metric metric)
+{
+    return metric < TD_METRIC_FIRST_NODE ? own[metric].unit : TD_UNIT_SLOTS;
+}
+
+enum td_metric td_metric_of_node(enum td_tma_node node)
+{
+    return (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
+}
+
+enum td_metric td_metric_of_unit(enum td_unit unit)
+{
+    return unit == TD_UNIT_CYCLES         ? TD_METRIC_CYCLES
+           : unit == TD_UNIT_INSTRUCTIONS ? TD_METRIC_INSTRUCTIONS
+                                          : TD_METRIC_COUNT;
 }
 
 enum td_metric td_metric_by_id(const char *id)

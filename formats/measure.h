@@ -12,23 +12,37 @@
 
 #include "formats/model.h"
 
-/* The columns of a measure: some of their own, then one a node of the tree. */
+/* The columns of a measure: symbol, id, name with the unit, unit. Time is measured (clock, pmu), or
+ * modelled: cycles over the core's nominal clock. EVENT is what the sampling event counted, when
+ * that is not time. Of a join: native time where it was sampled, and modelled time, both of code
+ * that ran in both. */
+#define TD_METRICS(X)                                                     \
+    X(SAMPLES, "samples", "samples", TD_UNIT_COUNT)                       \
+    X(TIME_NS, "time", "time_ns", TD_UNIT_NS)                             \
+    X(EVENT, "event", "event", TD_UNIT_COUNT)                             \
+    X(CYCLES, "cycles", "cycles", TD_UNIT_CYCLES)                         \
+    X(INSTRUCTIONS, "instructions", "instructions", TD_UNIT_INSTRUCTIONS) \
+    X(SLOTS, "slots", "slots", TD_UNIT_SLOTS)                             \
+    X(SAMPLED_NS, "sampled_time", "sampled_time_ns", TD_UNIT_NS)          \
+    X(MODELLED_NS, "modelled_time", "modelled_time_ns", TD_UNIT_NS)
+
+/* Behind them one a node of the tree, of slots. */
 enum td_metric {
-    TD_METRIC_SAMPLES,
-    TD_METRIC_TIME_NS, /* measured (clock, pmu), or modelled: cycles over the core's nominal clock
-                        */
-    TD_METRIC_EVENT,   /* what the sampling event counted, when that is not time: cycles, misses */
-    TD_METRIC_CYCLES,  /* modelled or counted */
-    TD_METRIC_INSTRUCTIONS,
-    TD_METRIC_SLOTS,
-    TD_METRIC_SAMPLED_NS,  /* of a join: native time where it was sampled, */
-    TD_METRIC_MODELLED_NS, /* and modelled time, both of code that ran in both */
-    TD_METRIC_FIRST_NODE,
+#define X(symbol, id, key, unit) TD_METRIC_##symbol,
+    TD_METRICS(X)
+#undef X
+        TD_METRIC_FIRST_NODE,
     TD_METRIC_COUNT = TD_METRIC_FIRST_NODE + TD_NODE_COUNT
 };
 
 /* The metric's id as in JSON and exports: "samples", "time", "slots", …, or the node's id. */
 const char *td_metric_id(enum td_metric metric);
+/* The same with its unit, as data formats name columns: "time_ns". */
+const char *td_metric_key(enum td_metric metric);
+enum td_unit td_metric_unit(enum td_metric metric);
+/* The metric of a node; and of what a counter counts, TD_METRIC_COUNT: none of its own. */
+enum td_metric td_metric_of_node(enum td_tma_node node);
+enum td_metric td_metric_of_unit(enum td_unit unit);
 /* In any case of letters. TD_METRIC_COUNT when there is none of this id. */
 enum td_metric td_metric_by_id(const char *id);
 

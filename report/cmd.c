@@ -5,17 +5,23 @@
 
 #include "report/view/head.h"
 
-extern const struct td_cmd td_cmd_report, td_cmd_functions, td_cmd_lines, td_cmd_modules,
-    td_cmd_threads, td_cmd_programs, td_cmd_annotate, td_cmd_callers, td_cmd_callees, td_cmd_folded,
-    td_cmd_export, td_cmd_merge, td_cmd_dump;
+extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
+    td_cmd_folded, td_cmd_export, td_cmd_merge, td_cmd_dump;
 
-const struct td_cmd *const td_cmds[] = {&td_cmd_report,   &td_cmd_functions,
-                                        &td_cmd_lines,    &td_cmd_annotate,
-                                        &td_cmd_callers,  &td_cmd_callees,
-                                        &td_cmd_modules,  &td_cmd_threads,
-                                        &td_cmd_programs, &td_cmd_folded,
-                                        &td_cmd_export,   &td_cmd_merge,
-                                        &td_cmd_dump,     NULL};
+const struct td_cmd *const td_cmds[] = {&td_cmd_report,
+                                        &td_table_cmds[TD_ROWS_FUNCTIONS].cmd,
+                                        &td_table_cmds[TD_ROWS_LINES].cmd,
+                                        &td_cmd_annotate,
+                                        &td_cmd_callers,
+                                        &td_cmd_callees,
+                                        &td_table_cmds[TD_ROWS_MODULES].cmd,
+                                        &td_table_cmds[TD_ROWS_THREADS].cmd,
+                                        &td_table_cmds[TD_ROWS_PROGRAMS].cmd,
+                                        &td_cmd_folded,
+                                        &td_cmd_export,
+                                        &td_cmd_merge,
+                                        &td_cmd_dump,
+                                        NULL};
 
 static void print_help(const struct td_cmd *cmd, const struct td_opt *table)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of tdreport: one const descriptor in one file each, and one line in the table. */
+/*
+ * The commands of tdreport: one const descriptor in one file each, and one line in the table;
+ * those that print a table are rows of cmd_table.c.
+ */
 #ifndef TD_REPORT_CMD_H
 #define TD_REPORT_CMD_H
 
@@ -27,16 +30,16 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
 bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code);
 
+#define TD_TABLE_CMD_FIELDS 4
+
 /* A command that prints one table. */
 struct td_table_cmd {
+    struct td_cmd cmd; /* its name is also that of the rows: "functions" */
     enum td_row_kind kind;
-    bool functions_only;  /* it needs no lines */
-    double percent_limit; /* of the text, when none is given */
-    const char *noun;     /* "functions" */
-    void (*add_columns)(struct td_table *table);
+    double percent_limit;                               /* of the text, when none is given */
+    const struct td_field *fields[TD_TABLE_CMD_FIELDS]; /* behind cost and categories; NULL ends */
 };
-int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *cmd,
-                     struct td_common_opts *common, int argc, char **argv);
+extern const struct td_table_cmd td_table_cmds[]; /* by enum td_row_kind */
 
 /* `functions --children`: each function with all it calls. `max` 0: all rows. */
 int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max);

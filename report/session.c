@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "formats/overlay.h"
 #include "report/query/known.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "symbolize/stack_copies.h"
 #include "symbolize/symbolize.h"
 
@@ -130,14 +130,13 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *modu
     fflush(stderr);
 }
 
-static int symbolize(struct td_session *session, struct td_session_needs needs, struct td_err *err)
+static int symbolize(struct td_session *session, struct td_err *err)
 {
     const struct td_common_opts *o = session->opts;
     const char *const dirs[] = {o->debug_dir, NULL};
     struct progress progress = {.terminal = isatty(STDERR_FILENO)};
     const struct td_symbolizer_opts opts = {.cache_dir = o->no_cache ? "" : NULL,
                                             .debug_dirs = o->debug_dir ? dirs : NULL,
-                                            .functions_only = needs.functions_only,
                                             .debuginfod = o->debuginfod,
                                             .progress = show_progress,
                                             .progress_ctx = &progress};
@@ -394,7 +393,7 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     else if (!td_model_complete(session->model))
         td_complain("%s: the recording was cut off; what was written is shown",
                     opts->input ? opts->input : DEFAULT_INPUT);
-    if (symbolize(session, needs, &err) < 0)
+    if (symbolize(session, &err) < 0)
         td_complain("names are missing: %s", err.text);
     rc = measure(session, needs, &err);
 out:
@@ -410,7 +409,7 @@ void td_session_symbolize_more(struct td_session *session)
 {
     struct td_err err = TD_ERR_INIT;
 
-    if (symbolize(session, (struct td_session_needs){.samples = false}, &err) < 0)
+    if (symbolize(session, &err) < 0)
         td_complain("names are missing: %s", err.text);
 }
 

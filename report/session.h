@@ -105,11 +105,10 @@ struct td_session {
 };
 
 struct td_session_needs {
-    bool samples;        /* single samples, with times */
-    bool functions_only; /* no inlined functions, no lines */
-    bool stacks;         /* more of a stack than its innermost frame */
-    bool threads;        /* apart from others of their program */
-    uint64_t metrics;    /* td_filter.metrics */
+    bool samples;     /* single samples, with times */
+    bool stacks;      /* more of a stack than its innermost frame */
+    bool threads;     /* apart from others of their program */
+    uint64_t metrics; /* td_filter.metrics */
 };
 
 /* Loads, symbolizes and measures. Returns TD_EXIT_OK, or the exit code after having said on stderr

@@ -197,7 +197,7 @@ static const char *type_name(const struct writer *w, enum td_metric metric)
 
 static const char *type_unit(enum td_metric metric)
 {
-    return metric == TD_METRIC_TIME_NS ? "nanoseconds" : "count";
+    return td_metric_unit(metric) == TD_UNIT_NS ? "nanoseconds" : "count";
 }
 
 /* A row of nothing but zeros is no sample. */

@@ -121,23 +121,6 @@ static void csv_row(const struct td_measure *measure, struct td_frames *frames, 
     free(stack);
 }
 
-/* The unit belongs to a column's name. */
-static const char *column_name(unsigned metric)
-{
-    static const struct {
-        unsigned metric;
-        const char *name;
-    } with_unit[] = {{TD_METRIC_TIME_NS, "time_ns"},
-                     {TD_METRIC_SAMPLED_NS, "sampled_time_ns"},
-                     {TD_METRIC_MODELLED_NS, "modelled_time_ns"}};
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(with_unit); i++) {
-        if (with_unit[i].metric == metric)
-            return with_unit[i].name;
-    }
-    return td_metric_id((enum td_metric)metric);
-}
-
 static int write_csv(const struct td_measure *measure, const struct td_export_opts *opts, FILE *out,
                      struct td_err *err)
 {
@@ -146,7 +129,8 @@ static int write_csv(const struct td_measure *measure, const struct td_export_op
     (void)err;
     fputs("process,pid,thread,tid,function,module,file,line,stack,", out);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
-        fprintf(out, "%s%s", column_name(m), m + 1 < TD_METRIC_COUNT ? "," : "\r\n");
+        fprintf(out, "%s%s", td_metric_key((enum td_metric)m),
+                m + 1 < TD_METRIC_COUNT ? "," : "\r\n");
     for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
         csv_row(measure, &frames, row, opts->no_inline, out);
     td_frames_release(&frames);
@@ -157,9 +141,9 @@ static void json_values(struct td_json *json, const struct td_measure *measure, 
 {
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (is_known(measure, m, row))
-            td_json_u64(json, column_name(m), measure->values[m][row]);
+            td_json_u64(json, td_metric_key((enum td_metric)m), measure->values[m][row]);
         else
-            td_json_null(json, column_name(m));
+            td_json_null(json, td_metric_key((enum td_metric)m));
     }
 }
 
@@ -246,7 +230,7 @@ static int write_json(const struct td_measure *measure, const struct td_export_o
     td_json_object(&json, "totals");
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (measure->values[m])
-            td_json_u64(&json, column_name(m), measure->totals[m]);
+            td_json_u64(&json, td_metric_key((enum td_metric)m), measure->totals[m]);
     }
     td_json_end(&json);
     td_json_array(&json, "rows");

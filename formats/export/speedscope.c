@@ -168,7 +168,7 @@ static void put_profile(struct writer *w, enum td_metric metric)
     td_json_object(&w->json, NULL);
     td_json_string(&w->json, "type", "sampled");
     td_json_string(&w->json, "name", metric_name(w->measure, metric));
-    td_json_string(&w->json, "unit", metric == TD_METRIC_TIME_NS ? "nanoseconds" : "none");
+    td_json_string(&w->json, "unit", td_metric_unit(metric) == TD_UNIT_NS ? "nanoseconds" : "none");
     td_json_u64(&w->json, "startValue", 0);
     td_json_u64(&w->json, "endValue", w->measure->totals[metric]);
     td_json_array(&w->json, "samples");

@@ -10,15 +10,13 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/attribution/slots.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 /* Intervals of a function from which its own division is known at all. */
 #define OWN_MIN 8
 /* The jackknife's groups, and Student's factor for about so many (95 %). */
 #define BATCHES   16
 #define STUDENT_T 2.2
-
-#define KEY_UNKNOWN (UINT64_C(1) << 63)
 
 /* An interval of the later group. */
 struct piece {
@@ -85,7 +83,7 @@ static uint64_t function_of(const struct later *l, uint32_t node)
     const struct td_frame frame =
         td_frame_leaf(model, td_model_node(model, node)->location, l->no_inline);
 
-    return frame.function != TD_NONE ? frame.function : KEY_UNKNOWN | frame.module;
+    return td_function_key(&frame);
 }
 
 static void find_keys(struct later *l)

@@ -10,12 +10,11 @@
 #include "formats/frames.h"
 #include "report/attribution/reconcile.h"
 #include "report/attribution/slots_priv.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 #define LOCATED_MIN 30 /* samples of a locator that are worth spreading a category by, */
 #define LOST_LENGTH 4  /* intervals so many times the usual length had samples in them */
 #define PLACED_MIN  8  /* and in one function, to place its part of it on lines */
-#define KEY_UNKNOWN (UINT64_C(1) << 63)
 
 struct making {
     struct td_measure *measure;
@@ -333,18 +332,11 @@ static void find_keys(struct making *m, bool no_inline)
     for (size_t r = 0; r < m->measure->row_count; r++) {
         const struct td_frame frame = td_frame_leaf(
             model, td_model_node(model, m->measure->rows[r].node)->location, no_inline);
-        const bool named = frame.function != TD_NONE;
 
-        m->key[r] = *td_map_put(&ids, named ? frame.function : KEY_UNKNOWN | frame.module, 0,
-                                (uint32_t)ids.len, NULL);
+        m->key[r] = *td_map_put(&ids, td_function_key(&frame), 0, (uint32_t)ids.len, NULL);
     }
     m->keys = ids.len;
     td_map_release(&ids);
-}
-
-static enum td_metric node_metric(int node)
-{
-    return (enum td_metric)(TD_METRIC_FIRST_NODE + node);
 }
 
 static void need(struct td_measure *measure, enum td_metric metric)
@@ -491,8 +483,8 @@ static void spread_over_rows(struct spreading *s)
             measure->values[TD_METRIC_SLOTS][r] += value;
             for (int n = s->leaves[l]; n != TD_NODE_NONE;
                  n = td_tma_info((enum td_tma_node)n)->parent) {
-                need(measure, node_metric(n));
-                measure->values[node_metric(n)][r] += value;
+                need(measure, td_metric_of_node((enum td_tma_node)n));
+                measure->values[TD_METRIC_FIRST_NODE + n][r] += value;
             }
         }
     }
@@ -559,15 +551,13 @@ static void add_counts(struct td_measure *measure, const struct td_slots_part *p
     for (size_t i = 0; i < part->intervals.len; i++)
         measure->values[TD_METRIC_SAMPLES][part->intervals.at[i].row]++;
     for (uint32_t c = 0; c < group->column_count; c++) {
-        const enum td_unit unit =
-            group->columns[c].event == TD_NONE
-                ? TD_UNIT_COUNT
-                : td_model_event(measure->model, group->columns[c].event)->unit;
-        const enum td_metric metric = unit == TD_UNIT_CYCLES         ? TD_METRIC_CYCLES
-                                      : unit == TD_UNIT_INSTRUCTIONS ? TD_METRIC_INSTRUCTIONS
-                                                                     : TD_METRIC_COUNT;
+        const uint32_t event = group->columns[c].event;
 
-        if (group->columns[c].kind != TD_COLUMN_DELTA || metric == TD_METRIC_COUNT)
+        if (group->columns[c].kind != TD_COLUMN_DELTA || event == TD_NONE)
+            continue;
+        const enum td_metric metric =
+            td_metric_of_unit(td_model_event(measure->model, event)->unit);
+        if (metric == TD_METRIC_COUNT)
             continue;
         need(measure, metric);
         for (size_t i = 0; i < part->intervals.len; i++)

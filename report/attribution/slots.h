@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "formats/measure.h"
 #include "report/attribution/later.h"
-#include "report/query/measure.h"
 #include "report/attribution/mix.h"
 
 #define TD_SLOTS_PARTS_MAX 4

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "report/attribution/slots_priv.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 /* An event's cost differs from one place to another: by so much of it where only the event is
  * known, and where each sample says how long it took (tests/unit/report_slots_test.c,

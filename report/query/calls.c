@@ -8,13 +8,6 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 
-#define KEY_UNKNOWN (UINT64_C(1) << 32) /* a module's functions without names */
-
-static uint64_t frame_key(const struct td_frame *frame)
-{
-    return frame->function != TD_NONE ? frame->function : KEY_UNKNOWN | frame->module;
-}
-
 /* The functions of a model by name: of one name in one module they are one to a reader. */
 static int compare_names(const struct td_measure *measure, uint32_t fa, uint32_t ma, uint32_t fb,
                          uint32_t mb)
@@ -39,7 +32,8 @@ static uint32_t child_of(struct builder *b, uint32_t parent, const struct td_fra
 {
     struct td_calls *c = b->calls;
     bool added = false;
-    const uint32_t id = *td_map_put(&b->ids, parent, frame_key(frame), (uint32_t)c->len, &added);
+    const uint32_t id =
+        *td_map_put(&b->ids, parent, td_function_key(frame), (uint32_t)c->len, &added);
 
     if (!added) {
         c->at[id].inlined = c->at[id].inlined && frame->inlined;
@@ -162,7 +156,8 @@ static void count_frame(struct summing *s, const struct td_frame *frame, uint32_
 {
     struct td_inclusives *rows = s->rows;
     bool added = false;
-    const uint32_t id = *td_map_put(&s->ids, frame_key(frame), 0, (uint32_t)rows->len, &added);
+    const uint32_t id =
+        *td_map_put(&s->ids, td_function_key(frame), 0, (uint32_t)rows->len, &added);
 
     if (added) {
         rows->at = td_grow(rows->at, &s->cap, rows->len + 1, sizeof(*rows->at));

@@ -7,7 +7,7 @@
 #include "formats/file_id.h"
 #include "formats/frames.h"
 #include "formats/merge.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 struct unknown {
     uint64_t no_name, no_line, unverified;

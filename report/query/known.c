@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/query/rows.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 /* Blank cells by place: functions (or modules, of code without a name), or lines. */
 struct blanks {

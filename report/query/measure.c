@@ -39,11 +39,6 @@ struct builder {
     struct td_map rows;
 };
 
-static enum td_metric node_metric(enum td_tma_node node)
-{
-    return (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
-}
-
 static const char *group_event(const struct td_model *model, const struct td_group *group)
 {
     if (group->sampler == TD_NONE)
@@ -56,18 +51,10 @@ static const char *group_event(const struct td_model *model, const struct td_gro
 static enum td_metric model_metric(const struct td_model *model, const struct td_column *column)
 {
     if (column->node != TD_NODE_NONE)
-        return node_metric(column->node);
+        return td_metric_of_node(column->node);
     if (column->event == TD_NONE)
         return TD_METRIC_COUNT;
-    switch (td_model_event(model, column->event)->unit) {
-    case TD_UNIT_CYCLES: return TD_METRIC_CYCLES;
-    case TD_UNIT_INSTRUCTIONS: return TD_METRIC_INSTRUCTIONS;
-    case TD_UNIT_COUNT:
-    case TD_UNIT_NS:
-    case TD_UNIT_SLOTS:
-    case TD_UNIT_BYTES: break;
-    }
-    return TD_METRIC_COUNT;
+    return td_metric_of_unit(td_model_event(model, column->event)->unit);
 }
 
 static struct scale model_scale(const struct td_model *model, const struct td_group *group)
@@ -297,7 +284,7 @@ static void need_metrics(struct builder *b)
                 need_metric(b, TD_METRIC_SLOTS);
                 if (td_tma_info(node)->parent == TD_NODE_NONE)
                     break;
-                metric = node_metric(td_tma_info(node)->parent);
+                metric = td_metric_of_node(td_tma_info(node)->parent);
             }
         }
     }
@@ -367,7 +354,7 @@ static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t s
         add_value(m, row, TD_METRIC_SLOTS, values[c]);
         for (enum td_tma_node node = (enum td_tma_node)(metric - TD_METRIC_FIRST_NODE);
              node != TD_NODE_NONE; node = td_tma_info(node)->parent)
-            add_value(m, row, node_metric(node), values[c]);
+            add_value(m, row, td_metric_of_node(node), values[c]);
     }
 }
 

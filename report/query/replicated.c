@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "formats/replicates.h"
 #include "report/query/rows.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 /*
  * What replicates cannot know, since all windows have it in common: after a gap some of the core is

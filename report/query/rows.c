@@ -11,12 +11,12 @@
 #include "base/opt.h"
 #include "formats/frames.h"
 #include "report/attribution/slots.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 
 #define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
 #define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
-#define KEY_UNKNOWN    (UINT64_C(1) << 63) /* rows of places without a name or line */
+#define KEY_NO_LINE    (UINT64_C(1) << 62) /* a function's places without a line */
 
 struct key {
     uint64_t a, b;
@@ -35,14 +35,11 @@ static struct key row_key(const struct td_model *model, enum td_row_kind kind,
                           const struct td_frame *frame, uint32_t thread)
 {
     switch (kind) {
-    case TD_ROWS_FUNCTIONS:
-        if (frame->function != TD_NONE)
-            return (struct key){frame->function, 0};
-        return (struct key){KEY_UNKNOWN, frame->module};
+    case TD_ROWS_FUNCTIONS: return (struct key){td_function_key(frame), 0};
     case TD_ROWS_LINES:
         if (frame->line != 0)
             return (struct key){frame->file, frame->line};
-        return (struct key){KEY_UNKNOWN | frame->function, frame->module};
+        return (struct key){KEY_NO_LINE | td_function_key(frame), frame->module};
     case TD_ROWS_MODULES: return (struct key){frame->module, 0};
     case TD_ROWS_THREADS:
     case TD_ROWS_PROGRAMS:

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "report/query/measure.h"
 #include "report/query/replicated.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 
 static double error_of(const struct td_measure *measure, enum td_metric metric)

@@ -5,7 +5,7 @@
 
 #include "report/query/replicated.h"
 #include "report/attribution/slots.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 
 /* TMA's own thresholds, as in Intel's perfmon metrics (TMA_Metrics-full.csv) for shares of slots.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 
 static enum td_metric node_metric(enum td_tma_node node)

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "report/query/row_order.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights_priv.h"
 
 /* Of a unit's modelled slots: if less is lost, the model does not say to what more is. */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "report/query/replicated.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 #include "report/query/weights_priv.h"
 

@@ -80,8 +80,7 @@ void td_by_json(const struct td_by_table *table, const struct td_measure *measur
                 size_t shown, struct td_json *json)
 {
     td_json_string(json, "by", td_by_name(by));
-    td_json_string(json, "metric",
-                   table->metric == TD_METRIC_TIME_NS ? "time_ns" : td_metric_id(table->metric));
+    td_json_string(json, "metric", td_metric_key(table->metric));
     td_json_array(json, "parts");
     for (size_t p = 0; p < table->part_count; p++) {
         td_json_object(json, NULL);

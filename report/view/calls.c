@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/view/table.h"
 
 #define NAME_BYTES  1024

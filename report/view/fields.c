@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/view/table.h"
 
 const char *td_metric_heading(const struct td_measure *measure, enum td_metric metric)

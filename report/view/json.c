@@ -10,7 +10,7 @@
 #include "report/query/replicated.h"
 #include "report/query/sampled.h"
 #include "report/attribution/slots.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/totals.h"
 #include "report/query/weights.h"
 #include "report/view/slots.h"
@@ -157,8 +157,7 @@ static void add_totals(struct td_json *json, const struct td_measure *measure)
         return;
     td_json_object(json, "total");
     for (size_t i = 0; i < len; i++) {
-        const char *name =
-            totals[i].metric == TD_METRIC_TIME_NS ? "time_ns" : td_metric_id(totals[i].metric);
+        const char *name = td_metric_key(totals[i].metric);
         char key[64];
 
         td_json_u64(json, name, totals[i].value);

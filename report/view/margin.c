@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/view/table.h"
 
 #define TAB_WIDTH    8

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "report/attribution/slots.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/tree.h"
 #include "report/view/json.h"
 

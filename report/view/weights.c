@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "formats/frames.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/weights.h"
 
 #define NAMED_MAX   3

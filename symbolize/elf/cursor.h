@@ -63,15 +63,6 @@ static inline void td_cur_skip(struct td_cur *cur, uint64_t size)
         cur->p += size;
 }
 
-static inline uint8_t td_cur_u8(struct td_cur *cur)
-{
-    if (__builtin_expect(cur->p >= cur->end, 0)) {
-        td_cur_fail(cur);
-        return 0;
-    }
-    return *cur->p++;
-}
-
 /* One definition for each width: a single load where the machine is little-endian itself. */
 #define TD_CUR_FIXED(bits)                                           \
     static inline uint##bits##_t td_cur_u##bits(struct td_cur *cur)  \
@@ -86,92 +77,9 @@ static inline uint8_t td_cur_u8(struct td_cur *cur)
         cur->p += sizeof(value);                                     \
         return le##bits##toh(value);                                 \
     }
-TD_CUR_FIXED(16)
 TD_CUR_FIXED(32)
 TD_CUR_FIXED(64)
 #undef TD_CUR_FIXED
-
-/* Little-endian, of 1 to 8 bytes. */
-static inline uint64_t td_cur_uint(struct td_cur *cur, unsigned size)
-{
-    uint64_t value = 0;
-
-    if (size == 4)
-        return td_cur_u32(cur);
-    if (size == 8)
-        return td_cur_u64(cur);
-    if (size > td_cur_left(cur)) {
-        td_cur_fail(cur);
-        return 0;
-    }
-    for (unsigned i = 0; i < size; i++)
-        value |= (uint64_t)cur->p[i] << (8 * i);
-    cur->p += size;
-    return value;
-}
-
-/* LEB128 of any length; bits beyond the 64th are dropped, as every DWARF reader does. */
-static inline uint64_t td_cur_uleb(struct td_cur *cur)
-{
-    uint64_t value = 0;
-
-    if (__builtin_expect(cur->p < cur->end && *cur->p < 0x80, 1))
-        return *cur->p++;
-    for (unsigned shift = 0; cur->p < cur->end; shift += 7) {
-        const uint8_t byte = *cur->p++;
-
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return value;
-    }
-    td_cur_fail(cur);
-    return 0;
-}
-
-static inline int64_t td_cur_sleb(struct td_cur *cur)
-{
-    uint64_t value = 0;
-    unsigned shift = 0;
-
-    while (cur->p < cur->end) {
-        const uint8_t byte = *cur->p++;
-
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-        if (byte >= 0x80)
-            continue;
-        if (shift < 64 && (byte & 0x40))
-            value |= UINT64_MAX << shift;
-        return (int64_t)value;
-    }
-    td_cur_fail(cur);
-    return 0;
-}
-
-static inline void td_cur_skip_leb(struct td_cur *cur)
-{
-    while (cur->p < cur->end) {
-        if (*cur->p++ < 0x80)
-            return;
-    }
-    td_cur_fail(cur);
-}
-
-/* A terminated string inside the bytes; NULL (and bad) when the terminator is missing. */
-static inline const char *td_cur_string(struct td_cur *cur)
-{
-    const char *start = (const char *)cur->p;
-    const uint8_t *nul = cur->p < cur->end ? memchr(cur->p, 0, td_cur_left(cur)) : NULL;
-
-    if (!nul) {
-        td_cur_fail(cur);
-        return NULL;
-    }
-    cur->p = nul + 1;
-    return start;
-}
 
 /* The terminated string at `offset`, or NULL. */
 static inline const char *td_bytes_string(struct td_bytes bytes, uint64_t offset)

@@ -9,7 +9,7 @@
 #include "report/query/measure.h"
 #include "report/query/names.h"
 #include "report/query/rows.h"
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 #include "report/query/tree.h"
 
 /* Two functions in one program, one in a library, one thread more. */

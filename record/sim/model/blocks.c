@@ -35,7 +35,6 @@ struct td_blocks {
     struct td_map ids; /* (pc, hash of the bytes) to id */
     struct draft draft;
     uint32_t count;
-    uint64_t unknown;
     struct td_block *chunks[CHUNKS_MAX];
 };
 
@@ -117,11 +116,6 @@ uint32_t td_blocks_count(const struct td_blocks *blocks)
     return blocks->count;
 }
 
-uint64_t td_blocks_unknown(const struct td_blocks *blocks)
-{
-    return blocks->unknown;
-}
-
 const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id)
 {
     assert(id >> CHUNK_BITS < CHUNKS_MAX && blocks->chunks[id >> CHUNK_BITS]);
@@ -192,7 +186,6 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     for (uint32_t i = 0; i < block->insn_count; i++) {
         const uint64_t pc = block->pc + at;
         td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
-        blocks->unknown += insn.unknown;
         draft->offsets[i] = (uint16_t)at;
         draft->heavy[i] = (insn.uop.flags & TD_UOP_HEAVY) != 0;
         if (fuses && fuses == insn.fuses_second)

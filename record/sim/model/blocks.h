@@ -86,7 +86,5 @@ uint32_t td_blocks_count(const struct td_blocks *blocks);
 /* `id` must have been returned by td_blocks_define. */
 const struct td_block *td_blocks_get(const struct td_blocks *blocks, uint32_t id)
     __attribute__((returns_nonnull));
-/* Instructions that the decoder did not know, counted when they were defined. */
-uint64_t td_blocks_unknown(const struct td_blocks *blocks);
 
 #endif

@@ -107,11 +107,6 @@ void td_sim_pmu_free(struct td_sim_pmu *pmu)
     free(pmu);
 }
 
-const uint64_t *td_sim_pmu_values(const struct td_sim_pmu *pmu)
-{
-    return pmu->values;
-}
-
 uint64_t *td_sim_pmu_lost(struct td_sim_pmu *pmu)
 {
     return pmu->lost;

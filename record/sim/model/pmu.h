@@ -42,8 +42,6 @@ struct td_sim_pmu;
 struct td_sim_pmu *td_sim_pmu_new(const struct td_sampler *samplers, size_t count,
                                   td_pmu_sample_fn *fn, void *ctx) __attribute__((returns_nonnull));
 void td_sim_pmu_free(struct td_sim_pmu *pmu); /* NULL is allowed */
-/* By signal, since the beginning. */
-const uint64_t *td_sim_pmu_values(const struct td_sim_pmu *pmu);
 
 /* For sim.c: where the ledger is to add up lost slots by cause. */
 uint64_t *td_sim_pmu_lost(struct td_sim_pmu *pmu);

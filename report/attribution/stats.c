@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/query/stats.h"
+#include "report/attribution/stats.h"
 
 #include <math.h>
 

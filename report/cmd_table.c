@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands that print one table have in common. */
+/* The commands that print one table, one row of an array each. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,13 +34,16 @@ static void print_table(const struct td_session *session, const struct td_table_
     if (sorted < TD_METRIC_COUNT && sorted != metric && sorted != rows->primary)
         td_table_add(&table, sorted < TD_METRIC_FIRST_NODE ? &td_field_value : &td_field_share,
                      sorted);
-    table_cmd->add_columns(&table);
+    td_table_add_cost(&table);
+    td_table_add_nodes(&table, 1);
+    for (size_t f = 0; table_cmd->fields[f]; f++)
+        td_table_add(&table, table_cmd->fields[f], rows->primary);
     td_table_print(&table, style);
     if (cut.dropped > 0) {
         td_style_begin(style, TD_TONE_DIM);
         fprintf(style->out, "%s %s more %.*s, %.1f %% together", td_style_ellipsis(style),
                 td_format_count(count, sizeof(count), cut.dropped),
-                (int)strlen(table_cmd->noun) - (cut.dropped == 1), table_cmd->noun,
+                (int)strlen(table_cmd->cmd.name) - (cut.dropped == 1), table_cmd->cmd.name,
                 100 * cut.dropped_share);
         if (by_limit)
             fprintf(style->out, " (--percent-limit 0 shows all)");
@@ -109,9 +112,9 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
     return td_session_end_output(session);
 }
 
-int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *cmd,
-                     struct td_common_opts *common, int argc, char **argv)
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
+    const struct td_table_cmd *table_cmd = (const struct td_table_cmd *)cmd; /* its first member */
     struct table_opts o = {.percent_limit = -1};
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
@@ -145,12 +148,31 @@ int td_table_cmd_run(const struct td_table_cmd *table_cmd, const struct td_cmd *
     }
     if (o.children)
         return td_children_run(common, o.percent_limit, o.rows);
-    exit_code =
-        td_session_open(&session, common,
-                        (struct td_session_needs){.functions_only = table_cmd->functions_only,
-                                                  .threads = table_cmd->kind == TD_ROWS_THREADS});
+    exit_code = td_session_open(
+        &session, common, (struct td_session_needs){.threads = table_cmd->kind == TD_ROWS_THREADS});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, table_cmd, &o);
     td_session_release(&session);
     return exit_code;
 }
+
+/* clang-format off */
+#define TABLE_CMD(kind_, name_, about_, limit, ...)                                             \
+    [kind_] = {.cmd = {.name = (name_), .args = "[options]", .about = (about_), .run = run},    \
+               .kind = (kind_),                                                                 \
+               .percent_limit = (limit),                                                        \
+               .fields = {__VA_ARGS__}}
+/* clang-format on */
+
+const struct td_table_cmd td_table_cmds[] = {
+    TABLE_CMD(TD_ROWS_FUNCTIONS, "functions", "what each function costs by itself", 0.1,
+              &td_field_name, &td_field_module),
+    TABLE_CMD(TD_ROWS_LINES, "lines", "what each source line costs by itself", 0.1, &td_field_place,
+              &td_field_name, &td_field_others),
+    TABLE_CMD(TD_ROWS_MODULES, "modules", "what each binary and library costs", 0, &td_field_name,
+              &td_field_path),
+    TABLE_CMD(TD_ROWS_THREADS, "threads", "what each thread costs", 0.1, &td_field_tid,
+              &td_field_name, &td_field_process),
+    TABLE_CMD(TD_ROWS_PROGRAMS, "programs", "what each program costs, its processes together", 0.1,
+              &td_field_processes, &td_field_name),
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How sure a share is. */
-#ifndef TD_REPORT_QUERY_STATS_H
-#define TD_REPORT_QUERY_STATS_H
+#ifndef TD_REPORT_ATTRIBUTION_STATS_H
+#define TD_REPORT_ATTRIBUTION_STATS_H
 
 #include <stdint.h>
 
