@@ -192,9 +192,8 @@ static void print_one_tree(const struct td_session *session, const struct report
                   time_ns, &session->style);
     if (tree.len < all && o->levels == 0) {
         td_style_begin(&session->style, TD_TONE_DIM);
-        fputs(
-            "  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
-            session->style.out);
+        fputs("  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
+              session->style.out);
         td_style_end(&session->style, TD_TONE_DIM);
     }
 }

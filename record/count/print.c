@@ -169,9 +169,7 @@ static void tree_text(const struct td_count_view *view, const struct td_count_pa
         fprintf(out, "  (the formulas of this core add up to %.1f %% here, nothing is scaled)\n",
                 100 * tree.sum);
     if (!view->level)
-        fputs(
-            "  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
-            out);
+        fputs("  (children of nodes below their threshold are hidden: --topdown-level 3)\n", out);
 }
 
 static void metric_line(const struct td_pmu_metric *metric, double value, const char *group,

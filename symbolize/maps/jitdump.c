@@ -338,7 +338,8 @@ int td_jitdump_read(struct td_jitdump *dump, int fd, uid_t owner, struct td_err 
     if (fstat(fd, &st) < 0)
         return td_fail_errno(err, TD_EIO, errno, "cannot stat the jitdump");
     if (!S_ISREG(st.st_mode) || (st.st_uid != owner && st.st_uid != 0))
-        return td_fail(err, TD_EMISMATCH, "the jitdump is not a regular file, or another user's (%u)",
+        return td_fail(err, TD_EMISMATCH,
+                       "the jitdump is not a regular file, or another user's (%u)",
                        (unsigned)st.st_uid);
     if (keep_bytes(&dump->bytes, fd, 0, HEADER_BYTES) == HEADER_BYTES) {
         struct td_rd rd = td_rd_init(dump->bytes.data + HEADER_SIZE_AT, 4, 0);
