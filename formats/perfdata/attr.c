@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 
@@ -206,8 +207,58 @@ static enum td_unit unit_of(const struct td_perf_attr *attr, const char *name)
     return TD_UNIT_COUNT;
 }
 
+static struct td_layout layout_of(const struct td_perf_session *session, uint64_t id, size_t event)
+{
+    const struct td_perf_attr *const attr = &session->events[event].attr;
+
+    return (struct td_layout){
+        .id = id,
+        .sample_type = attr->sample_type,
+        .read_format = attr->read_format,
+        .branch_sample_type = attr->branch_sample_type,
+        .user_regs = attr->regs_user,
+        .intr_regs = attr->regs_intr,
+        .period = attr->period,
+        .sample_id_all = attr->sample_id_all,
+        .event = (uint32_t)event,
+    };
+}
+
+static int compare_layouts(const void *a, const void *b)
+{
+    const struct td_layout *const x = a, *const y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* perf writes the id 0 for samples that it made itself: they are the first event's. One layout
+ * alone would be that of every id. */
+static void make_layouts(struct td_perf_session *session)
+{
+    const struct td_map *const ids = &session->event_ids;
+    size_t len = 0;
+
+    session->layouts = td_xcalloc(ids->len + 2, sizeof(*session->layouts));
+    session->layouts[len++] = layout_of(session, 0, 0);
+    if (session->event_count > 1)
+        session->layouts[len++] = layout_of(session, UINT64_MAX, 0);
+    for (size_t i = 0; session->event_count > 1 && i < ids->cap; i++) {
+        if (ids->slots[i].used && ids->slots[i].a != 0)
+            session->layouts[len++] = layout_of(session, ids->slots[i].a, ids->slots[i].value);
+    }
+    qsort(session->layouts, len, sizeof(*session->layouts), compare_layouts);
+    session->layout_count = len;
+}
+
+struct td_layouts td_perf_layouts(const struct td_perf_session *session)
+{
+    return (struct td_layouts){
+        .items = session->layouts, .count = session->layout_count, .big = session->big};
+}
+
 void td_perf_events_finish(struct td_perf_session *session)
 {
+    make_layouts(session);
     for (size_t i = 0; i < session->event_count; i++) {
         struct td_perf_event *const event = &session->events[i];
         const struct td_perf_attr *const attr = &event->attr;

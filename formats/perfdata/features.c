@@ -163,12 +163,12 @@ bool td_perf_build_id_record(struct td_perf_session *session, struct td_perf_rd 
 
 static void read_build_ids(struct td_perf_session *session, struct td_perf_rd *rd)
 {
-    while (td_perf_left(rd) >= TD_PERF_RECORD_HEADER) {
+    while (td_perf_left(rd) >= TD_RECORD_HEADER_BYTES) {
         td_perf_u32(rd); /* type: 0 in old files */
         const uint16_t misc = td_perf_u16(rd);
         const uint16_t size = td_perf_u16(rd);
         const uint8_t *const body =
-            size < TD_PERF_RECORD_HEADER ? NULL : td_perf_bytes(rd, size - TD_PERF_RECORD_HEADER);
+            size < TD_RECORD_HEADER_BYTES ? NULL : td_perf_bytes(rd, size - TD_RECORD_HEADER_BYTES);
 
         if (!body) {
             rd->bad = true;

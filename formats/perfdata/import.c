@@ -20,13 +20,13 @@ static const struct {
     {PERF_SAMPLE_DATA_SRC, TD_COLUMN_DATA_ADDRESS},
 };
 
-static uint64_t plain_value(const struct td_perf_sample *sample, enum td_column_kind kind,
+static uint64_t plain_value(const struct td_rec_sample *sample, enum td_column_kind kind,
                             bool is_struct)
 {
     if (kind == TD_COLUMN_DATA_SOURCE)
-        return sample->data_src;
+        return sample->data_source;
     if (kind == TD_COLUMN_DATA_ADDRESS)
-        return sample->addr;
+        return sample->address;
     if (!is_struct)
         return sample->weight;
     if (kind == TD_COLUMN_LATENCY)
@@ -59,18 +59,32 @@ static void add_column(struct td_group *group, enum td_column_kind kind, uint32_
             (struct td_column){.kind = kind, .event = event, .node = TD_NODE_NONE};
 }
 
+/* The i-th value of a sample's read, and the counter whose it is. */
+static void read_value(const struct td_perf_session *session, const struct td_perf_event *event,
+                       const struct td_rec_sample *sample, uint64_t i, uint64_t *value,
+                       uint64_t *id)
+{
+    const uint64_t format = event->attr.read_format;
+    const uint8_t *const p = sample->values + i * 8 * td_rec_value_words(format);
+
+    *value = td_perf_word(p, session->big);
+    /* Alone, its id is the sample's (the times stand between the value and its id). */
+    *id = format & PERF_FORMAT_GROUP && format & PERF_FORMAT_ID ? td_perf_word(p + 8, session->big)
+                                                                : sample->id;
+}
+
 /* The events that this sample reads become the group's members; they are the same in every other
  * sample of the event. */
 static void add_members(struct td_perf_session *session, struct td_perf_event *event,
-                        const struct td_perf_sample *sample, struct td_group *group)
+                        const struct td_rec_sample *sample, struct td_group *group)
 {
     const uint64_t format = event->attr.read_format;
 
-    for (uint64_t i = 0; i < sample->read_count && i < TD_COLUMNS_MAX / 2; i++) {
+    for (uint64_t i = 0; i < sample->value_count && i < TD_COLUMNS_MAX / 2; i++) {
         uint64_t value = 0;
         uint64_t id = 0;
 
-        td_perf_sample_value(sample, event, i, session->big, &value, &id);
+        read_value(session, event, sample, i, &value, &id);
         const struct td_perf_event *const named = td_perf_event_by_id(session, id);
         const struct td_perf_event *const member = named ? named : event;
         event->members[event->member_count++] = member->event;
@@ -87,7 +101,7 @@ static void add_members(struct td_perf_session *session, struct td_perf_event *e
 }
 
 static void make_group(struct td_perf_session *session, struct td_perf_event *event,
-                       const struct td_perf_sample *sample)
+                       const struct td_rec_sample *sample)
 {
     const struct td_perf_attr *const attr = &event->attr;
     const enum td_unit unit = td_model_event(session->model, event->event)->unit;
@@ -132,30 +146,28 @@ static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t 
     return value;
 }
 
-/* PERF_RECORD_MISC_LOST_SAMPLES_BPF (tools/perf/util/event.h) */
-#define MISC_LOST_SAMPLES_BPF (1U << 15)
-
 /* Keys of the times of a group read, beside those of the counts (thread ids have 32 bits). */
 #define KEY_ENABLED (UINT64_C(1) << 32)
 #define KEY_RUNNING (UINT64_C(2) << 32)
 
 static size_t fill_members(struct td_perf_session *session, const struct td_perf_event *event,
-                           const struct td_perf_sample *sample, uint64_t *period, uint64_t *values)
+                           const struct td_rec *rec, uint64_t *period, uint64_t *values)
 {
+    const struct td_rec_sample *const sample = &rec->u.sample;
     const uint64_t format = event->attr.read_format;
-    const uint64_t key = event->attr.inherit ? sample->tid : 0;
+    const uint64_t key = event->attr.inherit ? rec->tid : 0;
     uint64_t leader = 0;
     size_t n = 0;
 
-    if (sample->read_count < event->member_count)
+    if (sample->value_count < event->member_count)
         session->counters[TD_COUNTER_INVALID_GROUPS]++;
     for (uint32_t i = 0; i < event->member_count; i++) {
         uint64_t value = 0;
         uint64_t id = 0;
 
         values[n] = 0;
-        if (i < sample->read_count) {
-            td_perf_sample_value(sample, event, i, session->big, &value, &id);
+        if (i < sample->value_count) {
+            read_value(session, event, sample, i, &value, &id);
             leader = i == 0 ? id : leader;
             values[n] = delta(session, value, id, key);
             /* What was read is more exact than the period that was set. */
@@ -172,14 +184,15 @@ static size_t fill_members(struct td_perf_session *session, const struct td_perf
 }
 
 static void fill_values(struct td_perf_session *session, const struct td_perf_event *event,
-                        const struct td_perf_sample *sample, uint64_t *values)
+                        const struct td_rec *rec, uint64_t *values)
 {
+    const struct td_rec_sample *const sample = &rec->u.sample;
     const uint64_t type = event->attr.sample_type;
     size_t n = 0;
 
     values[n++] = sample->period;
     if (type & PERF_SAMPLE_READ)
-        n += fill_members(session, event, sample, &values[0], values + n);
+        n += fill_members(session, event, rec, &values[0], values + n);
     for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns) && n < event->columns; i++) {
         if (type & plain_columns[i].needs)
             values[n++] =
@@ -206,13 +219,13 @@ static bool wanted(const struct td_perf_session *session, uint64_t time)
 }
 
 static void keep(struct td_perf_session *session, const struct td_perf_event *event,
-                 const struct td_perf_sample *sample, uint16_t misc, uint64_t offset)
+                 const struct td_rec *rec, uint64_t offset)
 {
     uint64_t values[TD_COLUMNS_MAX];
 
     memset(values, 0, event->columns * sizeof(values[0]));
-    fill_values(session, event, sample, values);
-    if (!wanted(session, sample->time) || td_perf_is_full(session, offset))
+    fill_values(session, event, rec, values);
+    if (!wanted(session, rec->time_ns) || td_perf_is_full(session, offset))
         return;
     if (!td_sums_add(&session->sums, session->model, td_model_group(session->model, event->group),
                      1, values)) {
@@ -220,100 +233,79 @@ static void keep(struct td_perf_session *session, const struct td_perf_event *ev
         td_perf_damage(session, offset, "a sample holds counts that cannot be");
         return;
     }
-    const uint32_t thread = td_perf_thread(session, sample->pid, sample->tid, sample->time);
-    const uint32_t node = td_perf_stack(session, sample, event, misc);
+    const uint32_t thread = td_perf_thread(session, rec->pid, rec->tid, rec->time_ns);
+    const uint32_t node = td_perf_stack(session, rec);
     session->counters[TD_COUNTER_SAMPLES]++;
     if (td_model_event(session->model, event->event)->unit == TD_UNIT_NS)
-        session->counters[TD_COUNTER_SAMPLED_NS] += sample->period;
+        session->counters[TD_COUNTER_SAMPLED_NS] += rec->u.sample.period;
     td_model_add_values(session->model, thread, node, event->group, 1, values);
     if (session->opts->keep_samples ||
         (session->opts->keep_slots &&
          td_model_group(session->model, event->group)->role == TD_ROLE_SLOTS)) {
         const struct td_sample made = {
-            .time_ns = sample->time,
+            .time_ns = rec->time_ns,
             .thread = thread,
             .node = node,
             .group = event->group,
-            .cpu = sample->cpu,
+            .cpu = rec->u.sample.cpu,
         };
 
         td_model_add_sample(session->model, &made, values);
     }
 }
 
-static void deliver_sample(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc,
+static void deliver_sample(struct td_perf_session *session, const struct td_rec *rec,
                            uint64_t offset)
 {
-    const uint32_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
-    struct td_perf_event *const event = td_perf_sample_event(session, rd);
-    struct td_perf_sample sample;
+    struct td_perf_event *const event = &session->events[rec->layout->event];
 
-    if (!event) {
-        session->dropped++;
-        td_perf_damage(session, offset, "a sample has an id that no event has");
-        return;
-    }
-    if (!td_perf_sample_read(&sample, event, rd)) {
-        session->dropped++;
-        td_perf_damage(session, offset, "a sample is shorter than its contents");
-        return;
-    }
-    note_time(session, sample.time);
+    note_time(session, rec->time_ns);
     session->guest_samples +=
-        mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+        rec->mode == PERF_RECORD_MISC_GUEST_KERNEL || rec->mode == PERF_RECORD_MISC_GUEST_USER;
     if (event->group == TD_NONE)
-        make_group(session, event, &sample);
-    keep(session, event, &sample, misc, offset);
+        make_group(session, event, &rec->u.sample);
+    keep(session, event, rec, offset);
 }
 
-/* LOST: {id, lost}; what was lost may have been records of any kind. LOST_SAMPLES: {lost}; what a
- * filter of perf record left out on purpose is counted alike, with a mark. */
-static void deliver_lost(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
-                         uint16_t misc)
+/* Decodes it once more, for the sentence. */
+static void refuse(struct td_perf_session *session, const uint8_t *record, size_t size,
+                   uint64_t offset)
 {
-    if (type == PERF_RECORD_LOST_SAMPLES && misc & MISC_LOST_SAMPLES_BPF)
-        return;
-    if (type == PERF_RECORD_LOST)
-        td_perf_u64(rd);
-    session->counters[type == PERF_RECORD_LOST ? TD_COUNTER_LOST_RECORDS : TD_COUNTER_LOST] +=
-        td_perf_u64(rd);
-}
+    const struct td_layouts layouts = td_perf_layouts(session);
+    struct td_err why = TD_ERR_INIT;
+    struct td_rec rec;
 
-static bool deliver_sideband(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
-                             uint16_t misc)
-{
-    struct td_perf_ids ids;
-
-    if (!td_perf_ids_read(&ids, session, rd))
-        return false;
-    switch (type) {
-    case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2: td_perf_mmap(session, rd, type, misc); break;
-    case PERF_RECORD_COMM: td_perf_comm(session, rd, misc); break;
-    case PERF_RECORD_FORK: td_perf_fork(session, rd, misc); break;
-    case PERF_RECORD_KSYMBOL: td_perf_ksymbol(session, rd); break;
-    case PERF_RECORD_LOST:
-    case PERF_RECORD_LOST_SAMPLES: deliver_lost(session, rd, type, misc); break;
-    case PERF_RECORD_THROTTLE: session->counters[TD_COUNTER_THROTTLED]++; break;
-    default: break; /* EXIT, SWITCH, AUX and others say nothing that a profile holds */
-    }
-    return !rd->bad;
+    td_rec_parse(&rec, record, size, &layouts, &why);
+    session->dropped += rec.kind == TD_REC_SAMPLE;
+    td_perf_damage(session, offset, "%s", why.text);
 }
 
 void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uint32_t segment)
 {
-    struct td_perf_rd rd = {
-        .at = record, .end = record + TD_PERF_RECORD_HEADER, .big = session->big};
-    const uint32_t type = td_perf_u32(&rd);
-    const uint16_t misc = td_perf_u16(&rd);
+    const struct td_layouts layouts = td_perf_layouts(session);
     const uint64_t offset = td_perf_offset(session, record, segment);
+    struct td_perf_rd rd = {
+        .at = record, .end = record + TD_RECORD_HEADER_BYTES, .big = session->big};
+    struct td_rec rec;
 
-    rd.end = record + td_perf_u16(&rd);
-    if (type == PERF_RECORD_SAMPLE)
-        deliver_sample(session, &rd, misc, offset);
-    else if (!deliver_sideband(session, &rd, type, misc))
-        td_perf_damage(session, offset, "a record of type %" PRIu32 " is shorter than its contents",
-                       type);
+    td_perf_bytes(&rd, 6); /* type, misc */
+    const size_t size = td_perf_u16(&rd);
+    if (td_rec_parse(&rec, record, size, &layouts, NULL) != TD_OK) {
+        refuse(session, record, size, offset);
+        return;
+    }
+    switch (rec.kind) {
+    case TD_REC_SAMPLE: deliver_sample(session, &rec, offset); break;
+    case TD_REC_LOST: session->counters[TD_COUNTER_LOST_RECORDS] += rec.u.lost; break;
+    case TD_REC_LOST_SAMPLES: session->counters[TD_COUNTER_LOST] += rec.u.lost; break;
+    case TD_REC_THROTTLE: session->counters[TD_COUNTER_THROTTLED]++; break;
+    case TD_REC_MMAP:
+    case TD_REC_COMM:
+    case TD_REC_FORK:
+    case TD_REC_EXIT:
+    case TD_REC_KSYMBOL: td_perf_processes_apply(session, &rec); break;
+    case TD_REC_OTHER: break; /* SWITCH, AUX and others say nothing that a profile holds */
+    }
 }
 
 static void warn(struct td_perf_session *session, uint64_t count, const char *what)

@@ -262,6 +262,7 @@ static void release(struct td_perf_session *session)
     td_map_release(&session->build_ids);
     td_map_release(&session->reads);
     free(session->events);
+    free(session->layouts);
     free(session->build_id_list);
     free(session->read_values);
 }

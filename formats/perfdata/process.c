@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "formats/file_id.h"
@@ -240,63 +239,35 @@ static void add_mapping(struct td_perf_session *session, struct mapping *mapping
     }
 }
 
-static void read_inode_or_build_id(struct mapping *mapping, struct td_perf_rd *rd, uint16_t misc)
+static void apply_mmap(struct td_perf_session *session, const struct td_rec *rec)
 {
-    struct td_perf_rd words = {.at = td_perf_bytes(rd, 24), .big = rd->big};
+    const struct td_rec_mmap *const mmap = &rec->u.mmap;
 
-    const uint32_t protection = td_perf_u32(rd);
-    td_perf_u32(rd); /* flags */
-    /* Those that perf made up of /proc/PID/maps may have none. */
-    mapping->data |= protection != 0 && !(protection & PROT_EXEC);
-    if (!words.at)
+    if (rec->mode == PERF_RECORD_MISC_GUEST_KERNEL || rec->mode == PERF_RECORD_MISC_GUEST_USER)
         return;
-    words.end = words.at + 24;
-    if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-        if (words.at[0] <= 20) {
-            mapping->build_id.size = words.at[0];
-            memcpy(mapping->build_id.bytes, words.at + 4, words.at[0]);
-        }
-        return;
-    }
-    mapping->inode.major = td_perf_u32(&words);
-    mapping->inode.minor = td_perf_u32(&words);
-    mapping->inode.inode = td_perf_u64(&words);
-}
-
-void td_perf_mmap(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
-                  uint16_t misc)
-{
-    const unsigned mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
-    struct mapping mapping = {.pid = td_perf_u32(rd), .data = misc & PERF_RECORD_MISC_MMAP_DATA};
-    size_t len = 0;
-
-    td_perf_u32(rd); /* tid */
-    mapping.start = td_perf_u64(rd);
-    mapping.size = td_perf_u64(rd);
-    mapping.page_offset = td_perf_u64(rd);
-    if (type == PERF_RECORD_MMAP2)
-        read_inode_or_build_id(&mapping, rd, misc);
-    const char *const path = td_perf_text(rd, &len);
-    if (rd->bad || mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER)
-        return;
-    mapping.path = td_model_intern(session->model, path, len);
-    add_mapping(session, &mapping, mode == PERF_RECORD_MISC_KERNEL);
+    struct mapping mapping = {
+        .pid = rec->pid,
+        .start = mmap->start,
+        .size = mmap->size,
+        .page_offset = mmap->offset,
+        .path = td_model_intern(session->model, mmap->path, mmap->path_len),
+        .build_id = mmap->build_id,
+        .inode = {.major = mmap->major, .minor = mmap->minor, .inode = mmap->inode},
+        .data = !mmap->executable,
+    };
+    add_mapping(session, &mapping, rec->mode == PERF_RECORD_MISC_KERNEL);
 }
 
 /* Code that the kernel made (BPF programs): each is a module with one symbol. */
-void td_perf_ksymbol(struct td_perf_session *session, struct td_perf_rd *rd)
+static void apply_ksymbol(struct td_perf_session *session, const struct td_rec *rec)
 {
-    const uint64_t start = td_perf_u64(rd);
-    const uint32_t size = td_perf_u32(rd);
-    size_t len = 0;
+    const uint64_t start = rec->u.ksymbol.start;
+    const uint32_t size = rec->u.ksymbol.size;
 
-    td_perf_u16(rd); /* type */
-    const bool unregistered = td_perf_u16(rd) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
-    const char *const name = td_perf_text(rd, &len);
-    if (rd->bad || unregistered || size == 0 || len == 0)
+    if (rec->u.ksymbol.unregistered || size == 0 || rec->u.ksymbol.len == 0)
         return;
     struct mapping mapping = {.pid = KERNEL_PID, .start = start, .size = size};
-    mapping.path = td_model_intern(session->model, name, len);
+    mapping.path = td_model_intern(session->model, rec->u.ksymbol.name, rec->u.ksymbol.len);
     add_mapping(session, &mapping, true);
     const struct process *const kernel = &session->processes->processes[0];
     const uint32_t module = kernel->ranges[range_at(kernel, start)].module;
@@ -332,21 +303,17 @@ static void copy_ranges(struct td_perf_processes *all, uint32_t from_pid, uint32
     replace_ranges(to, 0, to->len, from->ranges, from->len);
 }
 
-void td_perf_fork(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
+static void apply_fork(struct td_perf_session *session, const struct td_rec *rec)
 {
     struct td_perf_processes *const all = session->processes;
-    const uint32_t pid = td_perf_u32(rd);
-    const uint32_t parent_pid = td_perf_u32(rd);
-    const uint32_t tid = td_perf_u32(rd);
-    const uint32_t parent_tid = td_perf_u32(rd);
+    const uint32_t pid = rec->u.task.pid, parent_pid = rec->u.task.ppid, tid = rec->u.task.tid;
 
-    if (rd->bad || pid == KERNEL_PID || parent_pid == KERNEL_PID)
+    if (pid == KERNEL_PID || parent_pid == KERNEL_PID)
         return;
-    const uint32_t *const parent = td_map_find(&all->tids, parent_tid, 0);
+    const uint32_t *const parent = td_map_find(&all->tids, rec->u.task.ptid, 0);
     const uint32_t comm = parent ? all->threads[*parent].comm : 0;
     struct thread *const thread = thread_of(all, pid, tid);
-    /* The bit is set on what perf wrote for processes that were there before it. */
-    const bool made_up = misc & PERF_RECORD_MISC_FORK_EXEC;
+    const bool made_up = rec->u.task.made_up;
 
     *thread = (struct thread){
         .pid = pid,
@@ -358,22 +325,35 @@ void td_perf_fork(struct td_perf_session *session, struct td_perf_rd *rd, uint16
         copy_ranges(all, parent_pid, pid);
 }
 
-void td_perf_comm(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
+static void apply_comm(struct td_perf_session *session, const struct td_rec *rec)
 {
-    const uint32_t pid = td_perf_u32(rd);
-    const uint32_t tid = td_perf_u32(rd);
-    size_t len = 0;
-    const char *const name = td_perf_text(rd, &len);
+    const uint32_t pid = rec->pid;
 
-    if (rd->bad || pid == KERNEL_PID)
+    if (pid == KERNEL_PID)
         return;
-    struct thread *const thread = thread_of(session->processes, pid, tid);
-    thread->comm = td_model_intern(session->model, name, len);
+    struct thread *const thread = thread_of(session->processes, pid, rec->tid);
+    thread->comm = td_model_intern(session->model, rec->u.comm.name, rec->u.comm.len);
     thread->thread = TD_NONE;
-    if (misc & PERF_RECORD_MISC_COMM_EXEC) {
+    if (rec->u.comm.exec) {
         struct process *const process = process_of(session->processes, pid);
 
         replace_ranges(process, 0, process->len, NULL, 0);
+    }
+}
+
+void td_perf_processes_apply(struct td_perf_session *session, const struct td_rec *rec)
+{
+    switch (rec->kind) {
+    case TD_REC_MMAP: apply_mmap(session, rec); break;
+    case TD_REC_COMM: apply_comm(session, rec); break;
+    case TD_REC_FORK: apply_fork(session, rec); break;
+    case TD_REC_KSYMBOL: apply_ksymbol(session, rec); break;
+    case TD_REC_OTHER:
+    case TD_REC_SAMPLE:
+    case TD_REC_EXIT:
+    case TD_REC_LOST:
+    case TD_REC_LOST_SAMPLES:
+    case TD_REC_THROTTLE: break;
     }
 }
 
@@ -502,11 +482,11 @@ static uint32_t context_of_marker(uint64_t marker)
 }
 
 /* The last branch records as a call stack: the callee's entry, then the calls, innermost first. */
-static void push_calls(struct td_perf_session *session, const struct td_perf_sample *sample,
+static void push_calls(struct td_perf_session *session, const struct td_rec_sample *sample,
                        bool with_leaf)
 {
     for (uint64_t i = 0; i < sample->branch_count; i++) {
-        const uint8_t *const entry = sample->branches + i * 24;
+        const uint8_t *const entry = sample->branches + i * TD_BRANCH_BYTES;
 
         if (i == 0 && with_leaf)
             push_frame(session->processes, td_perf_word(entry + 8, session->big),
@@ -516,7 +496,7 @@ static void push_calls(struct td_perf_session *session, const struct td_perf_sam
 }
 
 static uint64_t chain_word(const struct td_perf_session *session,
-                           const struct td_perf_sample *sample, uint64_t i)
+                           const struct td_rec_sample *sample, uint64_t i)
 {
     return td_perf_word(sample->chain + i * 8, session->big);
 }
@@ -524,7 +504,7 @@ static uint64_t chain_word(const struct td_perf_session *session,
 /* A precise IP may lie in user code though the chain was taken in the kernel, whose part of the
  * chain is then not this stack's. */
 static uint64_t chain_begin(const struct td_perf_session *session,
-                            const struct td_perf_sample *sample, uint32_t leaf_context)
+                            const struct td_rec_sample *sample, uint32_t leaf_context)
 {
     for (uint64_t i = 0; leaf_context == PERF_RECORD_MISC_USER && i < sample->chain_count; i++) {
         if (chain_word(session, sample, i) == (uint64_t)PERF_CONTEXT_USER)
@@ -536,7 +516,7 @@ static uint64_t chain_begin(const struct td_perf_session *session,
 /* The callers, from the call chain. Its first address of each context is where that context was
  * interrupted, or left by a system call; the others are return addresses. The very first is the
  * sample's IP again, or where the interrupt was taken when the IP is more precise. */
-static void push_callers(struct td_perf_session *session, const struct td_perf_sample *sample,
+static void push_callers(struct td_perf_session *session, const struct td_rec_sample *sample,
                          uint32_t leaf_context, bool calls)
 {
     uint32_t context = leaf_context;
@@ -598,8 +578,8 @@ uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid)
 
 /* The frames of the copied user stack behind those of the kernel, or in place of the leaf. A chain
  * that has user frames already is left as it is. */
-static void push_unwound(struct td_perf_session *session, const struct td_perf_sample *sample,
-                         const struct td_perf_event *event, uint32_t leaf_context)
+static void push_unwound(struct td_perf_session *session, const struct td_rec *rec,
+                         uint32_t leaf_context)
 {
     struct td_perf_processes *const all = session->processes;
     const bool user_leaf = leaf_context == PERF_RECORD_MISC_USER;
@@ -607,18 +587,16 @@ static void push_unwound(struct td_perf_session *session, const struct td_perf_s
 
     if (all->scratch_len > 1 && all->scratch[all->scratch_len - 1].context == PERF_RECORD_MISC_USER)
         return;
-    const size_t count = td_perf_unwind(session, sample, event, frames, TD_PERF_UNWIND_MAX);
+    const size_t count = td_perf_unwind(session, rec, frames, TD_PERF_UNWIND_MAX);
     for (size_t i = user_leaf; i < count; i++)
         push_frame(all, frames[i], PERF_RECORD_MISC_USER);
 }
 
-static uint32_t leaf_context(const struct td_perf_sample *sample, uint16_t misc)
+static uint32_t leaf_context(const struct td_rec *rec)
 {
-    const uint32_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
-
-    if (mode != PERF_RECORD_MISC_CPUMODE_UNKNOWN)
-        return mode;
-    return sample->ip >> 63 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+    if (rec->mode != PERF_RECORD_MISC_CPUMODE_UNKNOWN)
+        return rec->mode;
+    return rec->u.sample.ip >> 63 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 }
 
 /* The node of the stack in scratch. Outer frames that the process's last stack had keep their
@@ -654,29 +632,29 @@ static uint32_t put_nodes(struct td_perf_session *session, struct process *proce
 /* Where the mode is that of the interrupt, the address may be one of the kernel's entry code, just
  * before or after: the upper half is the kernel's on all machines that have 64 bits, but for what
  * is mapped there (x86's vsyscall page). */
-static uint32_t code_context(const struct td_perf_session *session,
-                             const struct td_perf_sample *sample, uint32_t context)
+static uint32_t code_context(const struct td_perf_session *session, const struct td_rec *rec,
+                             uint32_t context)
 {
     struct td_load_place place;
 
-    if (context == PERF_RECORD_MISC_USER && sample->ip >> 63 &&
-        !td_perf_find(session, sample->pid, sample->ip, &place))
+    if (context == PERF_RECORD_MISC_USER && rec->u.sample.ip >> 63 &&
+        !td_perf_find(session, rec->pid, rec->u.sample.ip, &place))
         return PERF_RECORD_MISC_KERNEL;
     return context;
 }
 
-uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sample *sample,
-                       const struct td_perf_event *event, uint16_t misc)
+uint32_t td_perf_stack(struct td_perf_session *session, const struct td_rec *rec)
 {
     struct td_perf_processes *const all = session->processes;
-    const uint32_t context = leaf_context(sample, misc);
+    const struct td_rec_sample *const sample = &rec->u.sample;
+    const uint32_t context = leaf_context(rec);
     const bool calls =
-        sample->branch_count > 0 && event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+        sample->branch_count > 0 && rec->layout->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 
     all->scratch_len = 0;
-    push_frame(all, sample->ip, code_context(session, sample, context));
+    push_frame(all, sample->ip, code_context(session, rec, context));
     push_callers(session, sample, context, calls);
-    if (sample->stack_bytes > 0)
-        push_unwound(session, sample, event, context);
-    return put_nodes(session, process_of(all, sample->pid));
+    if (sample->stack_size > 0)
+        push_unwound(session, rec, context);
+    return put_nodes(session, process_of(all, rec->pid));
 }

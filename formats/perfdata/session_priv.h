@@ -6,7 +6,6 @@
 #ifndef TD_FORMATS_PERFDATA_SESSION_PRIV_H
 #define TD_FORMATS_PERFDATA_SESSION_PRIV_H
 
-#include <endian.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +15,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "formats/kernel/cursor.h"
+#include "formats/kernel/record.h"
 #include "formats/loading.h"
 #include "formats/model.h"
 #include "formats/sums.h"
@@ -38,87 +39,10 @@ enum {
     TD_PERF_COMPRESSED2 = 83,
 };
 
-#define TD_PERF_RECORD_HEADER         8
-#define TD_PERF_BRANCH_COUNTERS       (UINT64_C(1) << 19)
 #define TD_PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640)
-#define TD_PERF_FORMAT_LOST           (UINT64_C(1) << 4)
 
 /* How perf names the kernel; its MMAP adds "_text" or another symbol. */
 #define TD_PERF_KERNEL "[kernel.kallsyms]"
-
-/* A sticky cursor as struct td_rd, for bytes of either order; its reads are inline because a file
- * holds tens of millions of words. */
-struct td_perf_rd {
-    const uint8_t *at, *end;
-    bool big;
-    bool bad;
-};
-
-static inline const uint8_t *td_perf_bytes(struct td_perf_rd *rd, uint64_t size)
-{
-    const uint8_t *const p = rd->at;
-
-    if (rd->bad || size > (uint64_t)(rd->end - rd->at)) {
-        rd->bad = true;
-        return NULL;
-    }
-    rd->at += size;
-    return p;
-}
-
-static inline uint64_t td_perf_word(const uint8_t *p, bool big)
-{
-    uint64_t value = 0;
-
-    memcpy(&value, p, sizeof(value));
-    return big ? be64toh(value) : le64toh(value);
-}
-
-static inline uint32_t td_perf_half(const uint8_t *p, bool big)
-{
-    uint32_t value = 0;
-
-    memcpy(&value, p, sizeof(value));
-    return big ? be32toh(value) : le32toh(value);
-}
-
-static inline uint64_t td_perf_u64(struct td_perf_rd *rd)
-{
-    const uint8_t *const p = td_perf_bytes(rd, 8);
-
-    return p ? td_perf_word(p, rd->big) : 0;
-}
-
-static inline uint32_t td_perf_u32(struct td_perf_rd *rd)
-{
-    const uint8_t *const p = td_perf_bytes(rd, 4);
-
-    return p ? td_perf_half(p, rd->big) : 0;
-}
-
-static inline uint16_t td_perf_u16(struct td_perf_rd *rd)
-{
-    const uint8_t *const p = td_perf_bytes(rd, 2);
-
-    if (!p)
-        return 0;
-    return rd->big ? (uint16_t)(p[0] << 8 | p[1]) : (uint16_t)(p[1] << 8 | p[0]);
-}
-
-static inline uint64_t td_perf_left(const struct td_perf_rd *rd)
-{
-    return rd->bad ? 0 : (uint64_t)(rd->end - rd->at);
-}
-
-/* The bytes up to the first NUL or the end. */
-static inline const char *td_perf_text(struct td_perf_rd *rd, size_t *len)
-{
-    const size_t left = (size_t)td_perf_left(rd);
-    const char *const s = (const char *)td_perf_bytes(rd, left);
-
-    *len = s ? strnlen(s, left) : 0;
-    return s ? s : "";
-}
 
 /* The parts of struct perf_event_attr that matter here, in this machine's order. */
 struct td_perf_attr {
@@ -146,31 +70,8 @@ struct td_perf_event {
     uint32_t members[TD_COLUMNS_MAX];
 };
 
-/* One decoded PERF_RECORD_SAMPLE; pointers into the record, in the file's byte order. */
-struct td_perf_sample {
-    uint64_t ip, time, addr, id, period, weight, data_src;
-    uint32_t pid, tid, cpu;
-    uint64_t time_enabled, time_running;
-    const uint8_t *read; /* read_count times {value, [id], [lost]} */
-    uint64_t read_count;
-    const uint8_t *chain;
-    uint64_t chain_count;
-    const uint8_t *branches; /* branch_count times {from, to, flags} */
-    uint64_t branch_count;
-    uint64_t regs_abi; /* of the user's registers: PERF_SAMPLE_REGS_ABI_* */
-    const uint8_t *regs;
-    const uint8_t *stack; /* stack_bytes of the copied user stack */
-    uint64_t stack_bytes;
-};
-
 /* Frames of a copied stack, at most. */
 #define TD_PERF_UNWIND_MAX 512
-
-struct td_perf_ids {
-    uint32_t pid, tid;
-    uint64_t time, id;
-    uint32_t cpu;
-};
 
 /* A stretch of bytes that records stand in: the file, or one decompressed piece. */
 struct td_perf_segment {
@@ -213,7 +114,9 @@ struct td_perf_session {
 
     struct td_perf_event *events;
     size_t event_count, event_cap;
-    struct td_map event_ids; /* (id, 0) -> index of events */
+    struct td_map event_ids;   /* (id, 0) -> index of events */
+    struct td_layout *layouts; /* one for each id; where there is no choice, one */
+    size_t layout_count;
     struct td_map pmu_names; /* (type, 0) -> string */
     struct td_map build_ids; /* (string of the path, 0) -> index of build_id_list */
     struct td_build_id *build_id_list;
@@ -267,27 +170,12 @@ struct td_perf_event *td_perf_event_add(struct td_perf_session *session,
                                         const struct td_perf_attr *attr);
 void td_perf_event_ids(struct td_perf_session *session, size_t event, struct td_perf_rd *rd,
                        uint64_t count);
-/* Adds the events to the model, with the names that were found. */
+/* Adds the events to the model, with the names that were found; then records can be decoded. */
 void td_perf_events_finish(struct td_perf_session *session);
+/* How the file's records are laid out; valid after td_perf_events_finish. */
+struct td_layouts td_perf_layouts(const struct td_perf_session *session);
 /* The event of an id, or NULL. */
 struct td_perf_event *td_perf_event_by_id(struct td_perf_session *session, uint64_t id);
-
-/* perfdata_sample.c */
-/* The event of a SAMPLE record, or NULL when its id is not known. `rd` stands behind the header
- * and is not moved. */
-struct td_perf_event *td_perf_sample_event(struct td_perf_session *session,
-                                           const struct td_perf_rd *rd);
-/* False when the record is too short for what its event says it holds. */
-bool td_perf_sample_read(struct td_perf_sample *sample, const struct td_perf_event *event,
-                         struct td_perf_rd *rd);
-/* The time of a sample without the rest. */
-uint64_t td_perf_sample_time(const struct td_perf_event *event, struct td_perf_rd rd);
-/* The trailer of the other kernel records: `rd` is cut before it. */
-bool td_perf_ids_read(struct td_perf_ids *ids, struct td_perf_session *session,
-                      struct td_perf_rd *rd);
-/* One {value, [id]} of a sample's group read. */
-void td_perf_sample_value(const struct td_perf_sample *sample, const struct td_perf_event *event,
-                          uint64_t i, bool big, uint64_t *value, uint64_t *id);
 
 /* perfdata_features.c */
 void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
@@ -301,20 +189,16 @@ void td_perf_environment(struct td_perf_session *session);
 /* perfdata_process.c */
 struct td_perf_processes *td_perf_processes_new(void);
 void td_perf_processes_free(struct td_perf_processes *processes);
-void td_perf_mmap(struct td_perf_session *session, struct td_perf_rd *rd, uint32_t type,
-                  uint16_t misc);
-void td_perf_fork(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc);
-void td_perf_comm(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc);
-void td_perf_ksymbol(struct td_perf_session *session, struct td_perf_rd *rd);
+/* MMAP, COMM, FORK and KSYMBOL records; others are ignored. */
+void td_perf_processes_apply(struct td_perf_session *session, const struct td_rec *rec);
 /* The model's thread, made when it is new. */
 uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t tid,
                         uint64_t time_ns);
 /* The model's node of a sample: its IP, under its callers. */
-uint32_t td_perf_stack(struct td_perf_session *session, const struct td_perf_sample *sample,
-                       const struct td_perf_event *event, uint16_t misc);
+uint32_t td_perf_stack(struct td_perf_session *session, const struct td_rec *rec);
 /* perfdata_stack.c: the frames of the sample's copied user stack; 0 when it cannot be unwound. */
-size_t td_perf_unwind(struct td_perf_session *session, const struct td_perf_sample *sample,
-                      const struct td_perf_event *event, uint64_t *frames, size_t max);
+size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec, uint64_t *frames,
+                      size_t max);
 /* The mapping of a process; `version` changes with its mappings. */
 bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
                   struct td_load_place *place);

@@ -16,7 +16,7 @@ static bool find(const struct td_load_stack *stack, uint64_t address, struct td_
 }
 
 /* Registers stand in the order of the mask's bits. */
-static void read_registers(struct td_load_stack *stack, const struct td_perf_sample *sample,
+static void read_registers(struct td_load_stack *stack, const struct td_rec_sample *sample,
                            uint64_t mask, bool big)
 {
     const uint8_t *p = sample->regs;
@@ -30,17 +30,18 @@ static void read_registers(struct td_load_stack *stack, const struct td_perf_sam
     }
 }
 
-size_t td_perf_unwind(struct td_perf_session *session, const struct td_perf_sample *sample,
-                      const struct td_perf_event *event, uint64_t *frames, size_t max)
+size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec, uint64_t *frames,
+                      size_t max)
 {
+    const struct td_rec_sample *const sample = &rec->u.sample;
     const struct td_load_unwinder *const unwinder = session->opts->unwinder;
-    const struct context context = {.session = session, .pid = sample->pid};
+    const struct context context = {.session = session, .pid = rec->pid};
     struct td_load_stack stack = {
         .machine = td_model_env(session->model, TD_ENV_MACHINE),
         .model = session->model,
         .started_ns = session->first_ns,
         .bytes = sample->stack,
-        .size = (size_t)sample->stack_bytes,
+        .size = (size_t)sample->stack_size,
         .find = find,
         .find_ctx = &context,
     };
@@ -50,8 +51,8 @@ size_t td_perf_unwind(struct td_perf_session *session, const struct td_perf_samp
         session->raw_stacks++;
         return 0;
     }
-    read_registers(&stack, sample, event->attr.regs_user, session->big);
-    stack.space = td_perf_space(session, sample->pid);
+    read_registers(&stack, sample, rec->layout->user_regs, session->big);
+    stack.space = td_perf_space(session, rec->pid);
     const size_t count = unwinder->unwind(unwinder->ctx, &stack, frames, max, &cut);
     session->raw_stacks += count == 0;
     session->counters[TD_COUNTER_TRUNCATED_STACKS] += count > 0 && cut;

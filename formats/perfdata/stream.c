@@ -28,7 +28,7 @@ struct header {
 
 static struct header read_header(const uint8_t *p, bool big)
 {
-    struct td_perf_rd rd = {.at = p, .end = p + TD_PERF_RECORD_HEADER, .big = big};
+    struct td_perf_rd rd = {.at = p, .end = p + TD_RECORD_HEADER_BYTES, .big = big};
     struct header header = {.type = td_perf_u32(&rd)};
 
     header.misc = td_perf_u16(&rd);
@@ -93,27 +93,12 @@ void td_perf_stream_release(struct td_perf_session *session)
     td_buf_release(&session->partial);
 }
 
-/* The time that puts a record in order; 0 when it has none. */
-static uint64_t time_of(struct td_perf_session *session, const uint8_t *record,
-                        const struct header *header)
-{
-    struct td_perf_rd rd = {
-        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
-    struct td_perf_ids ids;
-
-    if (header->type == PERF_RECORD_SAMPLE) {
-        const struct td_perf_event *const event = td_perf_sample_event(session, &rd);
-
-        return event ? td_perf_sample_time(event, rd) : 0;
-    }
-    return td_perf_ids_read(&ids, session, &rd) ? ids.time : 0;
-}
-
 /* A record of the kernel waits for its turn; what perf made up without a time is due at once. */
 static void take_record(struct td_perf_session *session, const uint8_t *record,
                         const struct header *header, uint32_t segment)
 {
-    const uint64_t time = time_of(session, record, header);
+    const struct td_layouts layouts = td_perf_layouts(session);
+    const uint64_t time = td_rec_time(record, header->size, &layouts);
 
     if (time == 0 || time == UINT64_MAX)
         td_perf_deliver(session, record, segment);
@@ -125,10 +110,10 @@ static void take_record(struct td_perf_session *session, const uint8_t *record,
 static const uint8_t *walk_kernel_records(struct td_perf_session *session, const uint8_t *p,
                                           const uint8_t *end, uint32_t segment)
 {
-    while (end - p >= TD_PERF_RECORD_HEADER) {
+    while (end - p >= TD_RECORD_HEADER_BYTES) {
         const struct header header = read_header(p, session->big);
 
-        if (header.size < TD_PERF_RECORD_HEADER) {
+        if (header.size < TD_RECORD_HEADER_BYTES) {
             td_perf_damage(session, td_perf_offset(session, p, segment),
                            "a compressed record says it is %u bytes long", header.size);
             return end;
@@ -179,7 +164,7 @@ static void walk_compressed(struct td_perf_session *session, const uint8_t *reco
 {
     const uint64_t offset = (uint64_t)(record - session->data);
     struct td_perf_rd rd = {
-        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
+        .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
     struct td_buf out = {0};
     uint64_t size = td_perf_left(&rd);
 
@@ -208,7 +193,7 @@ static bool bytes_behind(struct td_perf_session *session, const uint8_t *record,
                          const struct header *header, uint64_t *ret)
 {
     struct td_perf_rd rd = {
-        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
+        .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     *ret = 0;
     if (header->type == TD_PERF_AUXTRACE)
@@ -229,13 +214,13 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
         const uint8_t *const record = session->data + offset;
         uint64_t behind = 0;
 
-        if (end - offset < TD_PERF_RECORD_HEADER) {
+        if (end - offset < TD_RECORD_HEADER_BYTES) {
             if (complain)
                 td_perf_cut(session, offset, "the last record is cut off");
             return;
         }
         const struct header header = read_header(record, session->big);
-        const bool sound = header.size >= TD_PERF_RECORD_HEADER && header.size <= end - offset &&
+        const bool sound = header.size >= TD_RECORD_HEADER_BYTES && header.size <= end - offset &&
                            bytes_behind(session, record, &header, &behind) &&
                            behind <= end - offset - header.size;
         if (!sound) {
@@ -259,7 +244,7 @@ static void note_trace(struct td_perf_session *session, const uint8_t *record,
                        const struct header *header)
 {
     struct td_perf_rd rd = {
-        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
+        .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     if (header->type == TD_PERF_AUXTRACE_INFO)
         session->trace_type = td_perf_u32(&rd);
@@ -319,7 +304,7 @@ static void handle_head(struct td_perf_session *session, const uint8_t *record,
                         const struct header *header)
 {
     struct td_perf_rd rd = {
-        .at = record + TD_PERF_RECORD_HEADER, .end = record + header->size, .big = session->big};
+        .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     if (header->type == TD_PERF_HEADER_ATTR)
         handle_attr(session, &rd);

@@ -166,6 +166,7 @@ static void take_record(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_OTHER:
     case TD_REC_SAMPLE:
     case TD_REC_MMAP:
+    case TD_REC_KSYMBOL:
     case TD_REC_LOST_SAMPLES:
     case TD_REC_THROTTLE: break;
     }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 #include "record/events/ring.h"
 
 /* `ring` is the index of the ring the record came from; `rec` is valid during the call. */

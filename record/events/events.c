@@ -317,6 +317,7 @@ static int make_layouts(struct td_events *events, struct td_err *err)
             .sample_type = event->sample_type,
             .read_format = event->read_format & ~(events->no_lost ? (uint64_t)PERF_FORMAT_LOST : 0),
             .user_regs = event->user_regs,
+            .sample_id_all = true,
             .group = opened->group,
             .event = opened->event,
         };

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "record/machine/caps.h"
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 #include "record/plan/plan.h"
 #include "record/events/ring.h"
 

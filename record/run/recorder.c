@@ -474,6 +474,7 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_COMM:
     case TD_REC_FORK:
     case TD_REC_EXIT: td_tasks_apply(recorder->tasks, rec); break;
+    case TD_REC_KSYMBOL:
     case TD_REC_OTHER: break;
     }
 }

@@ -8,7 +8,7 @@
 
 #include "formats/profile/write.h"
 #include "record/events/events.h"
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 #include "record/plan/plan.h"
 #include "record/tasks/tasks.h"
 

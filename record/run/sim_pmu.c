@@ -201,6 +201,7 @@ static void make_layouts(struct td_sim_pmu_run *run)
                 .id = (g + 1) * IDS_A_GROUP + e,
                 .sample_type = group->events[e].sample_type,
                 .read_format = group->events[e].read_format,
+                .sample_id_all = true,
                 .group = (uint16_t)g,
                 .event = (uint16_t)e,
             };

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "record/tasks/modules.h"
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 #include "record/tasks/stacks.h"
 #include "record/tasks/tasks.h"
 #include "symbolize/unwind/unwind.h"

@@ -431,6 +431,7 @@ void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec)
     case TD_REC_COMM: apply_comm(tasks, rec); break;
     case TD_REC_MMAP: apply_mmap(tasks, rec); break;
     case TD_REC_OTHER:
+    case TD_REC_KSYMBOL:
     case TD_REC_SAMPLE:
     case TD_REC_LOST:
     case TD_REC_LOST_SAMPLES:

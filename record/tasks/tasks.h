@@ -13,7 +13,7 @@
 
 #include "base/range.h"
 #include "record/tasks/modules.h"
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 
 #define TD_COMM_BYTES 32
 

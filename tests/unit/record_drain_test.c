@@ -11,7 +11,7 @@
 #include "record/events/drain.h"
 #include "tests/unit/record_ring.h"
 
-static const struct td_layout layout = {.sample_type = FAKE_SAMPLE_TYPE};
+static const struct td_layout layout = {.sample_type = FAKE_SAMPLE_TYPE, .sample_id_all = true};
 static const struct td_layouts layouts = {.items = &layout, .count = 1};
 
 struct seen {
@@ -150,7 +150,7 @@ static void test_malformed_in_between(void **state)
     struct td_drain drain;
     struct seen seen = {.len = 0};
     /* A sample whose body is too short for its type. */
-    const struct perf_event_header cut = {.type = PERF_RECORD_SAMPLE, .size = 8};
+    static const struct perf_event_header cut = {.type = PERF_RECORD_SAMPLE, .size = 8};
 
     (void)state;
     fake_ring_init(&fake, &ring, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/parse: every kind of record, whole, cut at every byte, and unknown. */
+/* formats/kernel/record: every kind of record, whole, cut at every byte, and unknown. */
+#include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "record/events/parse.h"
+#include "formats/kernel/record.h"
 #include "tests/unit/record_ring.h"
 
-static const struct td_layout plain = {.sample_type = FAKE_SAMPLE_TYPE};
+static const struct td_layout plain = {.sample_type = FAKE_SAMPLE_TYPE, .sample_id_all = true};
 static const struct td_layouts plain_only = {.items = &plain, .count = 1};
 
 /* Parses the record and every prefix of it: the prefixes must be refused or parse, never read
@@ -28,11 +29,11 @@ static struct td_rec parse(uint32_t type, uint16_t misc, struct td_buf *body,
         struct td_buf exact = {0};
 
         td_buf_bytes(&exact, record, cut);
-        if (cut >= 8) /* a ring record has its header */
-            td_rec_parse(&rec, exact.data, cut, layouts, NULL);
+        td_rec_parse(&rec, exact.data, cut, layouts, NULL);
         td_buf_release(&exact);
     }
     assert_int_equal(td_rec_parse(&rec, record, size, layouts, NULL), TD_OK);
+    assert_int_equal(td_rec_time(record, size, layouts), rec.time_ns);
     td_buf_release(body);
     return rec;
 }
@@ -258,6 +259,61 @@ static void test_branches(void **state)
     assert_non_null(rec.u.sample.branches);
 }
 
+/* A sample as a machine of the other byte order writes it. */
+static void test_big_endian(void **state)
+{
+    static const struct td_layout layout = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                                                           PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                                                           PERF_SAMPLE_READ,
+                                            .read_format = PERF_FORMAT_ID,
+                                            .period = 4000};
+    static const struct td_layouts layouts = {.items = &layout, .count = 1, .big = true};
+    const uint32_t halves[] = {htobe32(PERF_RECORD_SAMPLE),
+                               htobe32(PERF_RECORD_MISC_USER << 16 | 56),
+                               0,
+                               htobe32(0xabc), /* ip */
+                               htobe32(3),
+                               htobe32(4), /* pid, tid */
+                               0,
+                               htobe32(1000), /* time */
+                               htobe32(5),
+                               0, /* cpu */
+                               0,
+                               htobe32(77),
+                               0,
+                               htobe32(42),
+                               /* value, id */};
+    struct td_rec rec;
+
+    (void)state;
+    assert_int_equal(td_rec_parse(&rec, (const uint8_t *)halves, sizeof(halves), &layouts, NULL),
+                     TD_OK);
+    assert_int_equal(rec.u.sample.ip, 0xabc);
+    assert_int_equal(rec.pid, 3);
+    assert_int_equal(rec.tid, 4);
+    assert_int_equal(rec.time_ns, 1000);
+    assert_int_equal(rec.u.sample.cpu, 5);
+    assert_int_equal(rec.u.sample.period, 4000);
+    assert_int_equal(rec.u.sample.value_count, 1);
+    assert_int_equal(rec.u.sample.id, 42);
+    assert_int_equal(rec.mode, PERF_RECORD_MISC_USER);
+    assert_int_equal(td_rec_time((const uint8_t *)halves, sizeof(halves), &layouts), 1000);
+}
+
+/* A sample that does not tell its task is nobody's, not the idle task's. */
+static void test_no_task(void **state)
+{
+    static const struct td_layout layout = {.sample_type = PERF_SAMPLE_IP};
+    static const struct td_layouts layouts = {.items = &layout, .count = 1};
+    struct td_buf body = {0};
+
+    (void)state;
+    td_buf_u64(&body, 0xabc);
+    const struct td_rec rec = parse(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, &body, &layouts);
+    assert_int_equal(rec.pid, TD_NONE);
+    assert_int_equal(rec.u.sample.cpu, TD_NONE);
+}
+
 static void test_foreign_id(void **state)
 {
     struct td_buf body = {0};
@@ -299,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_rich_sample), cmocka_unit_test(test_foreign_id),
         cmocka_unit_test(test_huge_counts), cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_big_endian),  cmocka_unit_test(test_no_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

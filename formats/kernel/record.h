@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of one ring record as a struct. What it points to lies in those bytes. */
-#ifndef TD_RECORD_EVENTS_PARSE_H
-#define TD_RECORD_EVENTS_PARSE_H
+/*
+ * The bytes of one perf_event record, of a ring or of a perf.data file and in either byte order, as
+ * a struct. What it points to lies in those bytes, in their order.
+ */
+#ifndef TD_FORMATS_KERNEL_RECORD_H
+#define TD_FORMATS_KERNEL_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,19 +13,23 @@
 #include "base/err.h"
 #include "formats/model.h"
 
-/* How the samples of one event are laid out. */
+/* How the records of one event are laid out: what its perf_event_attr asked for. */
 struct td_layout {
-    uint64_t id;          /* PERF_EVENT_IOC_ID's; compared only when there are several layouts */
-    uint64_t sample_type; /* perf_event_attr's, as is the next */
-    uint64_t read_format;
-    uint64_t user_regs;
-    uint16_t group, event; /* of the plan */
+    uint64_t id; /* PERF_EVENT_IOC_ID's; compared only when there are several layouts */
+    uint64_t sample_type, read_format, branch_sample_type;
+    uint64_t user_regs, intr_regs; /* masks */
+    uint64_t period;               /* of samples that do not tell it */
+    uint32_t event;                /* the caller's, as the next */
+    uint16_t group;
+    bool sample_id_all;
 };
 
-/* The layouts of a ring; with more than one, all have PERF_SAMPLE_IDENTIFIER. */
+/* The layouts of a ring or a file. Where there are several and records tell their id, it decides;
+ * the first is that of records which do not. */
 struct td_layouts {
     const struct td_layout *items; /* sorted by id */
     size_t count;
+    bool big; /* byte order */
 };
 
 enum td_rec_kind {
@@ -32,19 +39,24 @@ enum td_rec_kind {
     TD_REC_COMM,
     TD_REC_FORK,
     TD_REC_EXIT,
+    TD_REC_KSYMBOL,
     TD_REC_LOST,         /* records of any kind */
     TD_REC_LOST_SAMPLES, /* samples */
     TD_REC_THROTTLE,
 };
 
-#define TD_BRANCH_BYTES 24 /* a perf_branch_entry: from, to, flags */
+#define TD_RECORD_HEADER_BYTES 8
+#define TD_BRANCH_BYTES        24 /* a perf_branch_entry: from, to, flags */
 
 struct td_rec_sample {
-    uint64_t ip, period, address, weight, data_source;
+    uint64_t ip, id, period, address, weight, data_source;
     const uint8_t *chain; /* chain_count words, the innermost first, with context markers */
     uint64_t chain_count;
     const uint8_t *read; /* read_size bytes as read_format says */
     size_t read_size;
+    const uint8_t *values; /* of the read: value_count times {value, [id], [lost]} */
+    uint64_t value_count;
+    uint64_t time_enabled, time_running;
     const uint8_t *branches; /* perf_branch_entry, TD_BRANCH_BYTES each */
     uint64_t branch_count;
     const uint8_t *raw; /* raw_size bytes, as the PMU has them */
@@ -53,6 +65,7 @@ struct td_rec_sample {
     const uint8_t *regs;  /* one word for each bit of user_regs; NULL for a kernel thread */
     const uint8_t *stack; /* stack_size bytes that were really copied */
     uint64_t stack_size;
+    uint32_t cpu; /* TD_NONE: not told */
     bool exact_ip;
     bool kernel; /* ip is the kernel's */
 };
@@ -69,6 +82,7 @@ struct td_rec_mmap {
 
 struct td_rec {
     enum td_rec_kind kind;
+    uint16_t mode;                  /* PERF_RECORD_MISC_KERNEL and so on */
     uint64_t time_ns;               /* 0 when the record has none */
     uint32_t pid, tid;              /* TD_NONE when not known, as of a task that has just ended */
     const struct td_layout *layout; /* NULL when the id is none of ours */
@@ -82,7 +96,15 @@ struct td_rec {
         } comm;
         struct {
             uint32_t pid, ppid, tid, ptid;
+            bool made_up; /* by perf, of a process that was there before it */
         } task;
+        struct {
+            uint64_t start;
+            uint32_t size;
+            bool unregistered;
+            const char *name;
+            size_t len;
+        } ksymbol;
         uint64_t lost;
     } u;
 };
@@ -91,5 +113,11 @@ struct td_rec {
  * true; the caller skips it and goes on. */
 int td_rec_parse(struct td_rec *ret, const uint8_t *data, size_t size,
                  const struct td_layouts *layouts, struct td_err *err);
+
+/* The time that puts a record in order, without decoding the rest; 0 when it has none. */
+uint64_t td_rec_time(const uint8_t *data, size_t size, const struct td_layouts *layouts);
+
+/* Words of one value of a read: {value, [id], [lost]}. */
+unsigned td_rec_value_words(uint64_t read_format);
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sticky cursor as struct td_rd, for bytes of either order; its reads are inline because a file
+ * holds tens of millions of words.
+ */
+#ifndef TD_FORMATS_KERNEL_CURSOR_H
+#define TD_FORMATS_KERNEL_CURSOR_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct td_perf_rd {
+    const uint8_t *at, *end;
+    bool big;
+    bool bad;
+};
+
+static inline const uint8_t *td_perf_bytes(struct td_perf_rd *rd, uint64_t size)
+{
+    const uint8_t *const p = rd->at;
+
+    if (rd->bad || size > (uint64_t)(rd->end - rd->at)) {
+        rd->bad = true;
+        return NULL;
+    }
+    rd->at += size;
+    return p;
+}
+
+static inline uint64_t td_perf_word(const uint8_t *p, bool big)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, p, sizeof(value));
+    return big ? be64toh(value) : le64toh(value);
+}
+
+static inline uint32_t td_perf_half(const uint8_t *p, bool big)
+{
+    uint32_t value = 0;
+
+    memcpy(&value, p, sizeof(value));
+    return big ? be32toh(value) : le32toh(value);
+}
+
+static inline uint64_t td_perf_u64(struct td_perf_rd *rd)
+{
+    const uint8_t *const p = td_perf_bytes(rd, 8);
+
+    return p ? td_perf_word(p, rd->big) : 0;
+}
+
+static inline uint32_t td_perf_u32(struct td_perf_rd *rd)
+{
+    const uint8_t *const p = td_perf_bytes(rd, 4);
+
+    return p ? td_perf_half(p, rd->big) : 0;
+}
+
+static inline uint16_t td_perf_u16(struct td_perf_rd *rd)
+{
+    const uint8_t *const p = td_perf_bytes(rd, 2);
+
+    if (!p)
+        return 0;
+    return rd->big ? (uint16_t)(p[0] << 8 | p[1]) : (uint16_t)(p[1] << 8 | p[0]);
+}
+
+static inline uint64_t td_perf_left(const struct td_perf_rd *rd)
+{
+    return rd->bad ? 0 : (uint64_t)(rd->end - rd->at);
+}
+
+/* The bytes up to the first NUL or the end. */
+static inline const char *td_perf_text(struct td_perf_rd *rd, size_t *len)
+{
+    const size_t left = (size_t)td_perf_left(rd);
+    const char *const s = (const char *)td_perf_bytes(rd, left);
+
+    *len = s ? strnlen(s, left) : 0;
+    return s ? s : "";
+}
+
+#endif
