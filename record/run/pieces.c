@@ -35,7 +35,7 @@ struct path {
 };
 
 struct task {
-    uint32_t thread; /* the profile's */
+    uint32_t thread; /* the profile's; TD_NONE: not added yet */
     struct path *paths;
     size_t path_count, path_cap;
 };
@@ -262,20 +262,36 @@ static void add_modules(struct adding *a)
     }
 }
 
-/* A task keeps the name under which it was added. */
+static uint32_t add_thread(struct adding *a, uint32_t tid, const char *name)
+{
+    return td_profile_thread(a->pieces->writer, a->piece->pid, tid, name, a->piece->process,
+                             a->piece->start_ns);
+}
+
+/* A task keeps the name under which it was added, and has none before its thread first ran. */
 static void add_tasks(struct adding *a)
 {
     struct td_piece_image *image = a->image;
 
-    for (size_t i = image->task_count; i < a->piece->task_count; i++) {
+    for (size_t i = 0; i < a->piece->task_count; i++) {
         const struct td_piece_task *task = &a->piece->tasks[i];
 
-        image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
-        image->tasks[i] = (struct task){
-            .thread = td_profile_thread(a->pieces->writer, a->piece->pid, task->tid, task->name,
-                                        a->piece->process, a->piece->start_ns)};
-        image->task_count = i + 1;
+        if (i >= image->task_count) {
+            image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
+            image->tasks[image->task_count++] = (struct task){.thread = TD_NONE};
+        }
+        if (image->tasks[i].thread == TD_NONE && task->tid)
+            image->tasks[i].thread = add_thread(a, task->tid, task->name);
     }
+}
+
+/* The profile's thread of a task. One without a number that did something stands for threads that
+ * came after those that are told apart. */
+static uint32_t thread_of(struct adding *a, struct task *task)
+{
+    if (task->thread == TD_NONE)
+        task->thread = add_thread(a, 0, "(other threads)");
+    return task->thread;
 }
 
 /* A place as module and offset. Those that follow one another are near one another. */
@@ -344,7 +360,7 @@ static void write_tally(struct adding *a, const struct td_piece_tally *tally, st
         place->node = td_profile_new_node(writer, path, module, offset);
         place->epoch = td_profile_node_epoch(writer);
     }
-    td_profile_tally(writer, task->thread, place->node, a->pieces->group,
+    td_profile_tally(writer, thread_of(a, task), place->node, a->pieces->group,
                      more[TD_SIM_COLUMN_INSTRUCTIONS], more);
 }
 
@@ -452,7 +468,8 @@ static void add_replicates(struct adding *a, const struct td_piece_replicates *r
     const uint32_t node = td_profile_node(writer, 0, module, offset);
     for (int r = 0; r < TD_REPLICATES; r++)
         values[r] = (uint64_t)replicates->values[r];
-    td_profile_tally(writer, a->image->tasks[replicates->task].thread, node, group, 0, values);
+    td_profile_tally(writer, thread_of(a, &a->image->tasks[replicates->task]), node, group, 0,
+                     values);
 }
 
 /* Both pieces have their tallies in the same order. */

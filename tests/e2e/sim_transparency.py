@@ -119,6 +119,19 @@ for (int i = 0; i < 4; i++) pthread_join(t[i], 0); printf("%ld\n", sums[0] + sum
     td.check(data["profile"]["instructions"] > 4 * 300000 * 3, f"{data['profile']['instructions']} instructions")
     rows = td.report_json(OUT, "threads")["threads"]
     td.check(len(rows) == 5, f"{len(rows)} threads: {rows}")
+    # Threads that do next to nothing are known by their numbers, too, while the first writes what it did.
+    program = compile_c("waiting", r"""
+#include <pthread.h>
+#include <unistd.h>
+static volatile long sum;
+static void spin(long n) { for (long i = 0; i < n; i++) sum += i; }
+static void *wait(void *arg) { spin(1000); usleep(400000); spin(1000); return arg; }
+int main(void) { pthread_t t[12]; for (int i = 0; i < 12; i++) pthread_create(&t[i], 0, wait, 0);
+spin(8000000); for (int i = 0; i < 12; i++) pthread_join(t[i], 0); return 0; }
+""", "-pthread")
+    same(program)
+    rows = td.report_json(OUT, "threads")["threads"]
+    td.check(len(rows) == 13 and all(row["tid"] and row["thread"] for row in rows), f"{len(rows)} threads: {rows}")
 
 
 def forks():

@@ -365,6 +365,46 @@ static void programs_are_summed(void **state)
     }
 }
 
+static void expect_thread(struct whole *whole, uint32_t tid, const char *name)
+{
+    struct td_model *model = NULL;
+
+    assert_int_equal(
+        td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, NULL),
+        TD_OK);
+    assert_int_equal(td_model_thread_count(model), 1);
+    const struct td_thread *thread = td_model_thread(model, 0);
+    assert_int_equal(thread->tid, tid);
+    assert_string_equal(td_model_string(model, thread->name), name);
+    assert_string_equal(td_model_string(model, thread->process), "app");
+    td_model_free(model);
+}
+
+/* Threads that are not told apart have no number, but a name. */
+static void other_threads(void **state)
+{
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    add_piece(&whole, 0, piece(0, 3, 7), true);
+    expect_thread(&whole, 0, "(other threads)");
+    end(&whole);
+}
+
+/* A thread that has not run yet when the first piece is written gets its number later. */
+static void late_thread(void **state)
+{
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    add_piece(&whole, 0, piece(0, 0, 7), false);
+    add_piece(&whole, 0, piece(7, 3, 7), true);
+    expect_thread(&whole, 7, "app");
+    end(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,7 +415,8 @@ int main(void)
         cmocka_unit_test(test_counts_that_cannot_be),
         cmocka_unit_test(test_small_table),
         cmocka_unit_test(programs_are_summed),
-        cmocka_unit_test(programs_are_summed),
+        cmocka_unit_test(other_threads),
+        cmocka_unit_test(late_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

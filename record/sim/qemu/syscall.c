@@ -258,7 +258,8 @@ void td_process_syscall(struct td_process *process, struct td_process_thread *th
     if (changes_maps(&thread->change, number, arguments))
         td_process_map(process, &thread->change);
     thread->asked = find_missing(number, arguments);
-    if (needs_thread(number))
+    /* The first call is soon: the profile then has all it did under its number. */
+    if (!thread->tid || needs_thread(number))
         td_process_learn_thread(thread);
     if (process->abandoned)
         return;
