@@ -44,6 +44,10 @@ extern const struct td_table_cmd td_table_cmds[]; /* by enum td_row_kind */
 /* `functions --children`: each function with all it calls. `max` 0: all rows. */
 int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max);
 
+/* Whether a stack of what the options choose goes through a function of this name. Reads the
+ * profile once more, and says nothing. */
+bool td_calls_any(const struct td_common_opts *common, const char *pattern);
+
 /* The first rows of at least `percent` of `metric`, in their order; the others are dropped and
  * counted. */
 struct td_cut {

@@ -101,8 +101,16 @@ static void find_unnamed(const struct td_model *model, const struct td_rows *row
     }
 }
 
-static void complain_unknown(const struct td_rows *rows, const char *pattern)
+static void complain_unknown(const struct td_session *session, const struct td_rows *rows,
+                             const char *pattern)
 {
+    if (td_calls_any(session->opts, pattern)) {
+        td_complain("function '%s' was never on top of a stack: what it calls took all its time "
+                    "(see: tdreport callees '%s')",
+                    pattern, pattern);
+        return;
+    }
+
     char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
     const char *names[2 * NEAREST_COUNT + 1];
     size_t len = 0;
@@ -149,7 +157,7 @@ static int make_request(const struct td_session *session, const struct annotate_
             return TD_EXIT_NOTHING;
         }
         if (r->len == before) {
-            complain_unknown(rows, *words);
+            complain_unknown(session, rows, *words);
             return TD_EXIT_NOTHING;
         }
     }

@@ -145,6 +145,28 @@ int td_children_run(const struct td_common_opts *common, double percent_limit, u
     return exit_code;
 }
 
+bool td_calls_any(const struct td_common_opts *common, const char *pattern)
+{
+    struct td_session_needs needs = costs;
+    struct choice choice = {.functions = NULL};
+    struct td_calls calls = {.at = NULL};
+    struct td_session session;
+    bool any = false;
+
+    needs.quiet = true;
+    if (td_session_open(&session, common, needs) == TD_EXIT_OK &&
+        choose(&choice, session.model, pattern) && !choice.unnamed) {
+        const struct td_wanted wanted = {choice.functions, choice.modules};
+
+        td_calls_init(&calls, session.measure, TD_CALLS_CALLEES, &wanted, common->no_inline);
+        any = calls.at[0].value > 0;
+    }
+    td_calls_release(&calls);
+    release_choice(&choice);
+    td_session_release(&session);
+    return any;
+}
+
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
     struct calls_opts o = {.percent_limit = -1, .depth = DEPTH_MAX};

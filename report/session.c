@@ -130,7 +130,7 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *modu
     fflush(stderr);
 }
 
-static int symbolize(struct td_session *session, struct td_err *err)
+static int symbolize(struct td_session *session, bool quiet, struct td_err *err)
 {
     const struct td_common_opts *o = session->opts;
     const char *const dirs[] = {o->debug_dir, NULL};
@@ -144,7 +144,7 @@ static int symbolize(struct td_session *session, struct td_err *err)
     clock_gettime(CLOCK_MONOTONIC, &progress.begun);
     struct td_symbolizer *symbolizer = td_symbolizer_new(&opts);
     const int rc = td_symbolizer_resolve(symbolizer, session->model, err);
-    if (td_symbolizer_no_cache(symbolizer))
+    if (!quiet && td_symbolizer_no_cache(symbolizer))
         td_complain("names are not kept for the next report: %s",
                     td_symbolizer_no_cache(symbolizer));
     td_symbolizer_free(symbolizer);
@@ -242,7 +242,8 @@ static int load_weights(struct td_session *session, struct td_session_needs need
             td_err_prefix(err, "--weights %s", path);
     }
     if (rc == TD_OK && status.damaged) {
-        td_complain("%s: %s", path, status.damage.text);
+        if (!needs.quiet)
+            td_complain("%s: %s", path, status.damage.text);
         session->status.damaged = true;
     }
     td_model_free(model);
@@ -371,6 +372,16 @@ static int measure(struct td_session *session, struct td_session_needs needs, st
     return check_time(session, err);
 }
 
+static void complain_damage(const struct td_session *session)
+{
+    const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
+
+    if (session->status.damage.code != TD_OK)
+        td_complain("%s: %s", input, session->status.damage.text);
+    else if (!td_model_complete(session->model))
+        td_complain("%s: the recording was cut off; what was written is shown", input);
+}
+
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,
                     struct td_session_needs needs)
 {
@@ -387,17 +398,13 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
         rc = load_weights(session, needs, &err);
     if (rc < 0)
         goto out;
-    if (session->status.damage.code != TD_OK)
-        td_complain("%s: %s", opts->input ? opts->input : DEFAULT_INPUT,
-                    session->status.damage.text);
-    else if (!td_model_complete(session->model))
-        td_complain("%s: the recording was cut off; what was written is shown",
-                    opts->input ? opts->input : DEFAULT_INPUT);
-    if (symbolize(session, &err) < 0)
+    if (!needs.quiet)
+        complain_damage(session);
+    if (symbolize(session, needs.quiet, &err) < 0 && !needs.quiet)
         td_complain("names are missing: %s", err.text);
     rc = measure(session, needs, &err);
 out:
-    if (rc < 0)
+    if (rc < 0 && !needs.quiet)
         td_complain("%s", err.text);
     if (rc == TD_ENODATA && session->model &&
         (session->status.damaged || !td_model_complete(session->model)))
@@ -409,7 +416,7 @@ void td_session_symbolize_more(struct td_session *session)
 {
     struct td_err err = TD_ERR_INIT;
 
-    if (symbolize(session, &err) < 0)
+    if (symbolize(session, false, &err) < 0)
         td_complain("names are missing: %s", err.text);
 }
 

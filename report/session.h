@@ -108,6 +108,7 @@ struct td_session_needs {
     bool samples;     /* single samples, with times */
     bool stacks;      /* more of a stack than its innermost frame */
     bool threads;     /* apart from others of their program */
+    bool quiet;       /* what is wrong was said before */
     uint64_t metrics; /* td_filter.metrics */
 };
 

@@ -81,21 +81,20 @@ static void charge(struct collecting *c, const struct td_frame *frame, size_t ro
     uint32_t index = 0;
     struct td_section *section = section_for(c, function, frame->line ? frame->file : 0, &index);
 
-    if (frame->line == 0) {
-        section->no_line += own ? value : 0;
-        return;
-    }
-    struct td_marked_line *line = line_for(c, index, frame->line);
+    struct td_marked_line *line = frame->line ? line_for(c, index, frame->line) : NULL;
     if (!own) {
-        line->inlined += value;
-        section->has_inlined = section->has_inlined || value > 0;
+        if (line)
+            line->inlined += value;
+        section->has_inlined = section->has_inlined || (line && value > 0);
         return;
     }
+    section->no_line += line ? 0 : value;
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (!measure->values[m])
             continue;
-        line->values[m] += measure->values[m][row];
         section->values[m] += measure->values[m][row];
+        if (line)
+            line->values[m] += measure->values[m][row];
     }
 }
 
@@ -162,7 +161,7 @@ struct section_order {
 
 static uint64_t section_total(const struct td_section *section, enum td_metric primary)
 {
-    uint64_t total = section->values[primary] + section->no_line;
+    uint64_t total = section->values[primary];
 
     for (size_t i = 0; i < section->len; i++)
         total += section->lines[i].inlined;

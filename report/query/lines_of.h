@@ -23,8 +23,8 @@ struct td_section {
     uint32_t file;                /* 0: no line of it is known */
     struct td_marked_line *lines; /* rising */
     size_t len;
-    uint64_t values[TD_METRIC_COUNT]; /* sums over `lines` */
-    uint64_t no_line;                 /* primary metric of the function without a line */
+    uint64_t values[TD_METRIC_COUNT]; /* all of it: `lines`, and what has no line */
+    uint64_t no_line;                 /* of the primary metric, what has no line */
     bool has_inlined;
 };
 

@@ -56,7 +56,7 @@ static void print_title(const struct printing *p)
     fputs(s->file ? path : "(no line information)", style->out);
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
-    td_margin_costs(&p->margin, s->values, s->no_line, s->module);
+    td_margin_costs(&p->margin, s->values, s->module);
     if (s->has_inlined)
         fprintf(style->out, "; %.1f %% inlined into it", 100 * share_of(p, inlined_of(s)));
     fputc('\n', style->out);
@@ -98,7 +98,8 @@ static bool is_marked(const struct printing *p, const struct td_marked_line *lin
 
     if (p->opts->percent_limit >= 0)
         return value > 0 && 100 * share_of(p, value) >= p->opts->percent_limit;
-    return value > 0 && value >= (p->section->values[p->primary] + inlined_of(p->section)) / 50;
+    const uint64_t lines = p->section->values[p->primary] - p->section->no_line;
+    return value > 0 && value >= (lines + inlined_of(p->section)) / 50;
 }
 
 /* The lines from..to of the source, with those of the section that fall into them. */

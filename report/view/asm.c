@@ -72,7 +72,7 @@ static void print_title(const struct printing *p)
         fprintf(style->out, "inlined into %s\n", name);
     }
     td_style_end(style, TD_TONE_HEADING);
-    td_margin_costs(&p->margin, part->values, 0, part->module);
+    td_margin_costs(&p->margin, part->values, part->module);
     fputc('\n', style->out);
     if (p->listing->note)
         td_margin_note(style, p->listing->note);

@@ -91,16 +91,14 @@ void td_margin_print(const struct td_margin *margin, const uint64_t *values, uin
     }
 }
 
-void td_margin_costs(const struct td_margin *margin, const uint64_t *values, uint64_t more,
-                     uint32_t module)
+void td_margin_costs(const struct td_margin *margin, const uint64_t *values, uint32_t module)
 {
     const struct td_measure *m = margin->measure;
     const struct td_style *style = margin->style;
     const bool slots = margin->primary == TD_METRIC_SLOTS;
     char text[SOURCE_BYTES];
 
-    fprintf(style->out, "%.1f %% of %s%s",
-            100 * td_margin_share(margin, values[margin->primary] + more),
+    fprintf(style->out, "%.1f %% of %s%s", 100 * td_margin_share(margin, values[margin->primary]),
             slots ? "all slots" : "the whole ", slots ? "" : td_metric_heading(m, margin->primary));
     if (m->values[TD_METRIC_TIME_NS])
         fprintf(style->out, ", %.3f s", (double)values[TD_METRIC_TIME_NS] * 1e-9);

@@ -34,10 +34,9 @@ void td_margin_print(const struct td_margin *margin, const uint64_t *values, uin
 /* Of the primary metric. */
 double td_margin_share(const struct td_margin *margin, uint64_t value);
 
-/* "12.3 % of all slots, 0.120 s, 14 samples, in libz.so", without a line's end. `more` is added to
- * the share; `module` may be TD_NONE. */
-void td_margin_costs(const struct td_margin *margin, const uint64_t *values, uint64_t more,
-                     uint32_t module);
+/* "12.3 % of all slots, 0.120 s, 14 samples, in libz.so", without a line's end. `module` may be
+ * TD_NONE. */
+void td_margin_costs(const struct td_margin *margin, const uint64_t *values, uint32_t module);
 
 /* A line of a source file, from column `used` on: tabs become blanks, what is harmful is escaped,
  * what does not fit is cut. Nothing for an empty line, else a blank comes first. */

@@ -196,15 +196,14 @@ static void hollow(const struct td_style *style, char *dst, size_t size, const c
 }
 
 /* "(anonymous namespace)" is long for what it says. */
-static void shorten_anonymous(char *dst, size_t size, const char *src)
+static void shorten_anonymous(const struct td_style *style, char *dst, size_t size, const char *src)
 {
     static const char anonymous[] = "(anonymous namespace)";
     size_t used = 0;
 
-    while (*src && used + 8 < size) {
+    while (*src && used + 16 < size) {
         if (strncmp(src, anonymous, sizeof(anonymous) - 1) == 0) {
-            memcpy(dst + used, "(anon)", 6);
-            used += 6;
+            used += (size_t)snprintf(dst + used, 16, "(anon%s)", td_style_ellipsis(style));
             src += sizeof(anonymous) - 1;
             continue;
         }
@@ -221,6 +220,10 @@ static void trim_name(const struct td_style *style, char *name, unsigned width)
 
     const char *blank = NULL;
     for (const char *s = name; *s && *s != '('; s++) {
+        /* "<T as Trait>::f" has no return type. */
+        const char *end = *s == '<' && !after_operator(name, s) ? closing(s) : NULL;
+
+        s = end ? end : s;
         if (*s == ' ' && !after_operator(name, s))
             blank = s;
     }
@@ -250,14 +253,15 @@ static bool last_parts(const struct td_style *style, char *dst, size_t size, con
 void td_fit_name(const struct td_style *style, char *dst, size_t size, const char *text,
                  unsigned width)
 {
-    char a[NAME_BYTES], b[NAME_BYTES];
+    const char *dots = td_style_ellipsis(style);
+    char full[NAME_BYTES], a[NAME_BYTES], b[NAME_BYTES];
 
-    td_text_safe(a, sizeof(a), text, strlen(text));
-    if (width == 0 || td_text_width(a) <= width) {
-        snprintf(dst, size, "%s", a);
+    td_text_safe(full, sizeof(full), text, strlen(text));
+    if (width == 0 || td_text_width(full) <= width) {
+        snprintf(dst, size, "%s", full);
         return;
     }
-    shorten_anonymous(b, sizeof(b), a);
+    shorten_anonymous(style, b, sizeof(b), full);
     hollow(style, a, sizeof(a), b, '(');
     if (td_text_width(a) > width) {
         hollow(style, b, sizeof(b), a, '<');
@@ -269,8 +273,10 @@ void td_fit_name(const struct td_style *style, char *dst, size_t size, const cha
         td_name_bare(b, sizeof(b), a);
         memcpy(a, b, sizeof(a));
     }
-    if (td_text_width(a) <= width)
-        snprintf(dst, size, "%s", a);
+    /* A name without its parameters could be taken for a whole one. */
+    join(b, sizeof(b), a, strlen(a), strstr(a, dots) || strcmp(a, full) == 0 ? "" : dots, "");
+    if (td_text_width(b) <= width)
+        snprintf(dst, size, "%s", b);
     else if (!last_parts(style, dst, size, a, width))
         cut_middle(style, dst, size, a, width);
 }

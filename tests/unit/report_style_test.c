@@ -37,15 +37,20 @@ static void test_names(void **state)
     expect_name(&utf8, match, 38, "bool ns::Token::Match<…>(…)");
     expect_name(&utf8, match, 25, "ns::Token::Match<…>(…)");
     expect_name(&utf8, match, 20, "ns::Token::Match<…>");
-    expect_name(&utf8, match, 17, "ns::Token::Match");
+    expect_name(&utf8, match, 17, "ns::Token::Match…");
+    expect_name(&utf8, match, 16, "…Token::Match");
     expect_name(&utf8, match, 14, "…Token::Match");
     expect_name(&utf8, match, 8, "…Match");
     expect_name(&ascii, match, 25, "ns::Token::Match<..>(..)");
     expect_name(&ascii, match, 14, "..Token::Match");
-    expect_name(&utf8, "(anonymous namespace)::visit(int, int)", 20, "(anon)::visit(…)");
+    expect_name(&utf8, "(anonymous namespace)::visit(int, int)", 20, "(anon…)::visit(…)");
     expect_name(&utf8, "operator<<(std::ostream&, Thing const&)", 16, "operator<<(…)");
     expect_name(&utf8, "Map::operator()(int, long, char, short) const", 28,
                 "Map::operator()(…) const");
+    expect_name(&utf8, "ns::Token::match(int, ns::Token const&)", 18, "ns::Token::match…");
+    expect_name(&utf8, "<usize as core::cmp::PartialOrd>::lt", 36,
+                "<usize as core::cmp::PartialOrd>::lt");
+    expect_name(&utf8, "<usize as core::cmp::PartialOrd>::lt", 30, "…cmp::PartialOrd>::lt");
     expect_name(&utf8, "a_very_long_name_of_a_function_in_c", 20, "a_very_l…nction_in_c");
 }
 
@@ -68,6 +73,17 @@ static void test_paths(void **state)
     assert_string_equal(fitted, "…ame.cpp:812");
 }
 
+/* What was shortened says so, where there is room for it. */
+static void expect_marked(const struct td_style *style, const char *text, unsigned width,
+                          const char *fitted)
+{
+    char safe[1024];
+
+    td_text_safe(safe, sizeof(safe), text, strlen(text));
+    if (strcmp(fitted, safe) != 0 && width > 4)
+        assert_non_null(strstr(fitted, style->utf8 ? "…" : ".."));
+}
+
 /* Whatever the text and the width: never wider, never anything a terminal would obey. */
 static void test_never_wider(void **state)
 {
@@ -80,6 +96,10 @@ static void test_never_wider(void **state)
         ">>>>))))]]]]",
         "operator",
         "operator<",
+        "<alloc::vec::Vec<T,A> as core::ops::index::Index<I>>::index",
+        "core::ptr::drop_in_place<alloc::vec::Vec<alloc::string::String>>",
+        "void (anonymous namespace)::visit(int, char const*)",
+        "main.(*Server).handle.func1",
         "a::b::c::d::e::f::",
         "",
         "e\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81",
@@ -98,6 +118,7 @@ static void test_never_wider(void **state)
 
                     fits[f](styles[s], fitted, sizeof(fitted), texts[t], width);
                     assert_true(td_text_width(fitted) <= width);
+                    expect_marked(styles[s], texts[t], width, fitted);
                     td_text_safe(safe, sizeof(safe), fitted, strlen(fitted));
                     assert_string_equal(safe, fitted);
                 }
