@@ -45,6 +45,50 @@ const char *td_counter_name(unsigned asked)
     return "?";
 }
 
+const char *td_source_name(unsigned asked)
+{
+#define X(symbol, number, name, modelled, meaning) NAME_3(symbol, number, #name)
+    TD_SOURCES(X)
+#undef X
+    return "?";
+}
+
+bool td_source_is_modelled(enum td_source_id source)
+{
+#define X(symbol, number, name, modelled, meaning) \
+    if (source == (number))                        \
+        return (modelled);
+    TD_SOURCES(X)
+#undef X
+    return false;
+}
+
+enum td_source_id td_source_by_name(const char *text)
+{
+#define X(symbol, number, name, modelled, meaning) \
+    if (text && strcmp(text, #name) == 0)          \
+        return (number);
+    TD_SOURCES(X)
+#undef X
+    return TD_SOURCE_NONE;
+}
+
+const char *td_method_name(unsigned asked)
+{
+    TD_METHODS(NAME_4)
+    return "?";
+}
+
+enum td_method td_method_by_name(const char *text)
+{
+#define X(symbol, number, name, meaning)   \
+    if (text && strcmp(text, (name)) == 0) \
+        return (number);
+    TD_METHODS(X)
+#undef X
+    return TD_METHOD_AUTO;
+}
+
 static const char *const env_keys[TD_ENV_COUNT] = {
 #define X(symbol, key, meaning) [TD_ENV_##symbol] = (key),
     TD_ENV_KEYS(X)

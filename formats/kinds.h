@@ -6,6 +6,7 @@
 #ifndef TD_FORMATS_KINDS_H
 #define TD_FORMATS_KINDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What an address is relative to: X(symbol, number, name, meaning of a location's offset) */
@@ -150,6 +151,38 @@ enum td_counter {
         TD_COUNTER_COUNT
 };
 
+/* What tdrec records from: X(symbol, number, name, whether its categories are a model's, meaning).
+ * A further one is a line here and a file with its `struct td_source` (record/plan/source.h). */
+#define TD_RECORDED_SOURCES(X)                           \
+    X(PMU, 1, pmu, false, "hardware top-down events")    \
+    X(SIM, 2, sim, true, "the modelled core under qemu") \
+    X(CLOCK, 3, clock, false, "time, by cpu-clock")      \
+    X(HYBRID, 4, hybrid, true, "measured time, modelled categories")
+
+/* Where a profile comes from. */
+#define TD_SOURCES(X)      \
+    TD_RECORDED_SOURCES(X) \
+    X(IMPORT, 5, import, false, "a file of perf's")
+
+enum td_source_id {
+    TD_SOURCE_NONE, /* not known; of a request: not asked for */
+#define X(symbol, number, name, modelled, meaning) TD_SOURCE_##symbol = (number),
+    TD_SOURCES(X)
+#undef X
+};
+
+/* How tasks are followed: X(symbol, number, name, meaning) */
+#define TD_METHODS(X)                                                        \
+    X(TASK, 1, "per-task events", "events of tasks, which children inherit") \
+    X(CPU, 2, "per-cpu events", "events of whole CPUs; of samples, the wanted tasks' are kept")
+
+enum td_method {
+    TD_METHOD_AUTO, /* not known; of a request: not asked for */
+#define X(symbol, number, name, meaning) TD_METHOD_##symbol = (number),
+    TD_METHODS(X)
+#undef X
+};
+
 /* The environment: text by key; a key may stand several times (argv), order is kept.
  * X(symbol, key, meaning) */
 #define TD_ENV_KEYS(X)                                                                      \
@@ -198,6 +231,12 @@ const char *td_column_kind_name(unsigned kind);
 const char *td_group_role_name(unsigned role);
 const char *td_attribution_name(unsigned attribution);
 const char *td_counter_name(unsigned counter);
+const char *td_source_name(unsigned source);
+const char *td_method_name(unsigned method);
+bool td_source_is_modelled(enum td_source_id source);
+/* TD_SOURCE_NONE, TD_METHOD_AUTO: the text is the name of none (NULL is allowed). */
+enum td_source_id td_source_by_name(const char *text);
+enum td_method td_method_by_name(const char *text);
 const char *td_env_key_name(enum td_env_key key);
 /* TD_ENV_COUNT when the text is no key of this version (it is kept all the same). */
 enum td_env_key td_env_key_by_name(const char *name);

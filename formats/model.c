@@ -224,6 +224,11 @@ const char *td_model_env(const struct td_model *model, enum td_env_key key)
     return td_model_env_at(model, key, 0);
 }
 
+enum td_source_id td_model_source(const struct td_model *model)
+{
+    return td_source_by_name(td_model_env(model, TD_ENV_SOURCE));
+}
+
 size_t td_model_env_count(const struct td_model *model)
 {
     return model->env.len;

@@ -51,7 +51,7 @@ static void say_source(const struct sink *sink, const struct td_model *model)
     const char *const source = td_model_env(model, TD_ENV_SOURCE);
     const char *const reason = td_model_env(model, TD_ENV_SOURCE_REASON);
     const char *const core = td_model_env(model, TD_ENV_CORE);
-    const bool modelled = source && (!strcmp(source, "sim") || !strcmp(source, "hybrid"));
+    const bool modelled = td_source_is_modelled(td_model_source(model));
 
     say(sink, "source: %s%s%s%s", source ? source : "unknown",
         modelled ? " (categories are modelled, not measured)" : "", reason ? ", because " : "",

@@ -170,9 +170,7 @@ static bool has_role(const struct td_model *model, enum td_group_role role)
 
 static char *command_of(const struct td_model *model)
 {
-    const char *const source = td_model_env(model, TD_ENV_SOURCE);
-
-    if (!td_model_env(model, TD_ENV_ARGV) || (source && strcmp(source, "import") == 0))
+    if (!td_model_env(model, TD_ENV_ARGV) || td_model_source(model) == TD_SOURCE_IMPORT)
         return NULL;
     return td_notes_command(model);
 }

@@ -16,15 +16,13 @@
 #include "record/run/emulate.h"
 #include "record/machine/host_core.h"
 #include "record/machine/grants.h"
-#include "record/run/hybrid.h"
-#include "record/run/modelled.h"
 #include "record/run/origin.h"
 #include "record/plan/plan.h"
 #include "record/plan/print.h"
 #include "record/machine/probe.h"
 #include "record/run/recording.h"
 #include "record/request.h"
-#include "record/run/session.h"
+#include "record/run/sources.h"
 #include "record/run/target.h"
 
 /* A status of ours (mem.h); the command goes on. */
@@ -76,15 +74,14 @@ static void announce(const struct td_plan *plan, bool count)
                 "tdrec: software events only: %s (tdrec --source sim models the slots of a "
                 "command)\n",
                 plan->source_reason);
-    else if (plan->source_reason[0] && strcmp(plan->source, "sim") == 0)
+    else if (plan->source_reason[0] && plan->source == TD_SOURCE_SIM)
         fprintf(stderr,
                 "tdrec: source sim: %s; modelled on %s, about 200 times slower (--sim-sample: "
-                "about 40; "
-                "--source clock: at full speed, time only)\n",
+                "about 40; --source clock: at full speed, time only)\n",
                 plan->source_reason, plan->core);
     else if (plan->source_reason[0])
-        fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n", plan->source,
-                plan->source_reason);
+        fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n",
+                td_source_name(plan->source), plan->source_reason);
     if (plan->privilege[0])
         fprintf(stderr, "tdrec: %s\n", plan->privilege);
     size_t minor = 0;
@@ -103,7 +100,7 @@ static void announce(const struct td_plan *plan, bool count)
 /* Printing a plan opens no event. */
 static void look_at_kernel(struct td_caps *caps, const struct td_request *request)
 {
-    const bool wanted = strcmp(request->source, "auto") == 0 || strcmp(request->source, "pmu") == 0;
+    const bool wanted = request->source == TD_SOURCE_NONE || request->source == TD_SOURCE_PMU;
 
     if (!request->root && !request->plan)
         td_grants_try(caps);
@@ -111,16 +108,6 @@ static void look_at_kernel(struct td_caps *caps, const struct td_request *reques
         td_probe(caps, td_probe_recorded, caps);
     else if (!request->plan && (wanted || request->doctor))
         td_probe(caps, td_probe_count, NULL);
-}
-
-static int record_source(const struct td_request *request, const struct td_caps *caps,
-                         const struct td_plan *plan, struct td_recording *recording)
-{
-    if (strcmp(plan->source, "sim") == 0)
-        return td_modelled_run(request, caps, plan, recording, NULL);
-    if (strcmp(plan->source, "hybrid") == 0)
-        return td_hybrid_run(request, caps, plan, recording);
-    return td_session_run(request, caps, plan, recording, NULL);
 }
 
 static int record(const struct td_request *request, const struct td_caps *caps,
@@ -131,7 +118,7 @@ static int record(const struct td_request *request, const struct td_caps *caps,
 
     if (request->count)
         return td_count_run(request, caps, plan);
-    const int status = record_source(request, caps, plan, &recording);
+    const int status = td_source_of(plan)->run(request, caps, plan, &recording);
     return td_recording_close(&recording, &err) < 0 ? fail(&err) : status;
 }
 
@@ -161,7 +148,7 @@ static int run(const struct td_request *request)
     if (rc == TD_OK && request->sim_core && strcmp(request->sim_core, TD_HOST_CORE) == 0)
         caps.host_core = td_host_core_read();
     if (rc == TD_OK)
-        rc = td_plan_make(&plan, &caps, request, &err);
+        rc = td_source_plan(&plan, &caps, request, &err);
     if (rc < 0) {
         status = fail(&err);
     } else if (request->plan) {

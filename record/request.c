@@ -13,7 +13,7 @@
 
 /* The options as written, before they are checked against each other. */
 struct words {
-    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs;
+    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source;
     uint64_t period, delay_ms, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
@@ -57,7 +57,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_LIST, 'e', "event", "EVENT,...", "events by name, as perf writes them",
               &request->events),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
-              &request->source),
+              &words->source),
         VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models: golden-cove ...",
               &request->sim_core),
         FLAG(0, "sim-sample", "sim: model windows, warm between them; several times faster",
@@ -256,6 +256,26 @@ static int parse_pairs(struct td_request *request, const char *text, struct td_e
     return rc;
 }
 
+static int parse_source(struct td_request *request, const char *text, struct td_err *err)
+{
+    static const char *const names[] = {"auto",
+#define X(symbol, number, name, modelled, meaning) #name,
+                                        TD_RECORDED_SOURCES(X)
+#undef X
+                                            NULL};
+    size_t i = 0;
+
+    while (text && names[i] && strcmp(text, names[i]) != 0)
+        i++;
+    request->source = td_source_by_name(text);
+    if (names[i])
+        return TD_OK;
+    const char *near = td_nearest(text, names);
+
+    return td_fail(err, TD_EUSAGE, "--source %s: there is auto, pmu, sim, clock and hybrid%s%s%s",
+                   text, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
 /* Counting takes no samples: what only they have is refused, not ignored. */
 static int parse_count(struct td_request *request, const struct words *words, struct td_err *err)
 {
@@ -311,8 +331,8 @@ static int check_command(struct td_request *request, struct td_err *err)
                        "--passes: name a command to run again, or a --duration to divide");
     if (request->json && !request->plan && !request->count)
         return td_fail(err, TD_EUSAGE, "--json goes with --plan or --count");
-    if ((request->sim_core || request->sim_sample) && strcmp(request->source, "auto") != 0 &&
-        strcmp(request->source, "sim") != 0 && strcmp(request->source, "hybrid") != 0)
+    if ((request->sim_core || request->sim_sample) && request->source != TD_SOURCE_NONE &&
+        !td_source_is_modelled(request->source))
         return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
                        request->sim_core ? "sim-core" : "sim-sample");
     if (request->root && !request->plan && !request->doctor)
@@ -331,7 +351,7 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     struct td_opt table[OPTION_MAX];
     struct words words = {0};
 
-    *request = (struct td_request){.source = "auto"};
+    *request = (struct td_request){.source = TD_SOURCE_NONE};
     make_table(table, request, &words);
     const int first = td_opt_parse(table, argc, argv, false, err);
     if (first < 0)
@@ -355,6 +375,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = parse_method(request, words.method, err);
     if (rc == TD_OK)
         rc = parse_pairs(request, words.pairs, err);
+    if (rc == TD_OK)
+        rc = parse_source(request, words.source, err);
     if (rc == TD_OK)
         rc = parse_count(request, &words, err);
     return rc == TD_OK ? check_command(request, err) : rc;

@@ -11,6 +11,7 @@
 #include "base/cpulist.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "formats/kinds.h"
 #include "record/run/origin.h"
 
 /* X(symbol, name as in the profile) */
@@ -42,14 +43,6 @@ enum td_call_graph {
 #undef X
 };
 
-/* How tasks are followed. TASK: events that the kernel inherits to children. CPU: events of whole
- * CPUs, of which only the wanted processes' samples are kept. */
-enum td_method {
-    TD_METHOD_AUTO,
-    TD_METHOD_TASK,
-    TD_METHOD_CPU,
-};
-
 /* Samples of top-down groups in pairs (plan_pairs.h). */
 enum td_pairs {
     TD_PAIRS_AUTO, /* where they can be had */
@@ -71,10 +64,10 @@ struct td_request {
     const struct td_origin *origin; /* set by who runs it: how a command finds itself; borrowed */
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
     const char *output;
-    const char *source;   /* a name of record/plan/source.h's table, or "auto" */
-    const char *sim_core; /* the modelled core; NULL: the default */
-    bool sim_sample;      /* model windows of the program and scale them up */
-    const char *sim_pmu;  /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */
+    enum td_source_id source; /* NONE: the best one there is */
+    const char *sim_core;     /* the modelled core; NULL: the default */
+    bool sim_sample;          /* model windows of the program and scale them up */
+    const char *sim_pmu;      /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */
     enum td_scope scope;
     enum td_method method;
     enum td_pairs pairs;

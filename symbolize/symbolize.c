@@ -483,11 +483,10 @@ static void release(struct resolve *r)
 int td_symbolizer_resolve(struct td_symbolizer *symbolizer, struct td_model *model,
                           struct td_err *err)
 {
-    const char *source = td_model_env(model, TD_ENV_SOURCE);
     struct resolve r = {
         .symbolizer = symbolizer,
         .model = model,
-        .import = source && strcmp(source, "import") == 0,
+        .import = td_model_source(model) == TD_SOURCE_IMPORT,
         .origin = td_origin_of(model, td_model_counter(model, TD_COUNTER_STARTED_NS)),
     };
 

@@ -290,7 +290,7 @@ void td_perf_environment(struct td_perf_session *session)
     const char *call_graph = "none";
     char text[32];
 
-    add_env(session, TD_ENV_SOURCE, "import");
+    add_env(session, TD_ENV_SOURCE, td_source_name(TD_SOURCE_IMPORT));
     for (size_t i = 0; i < session->event_count; i++) {
         const struct td_perf_attr *const attr = &session->events[i].attr;
 

@@ -413,7 +413,7 @@ void td_count_print_json(const struct td_count_view *view, bool interval, FILE *
     for (char *const *p = view->command; p && *p; p++)
         td_json_string(&json, NULL, *p);
     td_json_end(&json);
-    td_json_string(&json, "source", plan->source);
+    td_json_string(&json, "source", td_source_name(plan->source));
     td_json_string(&json, "source_reason", plan->source_reason);
     time_json(&json, "from_s", view->from_s);
     time_json(&json, "to_s", view->to_s);

@@ -159,7 +159,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
     for (size_t i = 0; i < plan->group_count; i++) {
         /* What was asked for by name comes from where it is counted. */
         if (td_plan_group_needs_pmu(&plan->groups[i]))
-            plan->source = "pmu";
+            plan->source = TD_SOURCE_PMU;
     }
     spread_passes(plan, tracker);
     if (!request->count)

@@ -44,11 +44,13 @@ int td_plan_count_software(struct td_plan *plan, const struct td_caps *caps,
 int td_plan_count_check(const struct td_plan *plan, const struct td_request *request,
                         struct td_err *err)
 {
-    if (strcmp(plan->source, "sim") == 0 || strcmp(plan->source, "hybrid") == 0)
+    const char *source = td_source_name(plan->source);
+
+    if (td_source_is_modelled(plan->source))
         return td_fail(err, TD_EUSAGE,
                        "--count counts what runs, and %s models it: tdrec --source %s, then "
                        "tdreport, has the modelled slots",
-                       plan->source, plan->source);
+                       source, source);
     if (request->method == TD_METHOD_CPU && plan->scope != TD_SCOPE_SYSTEM &&
         plan->scope != TD_SCOPE_CPUS && plan->scope != TD_SCOPE_CGROUP)
         return td_fail(err, TD_EUSAGE,

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "record/tasks/frames.h"
-#include "record/plan/source.h"
 
 /* What a sample has beside the copy of the stack: registers, a kernel's chain, identifiers. */
 #define SAMPLE_REST_BYTES 2048
@@ -33,11 +32,11 @@ static int check_call_graph(struct td_plan *plan, const struct td_caps *caps,
         return td_fail(err, TD_EUNSUPPORTED,
                        "--call-graph lbr needs a core PMU with branch records, and this machine "
                        "has none: use -g");
-    if (strcmp(plan->source, "pmu") != 0)
+    if (plan->source != TD_SOURCE_PMU)
         return td_fail(err, TD_EUNSUPPORTED,
                        "--call-graph lbr needs hardware events, and the source is %s: use -g, or "
                        "--source pmu",
-                       plan->source);
+                       td_source_name(plan->source));
     for (size_t i = 0; i < caps->pmu_count; i++) {
         pmu = &caps->pmus[i];
         if (pmu->core && !td_caps_call_stacks(caps, pmu))
@@ -49,6 +48,18 @@ static int check_call_graph(struct td_plan *plan, const struct td_caps *caps,
             plan->branches = pmu->branches;
     }
     return TD_OK;
+}
+
+static int check_command(const struct td_plan *plan, struct td_err *err)
+{
+    const char *source = td_source_name(plan->source);
+
+    if (plan->scope == TD_SCOPE_COMMAND)
+        return TD_OK;
+    return td_fail(err, TD_EUSAGE,
+                   "--source %s runs a command: tdrec --source %s -- ./app (what runs already is "
+                   "recorded with --source clock)",
+                   source, source);
 }
 
 /* Debian's and Ubuntu's kernels refuse users every event from level 3 on. */
@@ -114,32 +125,28 @@ static int check_ring(const struct td_plan *plan, const struct td_caps *caps,
                    request->stack_bytes, least);
 }
 
-int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
-                 struct td_err *err)
+int td_plan_make(struct td_plan *plan, const struct td_source *source, const struct td_caps *caps,
+                 const struct td_request *request, struct td_err *err)
 {
-    const struct td_source *source = NULL;
-
-    *plan = (struct td_plan){.passes = request->passes ? request->passes : 1,
+    *plan = (struct td_plan){.source = source->id,
+                             .passes = request->passes ? request->passes : 1,
                              .per_thread = request->per_thread};
-    int rc = td_source_choose(&source, caps, request, plan->source_reason,
-                              sizeof(plan->source_reason), err);
-    if (rc < 0)
-        return rc;
-    plan->source = source->name;
-    if (plan->passes > 1 && request->events.len == 0 && strcmp(source->name, "pmu") != 0)
+    if (plan->passes > 1 && request->events.len == 0 && source->id != TD_SOURCE_PMU)
         return td_fail(err, TD_EUSAGE, "--passes is for hardware counters, and the source is %s",
-                       source->name);
-    if (strcmp(source->name, "sim") != 0 && !td_caps_events(caps)) {
+                       td_source_name(source->id));
+    if (source->needs & TD_NEEDS_EVENTS && !td_caps_events(caps)) {
         forbid(plan, caps, request);
         return TD_OK;
     }
-    rc = td_plan_decide_method(plan, caps, request, err);
+    int rc = td_plan_decide_method(plan, caps, request, err);
     if (rc == TD_OK)
         rc = check_call_graph(plan, caps, request, err);
     if (rc == TD_OK && request->count)
         rc = td_plan_count_check(plan, request, err);
     if (rc == TD_OK)
         rc = check_cpus(caps, request, err);
+    if (rc == TD_OK && source->needs & TD_NEEDS_COMMAND)
+        rc = check_command(plan, err);
     if (rc == TD_OK)
         rc = source->plan(plan, caps, request, err);
     return rc < 0 ? rc : check_ring(plan, caps, request, err);
@@ -245,7 +252,7 @@ static bool is_dense(const struct td_plan *plan, const struct td_caps *caps,
 
     if (request->period)
         hz = NS_PER_S / request->period;
-    return strcmp(plan->source, "clock") == 0 && (hz < most ? hz : most) > CLOCK_CPU_HZ_MAX;
+    return plan->source == TD_SOURCE_CLOCK && (hz < most ? hz : most) > CLOCK_CPU_HZ_MAX;
 }
 
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,

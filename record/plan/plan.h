@@ -15,6 +15,7 @@
 #include "formats/model.h"
 #include "formats/cores/core.h"
 #include "record/machine/caps.h"
+#include "record/plan/source.h"
 #include "record/request.h"
 
 #define TD_PLAN_EVENTS_MAX 16
@@ -78,8 +79,8 @@ struct td_plan_left_out {
 };
 
 struct td_plan {
-    const char *source;
-    char source_reason[256];       /* why not pmu; "" when the source was asked for */
+    enum td_source_id source;
+    char source_reason[512];       /* why not pmu; "" when the source was asked for */
     char privilege[256];           /* what is missing for lack of privilege; "" when nothing */
     char core[64];                 /* the core description used; "" for none */
     struct td_core_desc core_desc; /* of the modelled core; zeroed when none is modelled */
@@ -99,11 +100,11 @@ struct td_plan {
     size_t left_out_count, left_out_cap;
 };
 
-/* The source that is used ("auto" decided) and the groups for it. TD_EUSAGE or TD_EUNSUPPORTED or
- * TD_EPERM with a sentence that names what cannot be done and what would help. Release *plan after
- * a failure too. */
-int td_plan_make(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
-                 struct td_err *err);
+/* The groups for the source, which the plan may change: named events make `clock` a `pmu`.
+ * TD_EUSAGE or TD_EUNSUPPORTED or TD_EPERM with a sentence that names what cannot be done and what
+ * would help. Release *plan after a failure too. */
+int td_plan_make(struct td_plan *plan, const struct td_source *source, const struct td_caps *caps,
+                 const struct td_request *request, struct td_err *err);
 /* The smallest ring that a recording of this plan works with, in pages: a power of two. */
 size_t td_plan_least_ring_pages(const struct td_plan *plan, const struct td_caps *caps);
 void td_plan_release(struct td_plan *plan);

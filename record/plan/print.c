@@ -92,7 +92,7 @@ void td_plan_print_json(const struct td_plan *plan, FILE *out)
 
     td_json_object(&json, NULL);
     td_json_string(&json, "schema", "tdrec-plan/1");
-    td_json_string(&json, "source", plan->source);
+    td_json_string(&json, "source", td_source_name(plan->source));
     td_json_string(&json, "source_reason", plan->source_reason[0] ? plan->source_reason : NULL);
     td_json_string(&json, "core", plan->core[0] ? plan->core : NULL);
     td_json_string(&json, "scope", td_scope_name(plan->scope));
@@ -191,8 +191,8 @@ void td_plan_print_text(const struct td_plan *plan, FILE *out)
 {
     char text[768];
 
-    fprintf(out, "source %s%s%s\n", plan->source, plan->source_reason[0] ? ": " : "",
-            plan->source_reason);
+    fprintf(out, "source %s%s%s\n", td_source_name(plan->source),
+            plan->source_reason[0] ? ": " : "", plan->source_reason);
     if (plan->core[0])
         fprintf(out, "core %s%s%s\n", plan->core, plan->levels[0] ? ": " : "", plan->levels);
     fprintf(out, "scope %s, %s events\n", td_scope_name(plan->scope), method_name(plan));

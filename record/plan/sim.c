@@ -31,12 +31,6 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     const struct td_guest *guest = td_guest_by_name(caps->program ? caps->program : caps->machine);
     struct td_core_desc desc = {.mhz = 0};
 
-    if (plan->scope != TD_SCOPE_COMMAND)
-        return td_fail(
-            err, TD_EUSAGE,
-            "--source %s runs a command: tdrec --source %s -- ./app (what runs already is recorded "
-            "with --source clock)",
-            plan->source, plan->source);
     if (request->events.len)
         return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
                        request->events.items[0]);
@@ -58,7 +52,7 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
     plan->core_desc = desc;
     const char *option = td_request_sampling_option(request);
-    if (option && strcmp(plan->source, "sim") == 0)
+    if (option && plan->source == TD_SOURCE_SIM)
         td_plan_leave_out(plan, option,
                           "the modelled core takes no samples, it counts all of the command");
     return TD_OK;

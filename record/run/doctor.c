@@ -16,6 +16,7 @@
 #include "record/sim/share/guest.h"
 #include "record/machine/pfm.h"
 #include "record/machine/pmu_core.h"
+#include "record/run/sources.h"
 #include "record/run/target.h"
 
 /* What a file tdrec needs to sample everything for users; it fits one line. */
@@ -91,7 +92,7 @@ static bool try_events(const struct td_caps *caps, char *const words[], struct t
     for (; words[argc]; argc++)
         argv[argc] = words[argc];
     if (td_request_parse(&request, argc, argv, err) == TD_OK &&
-        td_plan_make(&plan, caps, &request, err) == TD_OK && plan.forbidden)
+        td_source_plan(&plan, caps, &request, err) == TD_OK && plan.forbidden)
         td_fail(err, TD_EPERM, "%s", plan.privilege);
     else if (plan.group_count)
         ok = td_events_open(events, &plan, caps, &target, err) == TD_OK;
@@ -296,7 +297,7 @@ static void tell_hardware(const struct td_caps *caps, FILE *out)
     struct td_err err = TD_ERR_INIT;
 
     if (td_request_parse(&request, 4, words, &err) >= 0 &&
-        td_plan_make(&plan, caps, &request, &err) < 0)
+        td_source_plan(&plan, caps, &request, &err) < 0)
         line(out, false, "hardware top-down", "%s", err.text);
     else if (refused_by_kernel(caps))
         line(out, false, "hardware top-down", "%s", refused_by_kernel(caps)->fault);

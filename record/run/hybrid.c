@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/run/hybrid.h"
-
+/*
+ * The `hybrid` source: the command runs natively, sampled by the clock, and then again on the
+ * modelled core; one profile holds both, and a report joins them by place in the code.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +11,7 @@
 #include "record/tasks/profile_head.h"
 #include "record/run/modelled.h"
 #include "record/run/session.h"
+#include "record/run/sources.h"
 #include "record/status.h"
 #include "record/run/target.h"
 
@@ -35,17 +38,18 @@ static int check(const struct hybrid *h, struct td_err *err)
     return rc;
 }
 
-static int run_natively(const struct hybrid *h, struct td_session_end *end)
+static int run_natively(const struct hybrid *h)
 {
     h->recording->more = true;
-    const int status = td_session_run(h->request, h->caps, h->plan, h->recording, end);
+    const int status = td_session_run(h->request, h->caps, h->plan, h->recording);
     h->recording->more = false;
     return status;
 }
 
 /* What ended the command by force would end it again. */
-static int end_natively(struct hybrid *h, const struct td_session_end *native, int status)
+static int end_natively(struct hybrid *h, int status)
 {
+    const struct td_run_end *native = &h->recording->native;
     struct td_err err = TD_ERR_INIT;
     char text[160], how[32];
 
@@ -68,8 +72,9 @@ static int end_natively(struct hybrid *h, const struct td_session_end *native, i
     return status;
 }
 
-static void tell_native(struct hybrid *h, const struct td_session_end *native)
+static void tell_native(struct hybrid *h)
 {
+    const struct td_run_end *native = &h->recording->native;
     char samples[32];
 
     td_status_note(&h->status, "natively: %.2f s, %s samples; now the same on the modelled %s",
@@ -79,28 +84,29 @@ static void tell_native(struct hybrid *h, const struct td_session_end *native)
 
 static int run_both(struct hybrid *h)
 {
+    const struct td_run_end *native = &h->recording->native;
     struct td_err err = TD_ERR_INIT;
-    struct td_session_end native = {.began = false};
     const int rc = check(h, &err);
 
     if (rc < 0) {
         td_status_error(&h->status, err.text);
         return td_target_failure_status(rc);
     }
-    const int status = run_natively(h, &native);
-    if (!native.began)
+    const int status = run_natively(h);
+    if (!native->began)
         return status;
     if (status == TD_EXIT_FAILED) /* the file cannot be written, which was told */
         return status;
-    if (!native.whole || td_target_was_stopped(native.status))
-        return end_natively(h, &native, status);
-    tell_native(h, &native);
-    const int modelled = td_modelled_run(h->request, h->caps, h->plan, h->recording, &native);
+    if (!native->whole || td_target_was_stopped(native->status))
+        return end_natively(h, status);
+    tell_native(h);
+    const int modelled = td_modelled_run(h->request, h->caps, h->plan, h->recording);
     return modelled == TD_EXIT_FAILED || h->recording->cut ? modelled : status;
 }
 
-int td_hybrid_run(const struct td_request *request, const struct td_caps *caps,
-                  const struct td_plan *plan, struct td_recording *recording)
+/* The status is the native run's, or the modelled one's when that was cut. */
+static int run_hybrid(const struct td_request *request, const struct td_caps *caps,
+                      const struct td_plan *plan, struct td_recording *recording)
 {
     struct hybrid h = {.request = request,
                        .caps = caps,
@@ -110,3 +116,8 @@ int td_hybrid_run(const struct td_request *request, const struct td_caps *caps,
 
     return run_both(&h);
 }
+
+const struct td_source td_source_hybrid = {.id = TD_SOURCE_HYBRID,
+                                           .needs = TD_NEEDS_EVENTS | TD_NEEDS_COMMAND,
+                                           .plan = td_plan_hybrid,
+                                           .run = run_hybrid};

@@ -22,6 +22,7 @@
 #include "record/run/pieces.h"
 #include "record/run/recording.h"
 #include "record/run/signals.h"
+#include "record/run/sources.h"
 #include "record/sim/share/launch.h"
 #include "record/sim/share/spool.h"
 #include "record/run/sim_pmu.h"
@@ -47,7 +48,7 @@ struct modelled {
     struct td_target target;
     struct td_recording *recording; /* borrowed */
     struct td_pieces pieces;
-    const struct td_session_end *native; /* of the same command; NULL unless hybrid */
+    const struct td_run_end *native; /* of the same command; NULL unless hybrid */
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
     char *pmu_folder;
@@ -546,15 +547,14 @@ static void release(struct modelled *m)
 }
 
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
-                    const struct td_plan *plan, struct td_recording *recording,
-                    const struct td_session_end *native)
+                    const struct td_plan *plan, struct td_recording *recording)
 {
     struct td_err err = TD_ERR_INIT;
     struct modelled m = {
         .request = request,
         .plan = plan,
         .recording = recording,
-        .native = native,
+        .native = recording->native.began ? &recording->native : NULL,
         .status = td_status_init(stderr, request->quiet),
         .target = {.go_fd = -1, .error_fd = -1},
         .signal_fd = -1,
@@ -580,3 +580,6 @@ int td_modelled_run(const struct td_request *request, const struct td_caps *caps
     release(&m);
     return status;
 }
+
+const struct td_source td_source_sim = {
+    .id = TD_SOURCE_SIM, .needs = TD_NEEDS_COMMAND, .plan = td_plan_sim, .run = td_modelled_run};

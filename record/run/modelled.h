@@ -11,12 +11,10 @@
 #include "record/plan/plan.h"
 #include "record/run/recording.h"
 #include "record/request.h"
-#include "record/run/session.h"
 
-/* As td_session_run, for a plan of the `sim` source. `native`: how the native run of the same
- * command went that `recording` holds already; NULL for `sim` alone. */
+/* Models the command into `recording` (td_source.run): beside the run that its `native` tells of,
+ * if one began. */
 int td_modelled_run(const struct td_request *request, const struct td_caps *caps,
-                    const struct td_plan *plan, struct td_recording *recording,
-                    const struct td_session_end *native);
+                    const struct td_plan *plan, struct td_recording *recording);
 
 #endif

@@ -17,11 +17,20 @@
 #include "record/request.h"
 #include "record/status.h"
 
+/* How a run of a command went. */
+struct td_run_end {
+    bool began; /* the command was executed */
+    bool whole; /* and recorded to its end */
+    int status; /* of the command, as wait gives it; when whole */
+    uint64_t elapsed_ns, samples;
+};
+
 struct td_recording {
     struct td_output output;
     struct td_profile_writer *writer; /* NULL: not open */
     bool more;                        /* another part follows this one: the file does not end yet */
     bool cut;                         /* less than was asked for is in it */
+    struct td_run_end native;         /* of the events' run, when it is over */
 };
 
 #define TD_RECORDING_INIT     \

@@ -21,6 +21,7 @@
 #include "record/run/recording.h"
 #include "record/run/run.h"
 #include "record/run/signals.h"
+#include "record/run/sources.h"
 #include "record/status.h"
 #include "record/run/still_running.h"
 #include "record/run/target.h"
@@ -274,7 +275,7 @@ static void count_command(struct session *s)
         counted = s->run.target.user_ns + s->run.target.system_ns;
     if (!samples_clock(s) && !s->plan->privilege[0])
         counted = s->run.target.user_ns + s->run.target.system_ns;
-    if (samples_clock(s) || strcmp(s->plan->source, "pmu") == 0)
+    if (samples_clock(s) || s->plan->source == TD_SOURCE_PMU)
         td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
 }
 
@@ -553,11 +554,11 @@ static void release(struct session *s)
     td_recorder_free(s->recorder);
 }
 
-static struct td_session_end end_of(const struct session *s, bool began)
+static struct td_run_end end_of(const struct session *s, bool began)
 {
     const struct td_target *target = &s->run.target;
 
-    return (struct td_session_end){
+    return (struct td_run_end){
         .began = began,
         .whole = began && !s->failed && !s->run.leave && s->interrupts < 2 && target->ended,
         .status = target->status,
@@ -578,8 +579,7 @@ static void keep_runs_before(struct session *s)
 }
 
 int td_session_run(const struct td_request *request, const struct td_caps *caps,
-                   const struct td_plan *plan, struct td_recording *recording,
-                   struct td_session_end *end)
+                   const struct td_plan *plan, struct td_recording *recording)
 {
     struct td_err err = TD_ERR_INIT;
     struct session s = {
@@ -610,8 +610,12 @@ int td_session_run(const struct td_request *request, const struct td_caps *caps,
         if (again)
             release_run(&s);
     }
-    if (end)
-        *end = end_of(&s, rc == TD_OK);
+    recording->native = end_of(&s, rc == TD_OK);
     release(&s);
     return status;
 }
+
+const struct td_source td_source_pmu = {
+    .id = TD_SOURCE_PMU, .needs = TD_NEEDS_EVENTS, .plan = td_plan_pmu, .run = td_session_run};
+const struct td_source td_source_clock = {
+    .id = TD_SOURCE_CLOCK, .needs = TD_NEEDS_EVENTS, .plan = td_plan_clock, .run = td_session_run};

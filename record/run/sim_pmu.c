@@ -17,6 +17,7 @@
 #include "record/tasks/profile_head.h"
 #include "record/output.h"
 #include "record/plan/levels.h"
+#include "record/run/sources.h"
 #include "record/run/recorder.h"
 #include "record/sim/model/pmu_signal.h"
 
@@ -240,13 +241,12 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
 static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *err)
 {
     const struct td_request request = {
-        .source = "pmu",
         .scope = TD_SCOPE_COMMAND,
         .method = TD_METHOD_TASK,
         .pairs = TD_PAIRS_OFF, /* it has its own */
         .frequency_hz = TD_DEFAULT_FREQUENCY_HZ,
     };
-    const int rc = td_plan_make(&run->plan, &run->caps, &request, err);
+    const int rc = td_plan_make(&run->plan, &td_source_pmu, &run->caps, &request, err);
 
     if (rc < 0)
         return rc;

@@ -130,10 +130,10 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_RECORDER, "tdrec " TD_VERSION);
     for (char **word = request->command; word && *word; word++)
         td_profile_env(writer, td_env_key_name(TD_ENV_ARGV), *word);
-    put(writer, TD_ENV_SOURCE, plan->source);
+    put(writer, TD_ENV_SOURCE, td_source_name(plan->source));
     put(writer, TD_ENV_SOURCE_REASON, plan->source_reason);
     put(writer, TD_ENV_CORE, plan->core);
-    if (strcmp(plan->source, "pmu") == 0)
+    if (plan->source == TD_SOURCE_PMU)
         put_cores(writer, caps, plan);
     put_machine(writer, caps);
     /* A model sees every call and return. */
@@ -146,8 +146,7 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_SCOPE, td_scope_name(plan->scope));
     put_target(writer, request);
     if (!modelled)
-        put(writer, TD_ENV_METHOD,
-            plan->method == TD_METHOD_CPU ? "per-cpu events" : "per-task events");
+        put(writer, TD_ENV_METHOD, td_method_name(plan->method));
     put(writer, TD_ENV_PRIVILEGE, plan->privilege);
     put(writer, TD_ENV_RANK, td_output_rank());
     put_runs(writer, plan);

@@ -72,9 +72,8 @@ static struct td_interval *add_interval(struct td_intervals *in, uint32_t row, u
  * each input has CPUs and threads of its own. */
 static void series_of(const struct td_model *model, const struct td_sample *sample, uint64_t key[2])
 {
-    const char *method = td_model_env(model, TD_ENV_METHOD);
     const struct td_thread *thread = td_model_thread(model, sample->thread);
-    const bool of_cpu = method && strcmp(method, "per-cpu events") == 0;
+    const bool of_cpu = td_method_by_name(td_model_env(model, TD_ENV_METHOD)) == TD_METHOD_CPU;
 
     key[0] = of_cpu ? 0 : (uint64_t)thread->pid << 32 | thread->tid;
     key[1] = (uint64_t)thread->origin << 32 | sample->cpu;

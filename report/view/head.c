@@ -89,6 +89,7 @@ static void print_command(const struct td_model *model, const struct td_style *s
 static void print_source_text(FILE *out, const struct td_measure *measure)
 {
     const struct td_model *model = measure->model;
+    const enum td_source_id id = td_model_source(model);
     const char *source = td_model_env(model, TD_ENV_SOURCE);
     const char *reason = td_model_env(model, TD_ENV_SOURCE_REASON);
     const char *core = td_model_env(model, TD_ENV_CORE);
@@ -108,13 +109,13 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
         return;
     }
     fputs(source, out);
-    if (strcmp(source, "sim") == 0 || strcmp(source, "hybrid") == 0)
+    if (td_source_is_modelled(id))
         fprintf(out, ", modelled%s%s", core ? " on core " : "", core ? core : "");
-    else if (strcmp(source, "clock") == 0)
+    else if (id == TD_SOURCE_CLOCK)
         fputs(" (time only, no pipeline categories)", out);
     else if (core)
         fprintf(out, " on core %s", core);
-    if (measure->event != TD_NONE && strcmp(source, "clock") != 0)
+    if (measure->event != TD_NONE && id != TD_SOURCE_CLOCK)
         fprintf(out, ", event %s%s", td_measure_event_name(measure),
                 measure->all_core_types ? " (all core types added up)" : "");
     if (reason)

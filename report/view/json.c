@@ -110,7 +110,7 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     td_json_object(json, "profile");
     add_list(json, "command", model, TD_ENV_ARGV);
     if (measure->weighted)
-        td_json_string(json, "source", "hybrid");
+        td_json_string(json, "source", td_source_name(TD_SOURCE_HYBRID));
     else
         add_env(json, "source", model, TD_ENV_SOURCE);
     add_env(json, "source_reason", model, TD_ENV_SOURCE_REASON);

@@ -48,7 +48,7 @@ static uint64_t next_random(uint64_t *state)
 static void make_plan(struct kind *kind, size_t events, bool grouped)
 {
     kind->plan = (struct td_plan){
-        .source = "pmu", .scope = TD_SCOPE_COMMAND, .method = TD_METHOD_TASK, .passes = 1};
+        .source = TD_SOURCE_PMU, .scope = TD_SCOPE_COMMAND, .method = TD_METHOD_TASK, .passes = 1};
     struct td_plan_group *group = td_plan_add_group(&kind->plan);
     uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                     PERF_SAMPLE_PERIOD;

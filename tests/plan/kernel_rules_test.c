@@ -24,6 +24,7 @@
 #include "record/plan/attr.h"
 #include "record/plan/plan.h"
 #include "record/machine/probe.h"
+#include "record/run/sources.h"
 #include "tests/plan/double.h"
 
 #define MAX_WORDS    16
@@ -56,7 +57,7 @@ static int make_plan(struct td_plan *plan, struct td_request *request, const str
     while (argc < MAX_WORDS && (argv[argc] = strsep(&rest, " ")))
         argc++;
     const int rc = td_request_parse(request, argc, argv, err);
-    return rc == TD_OK ? td_plan_make(plan, caps, request, err) : rc;
+    return rc == TD_OK ? td_source_plan(plan, caps, request, err) : rc;
 }
 
 /* One call of perf_event_open, as record/events makes them. */

@@ -18,6 +18,7 @@
 #include "record/count/rate.h"
 #include "record/count/threads.h"
 #include "record/count/counts.h"
+#include "record/run/sources.h"
 
 #define MAX_WORDS 16
 
@@ -52,7 +53,7 @@ static void open_machine(struct fixture *f, const char *machine, const char *lin
     while (argc < MAX_WORDS && (f->argv[argc] = strsep(&rest, " ")))
         argc++;
     if (td_request_parse(&f->request, argc, f->argv, &err) != TD_OK ||
-        td_plan_make(&f->plan, &f->caps, &f->request, &err) != TD_OK)
+        td_source_plan(&f->plan, &f->caps, &f->request, &err) != TD_OK)
         fail_msg("%s: %s", line, err.text);
     td_counts_init(&f->counts, &f->plan);
     f->parts = td_count_parts_new(&f->caps, &f->plan, &f->part_count);

@@ -38,7 +38,7 @@ struct fixture {
 static struct td_plan_group *begin(struct fixture *f)
 {
     *f = (struct fixture){
-        .plan = {.source = "pmu", .scope = TD_SCOPE_COMMAND, .method = TD_METHOD_TASK}};
+        .plan = {.source = TD_SOURCE_PMU, .scope = TD_SCOPE_COMMAND, .method = TD_METHOD_TASK}};
     struct td_plan_group *group = td_plan_add_group(&f->plan);
 
     group->event_count = 1;

@@ -108,7 +108,8 @@ static void take(struct td_recorder *recorder, struct td_layout *layout, uint16_
 /* Whether the recorder says, after so many periods, that seconds so far behind have strayed. */
 static bool strays(uint64_t distance, int periods)
 {
-    struct td_plan plan = {.source = "pmu", .scope = TD_SCOPE_SYSTEM, .method = TD_METHOD_CPU};
+    struct td_plan plan = {
+        .source = TD_SOURCE_PMU, .scope = TD_SCOPE_SYSTEM, .method = TD_METHOD_CPU};
     struct td_plan_group *group = add_group(&plan);
     struct td_profile_writer *writer = NULL;
     const struct td_ring ring = {.cpu = 0};

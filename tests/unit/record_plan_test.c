@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "record/plan/attr.h"
 #include "record/plan/print.h"
+#include "record/run/sources.h"
 
 /* A machine without a PMU and a user without privileges; a test changes what it is about. */
 static struct td_caps caps_new(void)
@@ -56,7 +57,7 @@ static char *plan_text(const struct td_caps *caps, const char *line, int *rc)
         argc++;
     *rc = td_request_parse(&request, argc, argv, &err);
     if (*rc == TD_OK)
-        *rc = td_plan_make(&plan, caps, &request, &err);
+        *rc = td_source_plan(&plan, caps, &request, &err);
     if (*rc == TD_OK) {
         FILE *out = open_memstream(&text, &size);
         td_plan_print_json(&plan, out);
@@ -375,7 +376,7 @@ static void test_columns(void **state)
         struct td_plan plan = {0};
 
         assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
-        assert_int_equal(td_plan_make(&plan, &caps, &request, NULL), TD_OK);
+        assert_int_equal(td_source_plan(&plan, &caps, &request, NULL), TD_OK);
         const enum td_column_kind first = i ? TD_COLUMN_PERIOD : TD_COLUMN_DELTA;
         assert_int_equal(plan.groups[0].columns[0].kind, first);
         assert_int_equal(plan.groups[0].columns[1].kind, TD_COLUMN_DELTA);

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "record/plan/plan.h"
+#include "record/run/sources.h"
 #include "record/machine/probe.h"
 
 static char spr[] = "GenuineIntel-6-143-8", zen[] = "AuthenticAMD-26-2-1";
@@ -171,7 +172,7 @@ static void test_plan(void **state)
     make_machine(&caps, &pmu, spr, true);
     td_probe(&caps, read_fake, &fake);
     assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
-    assert_int_equal(td_plan_make(&plan, &caps, &request, &err), TD_OK);
+    assert_int_equal(td_source_plan(&plan, &caps, &request, &err), TD_OK);
     assert_string_equal(plan.core, "generic-cycles");
     assert_true(plan.left_out_count > 0);
     assert_non_null(strstr(plan.left_out[0].why, "its slots stay at 0"));
@@ -179,7 +180,7 @@ static void test_plan(void **state)
     fake.values[1] = 0;
     fake.others = 0;
     td_probe(&caps, read_fake, &fake);
-    assert_int_equal(td_plan_make(&plan, &caps, &request, &err), TD_EUNSUPPORTED);
+    assert_int_equal(td_source_plan(&plan, &caps, &request, &err), TD_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "its counters stay at 0"));
     td_plan_release(&plan);
     td_request_release(&request);
@@ -208,7 +209,7 @@ static int plan_of(struct td_plan *plan, const struct td_caps *caps, const char 
                     NULL};
 
     assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
-    const int rc = td_plan_make(plan, caps, &request, err);
+    const int rc = td_source_plan(plan, caps, &request, err);
     td_request_release(&request);
     free(argv[2]);
     return rc;
@@ -234,7 +235,7 @@ static int plan_events(struct td_plan *plan, const struct td_caps *caps, const c
     char *argv[] = {(char[]){"tdrec"}, (char[]){"-e"}, td_xstrdup(events), (char[]){"./app"}, NULL};
 
     assert_int_equal(td_request_parse(&request, 4, argv, NULL), TD_OK);
-    const int rc = td_plan_make(plan, caps, &request, err);
+    const int rc = td_source_plan(plan, caps, &request, err);
     td_request_release(&request);
     free(argv[2]);
     return rc;
@@ -314,7 +315,7 @@ static void test_hybrid(void **state)
     assert_non_null(strstr(err.text, "its counters stay at 0"));
     td_plan_release(&plan);
     assert_int_equal(plan_of(&plan, &caps, "auto", &err), TD_OK);
-    assert_string_equal(plan.source, "clock");
+    assert_int_equal(plan.source, TD_SOURCE_CLOCK);
     td_plan_release(&plan);
     td_cpulist_release(&pmus[0].cpus);
     td_cpulist_release(&pmus[1].cpus);

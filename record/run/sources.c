@@ -1,48 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/plan/source.h"
+#include "record/run/sources.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "record/plan/plan.h"
-
-static const struct td_source sources[] = {
-    {.name = "pmu", .about = "hardware top-down events", .plan = td_plan_pmu},
-    {.name = "sim", .about = "the modelled core under qemu", .plan = td_plan_sim},
-    {.name = "clock", .about = "time, by cpu-clock", .plan = td_plan_clock},
-    {.name = "hybrid", .about = "measured time, modelled categories", .plan = td_plan_hybrid},
+static const struct td_source *const sources[] = {
+#define X(symbol, number, name, modelled, meaning) [number] = &td_source_##name,
+    TD_RECORDED_SOURCES(X)
+#undef X
 };
 
-static const struct td_source *find(const char *name)
+const struct td_source *td_source_of(const struct td_plan *plan)
 {
-    for (size_t i = 0; i < TD_ARRAY_SIZE(sources); i++) {
-        if (strcmp(sources[i].name, name) == 0)
-            return &sources[i];
-    }
-    return NULL;
-}
-
-static int choose_named(const struct td_source **ret, const char *name, struct td_err *err)
-{
-    const char *names[TD_ARRAY_SIZE(sources) + 2] = {"auto"};
-    const struct td_source *source = find(name);
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(sources); i++)
-        names[i + 1] = sources[i].name;
-    if (!source) {
-        const char *near = td_nearest(name, names);
-
-        return td_fail(err, TD_EUSAGE,
-                       "--source %s: there is auto, pmu, sim, clock and hybrid%s%s%s", name,
-                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-    }
-    if (!source->plan)
-        return td_fail(err, TD_EUNSUPPORTED,
-                       "--source %s (%s) is not in this build: use --source clock", name,
-                       source->about);
-    *ret = source;
-    return TD_OK;
+    return sources[plan->source];
 }
 
 /* Without a PMU: the modelled core where it can run the command, else the clock. Adds to the
@@ -55,21 +25,20 @@ static const struct td_source *choose_without_pmu(const struct td_caps *caps,
     const size_t len = strlen(reason);
 
     if (request->scope != TD_SCOPE_COMMAND || request->count)
-        return find("clock");
+        return &td_source_clock;
     if (!option && caps->can_model)
-        return find("sim");
+        return &td_source_sim;
     if (caps->can_model)
         snprintf(reason + len, reason_size - len, "; %s is for sampling", option);
     else if (caps->cannot_model)
         snprintf(reason + len, reason_size - len, "; %s", caps->cannot_model);
-    return find("clock");
+    return &td_source_clock;
 }
 
 /* Whether the plan of the hardware source counts what it is for; else why not. */
 static bool can_count(const struct td_caps *caps, const struct td_request *request, char *reason,
                       size_t reason_size)
 {
-    struct td_request hardware = *request;
     struct td_plan plan = {0};
     struct td_err err = TD_ERR_INIT;
 
@@ -84,8 +53,7 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
         snprintf(reason, reason_size, "PMU %s: %s", dead->name, dead->fault);
         return false;
     }
-    hardware.source = "pmu";
-    const int rc = td_plan_make(&plan, caps, &hardware, &err);
+    const int rc = td_plan_make(&plan, &td_source_pmu, caps, request, &err);
     bool counts = rc == TD_OK && plan.topdown;
     if (rc < 0)
         snprintf(reason, reason_size, "%s", err.text);
@@ -105,21 +73,28 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
     return counts;
 }
 
-int td_source_choose(const struct td_source **ret, const struct td_caps *caps,
-                     const struct td_request *request, char *reason, size_t reason_size,
-                     struct td_err *err)
+/* `reason`: why it is not `pmu`, "" when the user's words say so. */
+static const struct td_source *choose(const struct td_caps *caps, const struct td_request *request,
+                                      char *reason, size_t reason_size)
 {
     reason[0] = '\0';
-    if (strcmp(request->source, "auto") != 0)
-        return choose_named(ret, request->source, err);
-    *ret = find("clock");
+    if (request->source != TD_SOURCE_NONE)
+        return sources[request->source];
     /* An event asked for by name is its own reason. */
     if (request->events.len)
-        return TD_OK;
-    if (can_count(caps, request, reason, reason_size)) {
-        *ret = find("pmu");
-        return TD_OK;
-    }
-    *ret = choose_without_pmu(caps, request, reason, reason_size);
-    return TD_OK;
+        return &td_source_clock;
+    if (can_count(caps, request, reason, reason_size))
+        return &td_source_pmu;
+    return choose_without_pmu(caps, request, reason, reason_size);
+}
+
+int td_source_plan(struct td_plan *plan, const struct td_caps *caps,
+                   const struct td_request *request, struct td_err *err)
+{
+    char reason[sizeof(plan->source_reason)];
+    const struct td_source *source = choose(caps, request, reason, sizeof(reason));
+    const int rc = td_plan_make(plan, source, caps, request, err);
+
+    memcpy(plan->source_reason, reason, sizeof(reason));
+    return rc;
 }
