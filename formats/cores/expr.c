@@ -15,7 +15,7 @@
 #define DEPTH_MAX    32
 #define NAME_MAX_LEN 96
 
-enum op { OP_NUMBER, OP_VALUE, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_NEGATE };
+enum op { OP_NUMBER, OP_VALUE, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_LESS, OP_NEGATE };
 
 struct step {
     enum op op;
@@ -79,27 +79,37 @@ static int parse_number(struct parser *p)
     return emit(p, (struct step){.op = OP_NUMBER, .number = number});
 }
 
-/* "(a, b)" of min and max; the name has been read. */
-static int parse_call(struct parser *p, enum op op)
-{
-    int rc = TD_OK;
+static const struct function {
+    const char *name;
+    enum op op;
+    unsigned arguments;
+} functions[] = {{"min", OP_MIN, 2}, {"max", OP_MAX, 2}, {"less", OP_LESS, 4}};
 
-    if (peek(p) != '(')
-        return fail(p, "min and max need (a, b)");
+static const struct function *find_function(const char *name)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(functions); i++) {
+        if (strcmp(functions[i].name, name) == 0)
+            return &functions[i];
+    }
+    return NULL;
+}
+
+/* "(a, b, ...)"; the name has been read. */
+static int parse_call(struct parser *p, const struct function *function)
+{
+    for (unsigned i = 0; i < function->arguments; i++) {
+        if (peek(p) != (i == 0 ? '(' : ','))
+            return fail(p, i == 0 ? "min and max need (a, b), less needs (a, b, then, else)"
+                                  : "expected ','");
+        p->at++;
+        const int rc = parse_sum(p);
+        if (rc != TD_OK)
+            return rc;
+    }
+    if (peek(p) != ')')
+        return fail(p, "expected ')'");
     p->at++;
-    rc = parse_sum(p);
-    if (rc == TD_OK && peek(p) != ',')
-        rc = fail(p, "expected ','");
-    if (rc != TD_OK)
-        return rc;
-    p->at++;
-    rc = parse_sum(p);
-    if (rc == TD_OK && peek(p) != ')')
-        rc = fail(p, "expected ')'");
-    if (rc != TD_OK)
-        return rc;
-    p->at++;
-    return emit(p, (struct step){.op = op});
+    return emit(p, (struct step){.op = function->op});
 }
 
 static bool is_name_char(char c)
@@ -118,11 +128,12 @@ static int parse_name(struct parser *p)
         return fail(p, "a name is too long");
     memcpy(name, p->text + p->at, len);
     name[len] = '\0';
-    const int index = p->resolve(p->ctx, name);
-    if (strcmp(name, "min") == 0 || strcmp(name, "max") == 0) {
+    const struct function *function = find_function(name);
+    if (function) {
         p->at += len;
-        return parse_call(p, name[1] == 'i' ? OP_MIN : OP_MAX);
+        return parse_call(p, function);
     }
+    const int index = p->resolve(p->ctx, name);
     if (index < 0)
         return td_fail_at(p->err, TD_EFORMAT, p->at, "formula '%s': '%s' is not known", p->text,
                           name);
@@ -222,9 +233,18 @@ static double apply(enum op op, double a, double b)
     case OP_MAX: return isnan(a) || isnan(b) ? NAN : fmax(a, b);
     case OP_NUMBER:
     case OP_VALUE:
+    case OP_LESS:
     case OP_NEGATE: break;
     }
     return NAN;
+}
+
+/* Of (a, b, then, else). */
+static double choose(const double *arguments)
+{
+    if (isnan(arguments[0]) || isnan(arguments[1]))
+        return NAN;
+    return arguments[0] < arguments[1] ? arguments[2] : arguments[3];
 }
 
 double td_expr_eval(const struct td_expr *expr, const double *values)
@@ -241,6 +261,9 @@ double td_expr_eval(const struct td_expr *expr, const double *values)
             stack[top++] = values[s->index];
         } else if (s->op == OP_NEGATE) {
             stack[top - 1] = -stack[top - 1];
+        } else if (s->op == OP_LESS) {
+            top -= 3;
+            stack[top - 1] = choose(stack + top - 1);
         } else {
             top--;
             stack[top - 1] = apply(s->op, stack[top - 1], stack[top]);

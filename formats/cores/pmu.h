@@ -132,8 +132,9 @@ struct td_pmu_tree {
  * in `sum`. */
 void td_pmu_core_shares(const struct td_pmu_core *core, const double *counts, uint32_t width,
                         struct td_pmu_tree *tree);
-/* Shares of level 1 add up to 1 whenever all four are known, and children to their parent whenever
- * all of them are: negatives become 0, the rest is scaled, `clamped` says by how much. */
+/* Shares of level 1 add up to 1 whenever all four are known, and those of level 2 to their parent
+ * whenever all of them are: negatives become 0, the rest is scaled, `clamped` says by how much.
+ * Shares of level 3 are at most their parent's. */
 void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,
                       struct td_pmu_tree *tree);
 /* The metric's value, or NaN. */

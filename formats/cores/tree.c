@@ -200,20 +200,20 @@ static bool has_formula(const struct td_pmu_formulas *f, int node)
     return false;
 }
 
-/* Cuts the children of `parent` to [0, whole]; their sum, NaN when one of them is not known, or
- * there are none. */
+/* Cuts the children of `parent` to [0, whole]; the sum of those that are known. *all: every child
+ * that has a formula is known, and there is one. */
 static double cut_children(const struct td_pmu_formulas *f, struct td_pmu_tree *tree,
-                           enum td_tma_node parent, double whole)
+                           enum td_tma_node parent, double whole, bool *all)
 {
     double sum = 0;
-    bool all = true, any = false;
+    bool unknown = false, any = false;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         double *share = &tree->share[n];
 
         if (td_tma_info((enum td_tma_node)n)->parent != parent || !has_formula(f, n))
             continue;
-        all = all && !isnan(*share);
+        unknown = unknown || isnan(*share);
         if (isnan(*share))
             continue;
         any = true;
@@ -222,7 +222,8 @@ static double cut_children(const struct td_pmu_formulas *f, struct td_pmu_tree *
         *share = cut;
         sum += cut;
     }
-    return any && all ? sum : NAN;
+    *all = any && !unknown;
+    return sum;
 }
 
 static void scale_children(struct td_pmu_tree *tree, enum td_tma_node parent, double by)
@@ -233,15 +234,18 @@ static void scale_children(struct td_pmu_tree *tree, enum td_tma_node parent, do
     }
 }
 
-/* Children cut to their parent, and scaled to add up to it when that is asked for. */
+/* Children cut to their parent, and scaled to add up to it when that is asked for. The formulas of
+ * level 3 do not name all causes: they are only scaled down. The sum is NaN when one is unknown. */
 static double fit_children(const struct td_pmu_core *core, struct td_pmu_tree *tree,
                            enum td_tma_node parent, double whole, bool scaled)
 {
-    const double sum = cut_children(core->formulas, tree, parent, whole);
+    const bool deep = parent != TD_NODE_NONE && td_tma_info(parent)->level > 1;
+    bool all = false;
+    const double sum = cut_children(core->formulas, tree, parent, whole, &all);
 
-    if (scaled && sum > 0)
+    if (scaled && sum > 0 && (deep ? sum > whole : all))
         scale_children(tree, parent, whole / sum);
-    return sum;
+    return all ? sum : NAN;
 }
 
 static void fill_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,

@@ -148,7 +148,7 @@ static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c
 
     for (int parent = 0; parent < TD_NODE_COUNT && level > 1; parent++) {
         if (!is_of_level(parent, level - 1) || !(all & UINT32_C(1) << parent) ||
-            has_child(now, parent))
+            !has_child(UINT32_MAX, parent) || has_child(now, parent))
             continue;
         if (has_child(possible, parent))
             later |= UINT32_C(1) << parent;

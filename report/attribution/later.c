@@ -34,8 +34,9 @@ struct later {
     struct td_map functions;  /* to keys */
     uint32_t *row_key;        /* by row of the measure; TD_NONE: of another part */
     uint32_t *rows, *rows_of; /* rows in the order of keys; by key, the first of its rows */
-    double *first;            /* by key and event of the core: what the first run counted there */
+    double *first;            /* by key and event of the core: what earlier runs counted there */
     double *whole;            /* by event: in all */
+    bool *known;              /* by event: an earlier run counted it */
     /* Of one later group: */
     struct td_counted counted; /* whose core is the part's */
     unsigned run;
@@ -120,6 +121,16 @@ static void add_counts(const struct td_counted *counted, const uint64_t *values,
     }
 }
 
+static void mark_known(struct later *l, const struct td_counted *counted)
+{
+    const struct td_group *group = td_model_group(counted->model, counted->group);
+
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        if (counted->event[c] >= 0)
+            l->known[counted->event[c]] = true;
+    }
+}
+
 /* What the first run counted in each function. */
 static void sum_first(struct later *l)
 {
@@ -128,6 +139,8 @@ static void sum_first(struct later *l)
 
     l->first = td_xcalloc(l->functions.len * events + 1, sizeof(*l->first));
     l->whole = td_xcalloc(events + 1, sizeof(*l->whole));
+    l->known = td_xcalloc(events + 1, sizeof(*l->known));
+    mark_known(l, &l->part->counted);
     for (size_t i = 0; i < in->len; i++) {
         const uint32_t key = l->row_key[in->at[i].row];
 
@@ -193,28 +206,31 @@ static void sort_pieces(struct later *l)
 
 /* Dividing. */
 
-/* What the later run did not count comes from the first one, both brought to the same length by an
- * event that both counted: the clock leads most groups. */
-static void join(const struct later *l, const double *first, const double *later, double *counts)
+/* How many times as long the earlier runs were as the later one, by an event that both counted: the
+ * clock leads most groups. NaN: there is none. */
+static double length_factor(const struct later *l, const double *earlier, const double *later)
 {
-    const struct td_counted *main = &l->part->counted;
-    const struct td_group *groups[] = {td_model_group(main->model, main->group),
-                                       td_model_group(main->model, l->counted.group)};
-    double factor = NAN;
+    const struct td_group *group = td_model_group(l->counted.model, l->counted.group);
 
-    for (size_t e = 0; e < main->core->event_count; e++)
-        counts[e] = main->zero & UINT64_C(1) << e ? 0 : NAN;
-    for (uint32_t c = 0; c < groups[0]->column_count; c++) {
-        if (main->event[c] >= 0)
-            counts[main->event[c]] = first[main->event[c]];
-    }
-    for (uint32_t c = 0; c < groups[1]->column_count && isnan(factor); c++) {
+    for (uint32_t c = 0; c < group->column_count; c++) {
         const int e = l->counted.event[c];
 
-        if (e >= 0 && counts[e] > 0 && later[e] > 0)
-            factor = counts[e] / later[e];
+        if (e >= 0 && l->known[e] && earlier[e] > 0 && later[e] > 0)
+            return earlier[e] / later[e];
     }
-    for (uint32_t c = 0; c < groups[1]->column_count; c++) {
+    return NAN;
+}
+
+/* What the later run did not count comes from the earlier ones, both brought to the same length. */
+static void join(const struct later *l, const double *earlier, const double *later, double *counts)
+{
+    const struct td_counted *main = &l->part->counted;
+    const struct td_group *group = td_model_group(main->model, l->counted.group);
+    const double factor = length_factor(l, earlier, later);
+
+    for (size_t e = 0; e < main->core->event_count; e++)
+        counts[e] = l->known[e] ? earlier[e] : main->zero & UINT64_C(1) << e ? 0 : NAN;
+    for (uint32_t c = 0; c < group->column_count; c++) {
         if (l->counted.event[c] >= 0)
             counts[l->counted.event[c]] = later[l->counted.event[c]] * factor;
     }
@@ -300,6 +316,21 @@ static void divide_function(const struct later *l, uint32_t key, const struct di
 
 /* Into the measure. */
 
+/* Slots of the node's children that are not new; at most its own. */
+static uint64_t known_children(const struct later *l, enum td_tma_node parent, const bool *new,
+                               size_t r)
+{
+    uint64_t sum = 0;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const uint64_t *values = l->measure->values[TD_METRIC_FIRST_NODE + n];
+
+        if (!new[n] && values && td_tma_info((enum td_tma_node)n)->parent == parent)
+            sum += values[r];
+    }
+    return sum;
+}
+
 /* The children of a node that are new; their slots are differences of rounded running sums, so that
  * children that make up the node add up to it. */
 static void add_children(struct later *l, enum td_tma_node parent, const bool *new, size_t r,
@@ -309,6 +340,8 @@ static void add_children(struct later *l, enum td_tma_node parent, const bool *n
                            : l->measure->values[TD_METRIC_FIRST_NODE + (int)parent]
                                ? l->measure->values[TD_METRIC_FIRST_NODE + (int)parent][r]
                                : 0;
+    const uint64_t known = known_children(l, parent, new, r);
+    const uint64_t rest = slots > known ? slots - known : 0;
     double running = 0;
     uint64_t before = 0;
 
@@ -318,7 +351,8 @@ static void add_children(struct later *l, enum td_tma_node parent, const bool *n
         if (!new[n] || !values || td_tma_info((enum td_tma_node)n)->parent != parent)
             continue;
         running += isnan(d->of_parent[n]) ? 0 : d->of_parent[n];
-        const uint64_t now = td_rounded(fmin(running, 1) * (double)slots);
+        const uint64_t most = td_rounded(fmin(running, 1) * (double)slots);
+        const uint64_t now = most < rest ? most : rest;
         values[r] += now - before;
         before = now;
         l->part->later[n].unsure[r] = isnan(d->of_parent[n]) ? 1 : (float)unsure[n];
@@ -356,24 +390,64 @@ static bool find_new(struct later *l, const struct division *whole,
     return any;
 }
 
-static void add_group(struct later *l)
+/* What later pieces counted, brought to the length of the earlier runs, where those did not count
+ * it. */
+static void remember(const struct later *l, struct range of, double *earlier)
 {
-    struct division whole, own;
-    double unsure[TD_NODE_COUNT];
-    bool new[TD_NODE_COUNT];
+    const struct td_group *group = td_model_group(l->counted.model, l->counted.group);
+    double *sums = td_xcalloc(l->part->counted.core->event_count + 1, sizeof(*sums));
 
-    take_pieces(l);
-    if (divide_pieces(l, l->whole, (struct range){0, l->len}, false, &whole, unsure) < OWN_MIN ||
-        !find_new(l, &whole, unsure, new))
-        return;
-    sort_pieces(l);
+    for (size_t i = of.from; i < of.to; i++)
+        add_counts(&l->counted, l->pieces[i].values, sums);
+    const double factor = length_factor(l, earlier, sums);
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        const int e = l->counted.event[c];
+
+        if (e >= 0 && !l->known[e])
+            earlier[e] = sums[e] * factor;
+    }
+    free(sums);
+}
+
+static void remember_group(struct later *l)
+{
+    const size_t events = l->part->counted.core->event_count;
+
+    remember(l, (struct range){0, l->len}, l->whole);
+    for (uint32_t key = 0; key < l->functions.len; key++)
+        remember(l, (struct range){l->pieces_of[key], l->pieces_of[key + 1]},
+                 l->first + key * events);
+    mark_known(l, &l->counted);
+}
+
+static void add_nodes(struct later *l, const struct division *whole, const bool new[TD_NODE_COUNT])
+{
+    struct division own;
+    double unsure[TD_NODE_COUNT];
+
     for (uint32_t key = 0; key < l->functions.len; key++) {
-        divide_function(l, key, &whole, &own, unsure);
+        divide_function(l, key, whole, &own, unsure);
         for (uint32_t i = l->rows_of[key]; i < l->rows_of[key + 1]; i++) {
             for (int parent = 0; parent < TD_NODE_COUNT; parent++)
                 add_children(l, (enum td_tma_node)parent, new, l->rows[i], &own, unsure);
         }
     }
+}
+
+static void add_group(struct later *l)
+{
+    struct division whole;
+    double unsure[TD_NODE_COUNT];
+    bool new[TD_NODE_COUNT];
+
+    take_pieces(l);
+    const bool any =
+        divide_pieces(l, l->whole, (struct range){0, l->len}, false, &whole, unsure) >= OWN_MIN &&
+        find_new(l, &whole, unsure, new);
+    sort_pieces(l);
+    if (any)
+        add_nodes(l, &whole, new);
+    remember_group(l);
 }
 
 void td_later_add(struct td_slots_part *part, size_t part_index, struct td_measure *measure,
@@ -405,6 +479,7 @@ void td_later_add(struct td_slots_part *part, size_t part_index, struct td_measu
     free(l.pieces_of);
     free(l.first);
     free(l.whole);
+    free(l.known);
     free(l.pieces);
 }
 

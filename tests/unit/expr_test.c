@@ -36,6 +36,8 @@ static void arithmetic_has_the_usual_precedence(void **state)
     assert_true(value_of("-a * -b") == 6);
     assert_true(value_of("max(a, min(b, 10)) * 0x10") == 48);
     assert_true(value_of("1-b") == -2);
+    assert_true(value_of("less(a, b, a + 1, 9) * 2") == 6);
+    assert_true(value_of("less(b, b, c / c, less(a, b, 4, 5))") == 4);
 }
 
 static void what_is_not_known_stays_so(void **state)
@@ -45,17 +47,21 @@ static void what_is_not_known_stays_so(void **state)
     assert_true(isnan(value_of("a + d")));
     assert_true(isnan(value_of("max(0, d)")));
     assert_true(isnan(value_of("min(d, 0)")));
+    assert_true(isnan(value_of("less(d, 1, 2, 3)")));
+    assert_true(isnan(value_of("less(1, d, 2, 3)")));
+    assert_true(value_of("less(1, 2, 3, d)") == 3);
 }
 
 static void mistakes_are_named_with_their_place(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "",        "a +",
-        "(a",      "a b",
-        "nope",    "max(a)",
-        "min(a,b", "1..2",
-        "a $ b",   "((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))))",
+        "",           "a +",
+        "(a",         "a b",
+        "nope",       "max(a)",
+        "less(a, b)", "less(a, b, 1, 2, 3)",
+        "min(a,b",    "1..2",
+        "a $ b",      "((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))))",
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

@@ -81,11 +81,13 @@ static void count(struct profile *p, int run, int f, double cycles, double value
     const double slots = WIDTH * cycles, fe = slots * t->fe * noise(p),
                  be = slots * t->be * noise(p),
                  retired = slots * (1 - t->fe - t->be - t->bad) * noise(p);
-    const double counts[3][6] = {
+    const double counts[5][6] = {
         {cycles, fe, retired + slots * t->bad, retired, be, 0},
         {cycles, fe, fe * t->latency * noise(p) / WIDTH, 9 * t->bad * cycles / 100,
          t->bad * cycles / 100, retired / 100},
         {cycles, be, cycles * t->be, cycles * t->be * t->memory * noise(p), retired, 0},
+        {cycles, cycles * t->be},
+        {cycles, cycles * t->be * t->memory * noise(p)},
     };
 
     for (int c = 0; c < 6; c++)
@@ -129,6 +131,10 @@ static const char *const split[] = {"cycles",
                                     NULL};
 static const char *const backend[] = {
     "cycles", "backend_stalls", "not_complete", "load_not_complete", "ops_retired", NULL};
+
+/* What `backend` needs, in two runs. */
+static const char *const waits[] = {"cycles", "not_complete", NULL};
+static const char *const loads[] = {"cycles", "load_not_complete", NULL};
 
 static struct profile three_runs(int length)
 {
@@ -251,6 +257,40 @@ static void test_thin_and_filter(void **state)
     td_model_free(p.model);
 }
 
+/* A formula whose counts come from two later runs of different length: known from the second of
+ * them on, whichever is first. */
+static void test_two_later_runs(void **state)
+{
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++) {
+        struct profile p = new_profile();
+        const char *const *const events[] = {swapped ? loads : waits, swapped ? waits : loads};
+
+        run_once(&p, 0, add_group(p.model, "topdown", topdown), 600);
+        run_once(&p, swapped ? 4 : 3, add_group(p.model, "one", events[0]), 900);
+        td_model_add_env(p.model, "parameter", "run=2:one@");
+        run_once(&p, swapped ? 3 : 4, add_group(p.model, "two", events[1]), 300);
+        td_model_add_env(p.model, "parameter", "run=3:two@");
+        struct td_measure *m = fx_slots_measure(p.model, NULL);
+        const struct td_tree tree = td_tree_of(m);
+        const struct td_tree_node *memory = td_tree_find(&tree, TD_NODE_MEMORY_BOUND);
+        struct td_rows rows;
+
+        assert_non_null(memory);
+        assert_int_equal(memory->run, 3);
+        assert_near(memory->share, (0.06 + 0.4 + 0.15) / 3, 0.02);
+        td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+        for (int f = 0; f < 2; f++) {
+            const struct td_row *row = row_of(&rows, p.function[f]);
+            assert_near(td_row_cell(&rows, row, TD_NODE_MEMORY_BOUND).share,
+                        truth[f].be * truth[f].memory, 0.05);
+        }
+        td_rows_release(&rows);
+        td_measure_free(m);
+        td_model_free(p.model);
+    }
+}
+
 /* Without a word on which run a group is of, it is not taken for another run's. */
 static void test_one_run(void **state)
 {
@@ -274,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_thin_and_filter),
+        cmocka_unit_test(test_two_later_runs),
         cmocka_unit_test(test_one_run),
     };
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* The descriptions' formulas of all levels against the vendor's own (unit/vendor): both evaluated
+ * on the same random counts must agree. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/cores/expr.h"
+#include "formats/cores/pmu.h"
+
+#define NAMES_MAX 96
+#define VECTORS   1000
+
+/* What the vendor's formulas of one core name: events first, then "let" and "node" lines, each of
+ * which may use those above it. */
+struct vendor {
+    char core[64];
+    char names[NAMES_MAX][80];
+    struct td_expr *exprs[NAMES_MAX]; /* NULL: an event */
+    enum td_tma_node nodes[NAMES_MAX];
+    int ours[NAMES_MAX]; /* the description's event */
+    size_t len;
+};
+
+struct described {
+    struct td_uarch *uarch;
+    struct td_pmu_core *core;
+};
+
+static void load(struct described *ret, const char *name)
+{
+    struct td_buf text = {0};
+    struct td_err err = TD_ERR_INIT;
+    char path[512];
+
+    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s.uarch", name);
+    assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
+    if (td_uarch_parse(&ret->uarch, (const char *)text.data, text.len, &err) != TD_OK ||
+        td_pmu_core_read(&ret->core, ret->uarch, &err) != TD_OK)
+        fail_msg("%s: %s", name, err.text);
+    td_buf_release(&text);
+}
+
+static void unload(struct described *described)
+{
+    td_pmu_core_free(described->core);
+    td_uarch_free(described->uarch);
+}
+
+static int resolve(const void *ctx, const char *name)
+{
+    const struct vendor *v = ctx;
+
+    for (size_t i = 0; i < v->len; i++) {
+        if (strcmp(v->names[i], name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static int event_of(const struct td_pmu_core *core, uint64_t config, uint64_t config1)
+{
+    for (size_t i = 0; i < core->event_count; i++) {
+        if (core->events[i].config == config && core->events[i].config1 == config1)
+            return (int)i;
+    }
+    return -1;
+}
+
+static void add_event(struct vendor *v, const struct td_pmu_core *core, char *line)
+{
+    uint64_t config = 0, config1 = 0;
+    const char *name = strsep(&line, " "), *first = strsep(&line, " ");
+
+    assert_true(td_parse_u64_base(first, 16, &config));
+    assert_true(!line || td_parse_u64_base(line, 16, &config1));
+    snprintf(v->names[v->len], sizeof(v->names[0]), "%s", name);
+    v->nodes[v->len] = TD_NODE_NONE;
+    v->ours[v->len] = event_of(core, config, config1);
+    if (v->ours[v->len] < 0)
+        fail_msg("%s has no event 0x%llx (%s)", v->core, (unsigned long long)config, name);
+    v->len++;
+}
+
+static void add_formula(struct vendor *v, char *line, bool node)
+{
+    char *formula = strstr(line, " = ");
+    struct td_err err = TD_ERR_INIT;
+
+    assert_non_null(formula);
+    *formula = '\0';
+    if (td_expr_compile(&v->exprs[v->len], formula + 3, resolve, v, &err) != TD_OK)
+        fail_msg("%s: %s: %s", v->core, line, err.text);
+    snprintf(v->names[v->len], sizeof(v->names[0]), "%s", line);
+    v->nodes[v->len] = node ? td_tma_by_id(line) : TD_NODE_NONE;
+    assert_true(!node || v->nodes[v->len] != TD_NODE_NONE);
+    v->len++;
+}
+
+/* The same sequence in each run (Knuth's generator). */
+static double next_count(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 40) + 1;
+}
+
+/* Where the vendor leaves a remainder negative, the descriptions have 0. */
+static bool agree(double ours, double theirs)
+{
+    const double a = fmax(ours, 0), b = fmax(theirs, 0);
+
+    return !isnan(ours) && fabs(a - b) <= 1e-9 * (1 + fabs(b));
+}
+
+static size_t compare_once(const struct vendor *v, const struct td_pmu_core *core, uint64_t *state)
+{
+    double *counts = td_xcalloc(core->event_count, sizeof(*counts));
+    double values[NAMES_MAX] = {0};
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < core->event_count; i++) {
+        const int same = event_of(core, core->events[i].config, core->events[i].config1);
+
+        counts[i] = same < (int)i ? counts[same] : next_count(state);
+    }
+    for (size_t i = 0; i < v->len; i++) {
+        values[i] = v->exprs[i] ? td_expr_eval(v->exprs[i], values) : counts[v->ours[i]];
+        if (v->nodes[i] == TD_NODE_NONE)
+            continue;
+        const double ours = td_pmu_core_formula(core, v->nodes[i], counts, 0);
+        if (!agree(ours, values[i])) {
+            print_error("%s: %s is %.9g, the vendor's %.9g\n", v->core, v->names[i], ours,
+                        values[i]);
+            wrong++;
+        }
+    }
+    free(counts);
+    return wrong;
+}
+
+static void compare(struct vendor *v, const struct td_pmu_core *core, size_t *cores)
+{
+    uint64_t state = 1;
+    size_t wrong = 0;
+
+    for (int i = 0; i < VECTORS && wrong == 0; i++)
+        wrong = compare_once(v, core, &state);
+    for (size_t i = 0; i < v->len; i++)
+        td_expr_free(v->exprs[i]);
+    assert_int_equal(wrong, 0);
+    memset(v, 0, sizeof(*v));
+    ++*cores;
+}
+
+static void formulas_equal_the_vendors(void **state)
+{
+    struct vendor *vendor = td_xcalloc(1, sizeof(*vendor));
+    struct described described = {0};
+    struct td_buf text = {0};
+    struct td_err err = TD_ERR_INIT;
+    size_t cores = 0;
+
+    (void)state;
+    assert_int_equal(td_file_read(TD_TESTS_DIR "/unit/vendor/intel_tma.txt", 1 << 20, &text, &err),
+                     TD_OK);
+    char *copy = td_xasprintf("%.*s", (int)text.len, (const char *)text.data), *rest = copy;
+    for (char *line = NULL; (line = strsep(&rest, "\n"));) {
+        if (strncmp(line, "core ", 5) == 0) {
+            snprintf(vendor->core, sizeof(vendor->core), "%s", line + 5);
+            load(&described, vendor->core);
+        } else if (strncmp(line, "event ", 6) == 0) {
+            add_event(vendor, described.core, line + 6);
+        } else if (strncmp(line, "let ", 4) == 0 || strncmp(line, "node ", 5) == 0) {
+            add_formula(vendor, strchr(line, ' ') + 1, *line == 'n');
+        }
+        if ((*line == '\0' || !rest) && vendor->len) {
+            compare(vendor, described.core, &cores);
+            unload(&described);
+        }
+    }
+    assert_int_equal(cores, 7);
+    free(copy);
+    free(vendor);
+    td_buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formulas_equal_the_vendors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
