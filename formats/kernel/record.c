@@ -397,7 +397,6 @@ int td_rec_parse(struct td_rec *ret, const uint8_t *data, size_t size,
     if (!ret->layout)
         return td_fail(err, TD_EFORMAT, "a sample has an id that no event has");
     ret->u.sample.exact_ip = header.misc & PERF_RECORD_MISC_EXACT_IP;
-    ret->u.sample.kernel = ret->mode == PERF_RECORD_MISC_KERNEL;
     parse_sample(ret, &rd);
     return !rd.bad ? TD_OK : td_fail(err, TD_EFORMAT, "a sample is shorter than its contents");
 }

@@ -19,9 +19,12 @@ struct td_layout {
     uint64_t sample_type, read_format, branch_sample_type;
     uint64_t user_regs, intr_regs; /* masks */
     uint64_t period;               /* of samples that do not tell it */
+    uint32_t branch_most;          /* branch records that the CPU keeps; 0: not known */
     uint32_t event;                /* the caller's, as the next */
     uint16_t group;
     bool sample_id_all;
+    bool user_at_entry; /* where the kernel was entered from, a call stack of branch records shows
+                           the entry of the user's function, as perf does, not the place */
 };
 
 /* The layouts of a ring or a file. Where there are several and records tell their id, it decides;
@@ -67,7 +70,6 @@ struct td_rec_sample {
     uint64_t stack_size;
     uint32_t cpu; /* TD_NONE: not told */
     bool exact_ip;
-    bool kernel; /* ip is the kernel's */
 };
 
 struct td_rec_mmap {

@@ -220,6 +220,7 @@ static struct td_layout layout_of(const struct td_perf_session *session, uint64_
         .intr_regs = attr->regs_intr,
         .period = attr->period,
         .sample_id_all = attr->sample_id_all,
+        .user_at_entry = true,
         .event = (uint32_t)event,
     };
 }

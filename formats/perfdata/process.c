@@ -21,18 +21,12 @@ struct range {
     bool code; /* executable */
 };
 
-/* A frame before it is a location. */
-struct frame {
-    uint64_t address; /* of a caller: inside the call */
-    uint32_t context; /* cpumode: PERF_RECORD_MISC_KERNEL and so on */
-};
-
 struct process {
     uint32_t pid;
     struct range *ranges; /* sorted, not overlapping */
     size_t len, cap;
     /* The last stack and its nodes, outermost first: the next one mostly shares outer frames. */
-    struct frame *frames;
+    struct td_stack_frame *frames;
     uint32_t *nodes;
     size_t depth, frames_cap, nodes_cap;
     uint32_t version; /* of the mappings */
@@ -50,8 +44,7 @@ struct td_perf_processes {
     struct thread *threads;
     size_t thread_count, thread_cap;
     struct td_map pids, tids; /* -> index */
-    struct frame *scratch;    /* of the stack in work, innermost first */
-    size_t scratch_len, scratch_cap;
+    struct td_stack stack;    /* in work */
 };
 
 static struct process *add_process(struct td_perf_processes *all, uint32_t pid)
@@ -92,7 +85,7 @@ void td_perf_processes_free(struct td_perf_processes *all)
     }
     free(all->processes);
     free(all->threads);
-    free(all->scratch);
+    td_stack_release(&all->stack);
     td_map_release(&all->pids);
     td_map_release(&all->tids);
     free(all);
@@ -391,7 +384,8 @@ uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t 
 }
 
 /* Where no mapping is known. */
-static uint32_t unknown_location(struct td_perf_session *session, const struct frame *frame)
+static uint32_t unknown_location(struct td_perf_session *session,
+                                 const struct td_stack_frame *frame)
 {
     const char *path = "[unknown]";
 
@@ -434,117 +428,28 @@ static uint32_t unmapped_kernel(struct td_perf_session *session, uint64_t addres
     return td_model_put_location(session->model, id, address);
 }
 
-static uint32_t location_of(struct td_perf_session *session, const struct process *process,
-                            const struct frame *frame)
+/* The range that holds an address, or NULL. */
+static const struct range *find_range(const struct process *process, uint64_t address)
 {
-    const bool kernel = frame->context == PERF_RECORD_MISC_KERNEL;
-    const struct process *const space = kernel ? &session->processes->processes[0] : process;
+    const size_t i = range_at(process, address);
 
-    if (kernel || frame->context == PERF_RECORD_MISC_USER) {
-        const size_t i = range_at(space, frame->address);
+    return i < process->len && process->ranges[i].start <= address ? &process->ranges[i] : NULL;
+}
 
-        if (i < space->len && space->ranges[i].start <= frame->address)
-            return td_model_put_location(session->model, space->ranges[i].module,
-                                         frame->address + space->ranges[i].bias);
-    }
+static uint32_t location_of(struct td_perf_session *session, const struct process *process,
+                            const struct td_stack_frame *frame)
+{
+    const bool kernel = td_stack_is_kernel(frame);
+    const struct range *range =
+        frame->context == PERF_RECORD_MISC_USER ? find_range(process, frame->address) : NULL;
+
+    if (!range && kernel)
+        range = find_range(&session->processes->processes[0], frame->address);
+    if (range)
+        return td_model_put_location(session->model, range->module, frame->address + range->bias);
     if (kernel && frame->address >> 63)
         return unmapped_kernel(session, frame->address);
     return unknown_location(session, frame);
-}
-
-static void push_frame(struct td_perf_processes *all, uint64_t address, uint32_t context)
-{
-    all->scratch =
-        td_grow(all->scratch, &all->scratch_cap, all->scratch_len + 1, sizeof(*all->scratch));
-    all->scratch[all->scratch_len++] = (struct frame){.address = address, .context = context};
-}
-
-/* The cpumode of a PERF_CONTEXT_* marker in a call chain, or 0. */
-static uint32_t context_of_marker(uint64_t marker)
-{
-    static const struct {
-        uint64_t marker;
-        uint32_t context;
-    } markers[] = {
-        {PERF_CONTEXT_HV, PERF_RECORD_MISC_HYPERVISOR},
-        {PERF_CONTEXT_KERNEL, PERF_RECORD_MISC_KERNEL},
-        {PERF_CONTEXT_USER, PERF_RECORD_MISC_USER},
-        {PERF_CONTEXT_GUEST, PERF_RECORD_MISC_GUEST_KERNEL},
-        {PERF_CONTEXT_GUEST_KERNEL, PERF_RECORD_MISC_GUEST_KERNEL},
-        {PERF_CONTEXT_GUEST_USER, PERF_RECORD_MISC_GUEST_USER},
-    };
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(markers); i++) {
-        if (markers[i].marker == marker)
-            return markers[i].context;
-    }
-    return 0;
-}
-
-/* The last branch records as a call stack: the callee's entry, then the calls, innermost first. */
-static void push_calls(struct td_perf_session *session, const struct td_rec_sample *sample,
-                       bool with_leaf)
-{
-    for (uint64_t i = 0; i < sample->branch_count; i++) {
-        const uint8_t *const entry = sample->branches + i * TD_BRANCH_BYTES;
-
-        if (i == 0 && with_leaf)
-            push_frame(session->processes, td_perf_word(entry + 8, session->big),
-                       PERF_RECORD_MISC_USER);
-        push_frame(session->processes, td_perf_word(entry, session->big), PERF_RECORD_MISC_USER);
-    }
-}
-
-static uint64_t chain_word(const struct td_perf_session *session,
-                           const struct td_rec_sample *sample, uint64_t i)
-{
-    return td_perf_word(sample->chain + i * 8, session->big);
-}
-
-/* A precise IP may lie in user code though the chain was taken in the kernel, whose part of the
- * chain is then not this stack's. */
-static uint64_t chain_begin(const struct td_perf_session *session,
-                            const struct td_rec_sample *sample, uint32_t leaf_context)
-{
-    for (uint64_t i = 0; leaf_context == PERF_RECORD_MISC_USER && i < sample->chain_count; i++) {
-        if (chain_word(session, sample, i) == (uint64_t)PERF_CONTEXT_USER)
-            return i;
-    }
-    return 0;
-}
-
-/* The callers, from the call chain. Its first address of each context is where that context was
- * interrupted, or left by a system call; the others are return addresses. The very first is the
- * sample's IP again, or where the interrupt was taken when the IP is more precise. */
-static void push_callers(struct td_perf_session *session, const struct td_rec_sample *sample,
-                         uint32_t leaf_context, bool calls)
-{
-    uint32_t context = leaf_context;
-    bool first = true;
-    bool exact = true;
-
-    for (uint64_t i = chain_begin(session, sample, leaf_context); i < sample->chain_count; i++) {
-        const uint64_t address = chain_word(session, sample, i);
-
-        if (address == TD_PERF_CONTEXT_USER_DEFERRED) {
-            session->counters[TD_COUNTER_TRUNCATED_STACKS]++;
-            return; /* a number follows that is no address */
-        }
-        if (address >= (uint64_t)PERF_CONTEXT_MAX) {
-            context = context_of_marker(address);
-            exact = true;
-            if (calls && context == PERF_RECORD_MISC_USER) {
-                push_calls(session, sample, leaf_context != PERF_RECORD_MISC_USER);
-                return;
-            }
-            continue;
-        }
-        const bool is_leaf = first && context == leaf_context;
-        first = false;
-        if (!is_leaf && address != 0)
-            push_frame(session->processes, exact ? address : address - 1, context);
-        exact = false;
-    }
 }
 
 bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
@@ -552,13 +457,10 @@ bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t 
 {
     const struct td_perf_processes *const all = session->processes;
     const uint32_t *const index = td_map_find(&all->pids, pid, 0);
-    const struct process *const process = index ? &all->processes[*index] : NULL;
-    const size_t i = process ? range_at(process, address) : 0;
+    const struct range *const range = index ? find_range(&all->processes[*index], address) : NULL;
 
-    if (!process || i == process->len || process->ranges[i].start > address ||
-        !process->ranges[i].code)
+    if (!range || !range->code)
         return false;
-    const struct range *const range = &process->ranges[i];
     const struct td_module *const module = td_model_module(session->model, range->module);
     *place = (struct td_load_place){
         .begin = range->start,
@@ -576,49 +478,39 @@ uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid)
     return (uint64_t)pid << 32 | process_of(session->processes, pid)->version;
 }
 
-/* The frames of the copied user stack behind those of the kernel, or in place of the leaf. A chain
- * that has user frames already is left as it is. */
-static void push_unwound(struct td_perf_session *session, const struct td_rec *rec,
-                         uint32_t leaf_context)
+/* A chain that has user frames already is left as it is. */
+static void add_unwound(struct td_perf_session *session, const struct td_rec *rec)
 {
-    struct td_perf_processes *const all = session->processes;
-    const bool user_leaf = leaf_context == PERF_RECORD_MISC_USER;
+    struct td_stack *const stack = &session->processes->stack;
     uint64_t frames[TD_PERF_UNWIND_MAX];
 
-    if (all->scratch_len > 1 && all->scratch[all->scratch_len - 1].context == PERF_RECORD_MISC_USER)
+    if (stack->len > 1 && stack->frames[stack->len - 1].context == PERF_RECORD_MISC_USER)
         return;
     const size_t count = td_perf_unwind(session, rec, frames, TD_PERF_UNWIND_MAX);
-    for (size_t i = user_leaf; i < count; i++)
-        push_frame(all, frames[i], PERF_RECORD_MISC_USER);
+    td_stack_add_unwound(stack, frames, count);
 }
 
-static uint32_t leaf_context(const struct td_rec *rec)
-{
-    if (rec->mode != PERF_RECORD_MISC_CPUMODE_UNKNOWN)
-        return rec->mode;
-    return rec->u.sample.ip >> 63 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
-}
-
-/* The node of the stack in scratch. Outer frames that the process's last stack had keep their
+/* The node of the stack. Outer frames that the process's last stack had keep their
  * nodes. */
 static uint32_t put_nodes(struct td_perf_session *session, struct process *process)
 {
-    struct td_perf_processes *const all = session->processes;
-    const size_t depth = all->scratch_len;
+    const struct td_stack *const stack = &session->processes->stack;
+    const size_t depth = stack->len;
     size_t shared = 0;
 
-    process->frames = td_grow(process->frames, &process->frames_cap, depth, sizeof(struct frame));
-    process->nodes = td_grow(process->nodes, &process->nodes_cap, depth, sizeof(uint32_t));
+    process->frames =
+        td_grow(process->frames, &process->frames_cap, depth, sizeof(*process->frames));
+    process->nodes = td_grow(process->nodes, &process->nodes_cap, depth, sizeof(*process->nodes));
     while (shared < depth && shared < process->depth) {
-        const struct frame *const frame = &all->scratch[depth - 1 - shared];
-        const struct frame *const old = &process->frames[shared];
+        const struct td_stack_frame *const frame = &stack->frames[depth - 1 - shared];
+        const struct td_stack_frame *const old = &process->frames[shared];
 
         if (frame->address != old->address || frame->context != old->context)
             break;
         shared++;
     }
     for (size_t i = shared; i < depth; i++) {
-        const struct frame *const frame = &all->scratch[depth - 1 - i];
+        const struct td_stack_frame *const frame = &stack->frames[depth - 1 - i];
         const uint32_t location = location_of(session, process, frame);
 
         process->frames[i] = *frame;
@@ -629,32 +521,13 @@ static uint32_t put_nodes(struct td_perf_session *session, struct process *proce
     return process->nodes[depth - 1];
 }
 
-/* Where the mode is that of the interrupt, the address may be one of the kernel's entry code, just
- * before or after: the upper half is the kernel's on all machines that have 64 bits, but for what
- * is mapped there (x86's vsyscall page). */
-static uint32_t code_context(const struct td_perf_session *session, const struct td_rec *rec,
-                             uint32_t context)
-{
-    struct td_load_place place;
-
-    if (context == PERF_RECORD_MISC_USER && rec->u.sample.ip >> 63 &&
-        !td_perf_find(session, rec->pid, rec->u.sample.ip, &place))
-        return PERF_RECORD_MISC_KERNEL;
-    return context;
-}
-
 uint32_t td_perf_stack(struct td_perf_session *session, const struct td_rec *rec)
 {
     struct td_perf_processes *const all = session->processes;
-    const struct td_rec_sample *const sample = &rec->u.sample;
-    const uint32_t context = leaf_context(rec);
-    const bool calls =
-        sample->branch_count > 0 && rec->layout->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 
-    all->scratch_len = 0;
-    push_frame(all, sample->ip, code_context(session, rec, context));
-    push_callers(session, sample, context, calls);
-    if (sample->stack_size > 0)
-        push_unwound(session, rec, context);
+    td_stack_take(&all->stack, rec, session->big);
+    session->counters[TD_COUNTER_TRUNCATED_STACKS] += all->stack.truncated;
+    if (rec->u.sample.stack_size > 0)
+        add_unwound(session, rec);
     return put_nodes(session, process_of(all, rec->pid));
 }

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "formats/kernel/chain.h"
 #include "formats/kernel/cursor.h"
 #include "formats/kernel/record.h"
 #include "formats/loading.h"
@@ -38,8 +39,6 @@ enum {
     TD_PERF_COMPRESSED = 81,
     TD_PERF_COMPRESSED2 = 83,
 };
-
-#define TD_PERF_CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
 /* How perf names the kernel; its MMAP adds "_text" or another symbol. */
 #define TD_PERF_KERNEL "[kernel.kallsyms]"

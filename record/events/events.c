@@ -316,6 +316,8 @@ static int make_layouts(struct td_events *events, struct td_err *err)
             .id = opened->id,
             .sample_type = event->sample_type,
             .read_format = event->read_format & ~(events->no_lost ? (uint64_t)PERF_FORMAT_LOST : 0),
+            .branch_sample_type = event->branch_sample_type,
+            .branch_most = plan->branches,
             .user_regs = event->user_regs,
             .sample_id_all = true,
             .group = opened->group,

@@ -189,6 +189,7 @@ void td_recorder_free(struct td_recorder *recorder)
         return;
     td_tasks_free(recorder->tasks);
     td_stacks_free(recorder->stacks);
+    td_stack_release(&recorder->stack);
     td_frames_free(recorder->frames);
     td_deltas_free(recorder->deltas);
     td_jit_free(recorder->jit);
@@ -246,15 +247,9 @@ static void make_stack(struct td_recorder *recorder, const struct td_task *task,
         [TD_UNWIND_SHORT_COPY] = TD_COUNTER_UNWIND_SHORT_COPY,
         [TD_UNWIND_BAD_RULE] = TD_COUNTER_UNWIND_BAD_RULE,
     };
-    const struct td_rec_sample *sample = &rec->u.sample;
 
-    if (rec->layout->sample_type & PERF_SAMPLE_BRANCH_STACK) {
-        td_stack_from_branches(&recorder->stack, sample, recorder->plan->branches);
-        return;
-    }
     if (!(rec->layout->sample_type & PERF_SAMPLE_REGS_USER)) {
-        td_stack_from_chain(&recorder->stack, sample->chain, sample->chain_count, sample->ip,
-                            sample->kernel);
+        td_stack_take(&recorder->stack, rec, false);
         return;
     }
     const enum td_unwind_stop stop =
@@ -408,7 +403,7 @@ static void take_branch_misses(struct td_recorder *recorder, const struct td_tas
         td_rd_u64(&rd); /* where it went */
         if (!(td_rd_u64(&rd) & BRANCH_MISPREDICTED))
             continue;
-        td_stack_from_chain(&recorder->stack, NULL, 0, from, from >> 63);
+        td_stack_set(&recorder->stack, from);
         stored.node = td_stacks_intern(recorder->stacks, task, &recorder->stack).node;
         td_profile_sample(recorder->writer, &stored, values);
         recorder->counters[TD_COUNTER_SAMPLES]++;

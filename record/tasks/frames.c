@@ -181,14 +181,6 @@ static bool read_registers(struct td_unwind_sample *sample, const struct td_rec_
     return true;
 }
 
-static void append(struct td_stack *stack, const struct td_unwind_stack *user)
-{
-    for (size_t i = 0; i < user->count && stack->len < TD_STACK_MAX; i++) {
-        stack->frames[stack->len++] =
-            (struct td_frame){.address = user->frames[i], .kernel = false, .caller = i > 0};
-    }
-}
-
 enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_task *task,
                                      const struct td_rec *rec, struct td_stack *stack)
 {
@@ -199,15 +191,13 @@ enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_t
                                       .find = find,
                                       .ctx = frames};
 
-    td_stack_from_chain(stack, from->chain, from->chain_count, from->ip, from->kernel);
+    td_stack_take(stack, rec, false);
     if (!read_registers(&sample, from, rec->layout->user_regs))
         return from->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? TD_UNWIND_COMPLETE
                                                            : TD_UNWIND_NO_TABLE;
-    if (!from->kernel)
-        stack->len = 0;
     frames->space = task->process->space;
     td_unwind(frames->unwinder, &sample, &frames->stack);
-    append(stack, &frames->stack);
+    td_stack_add_unwound(stack, frames->stack.frames, frames->stack.count);
     stack->truncated = stack->truncated || frames->stack.stop != TD_UNWIND_COMPLETE;
     return frames->stack.stop;
 }

@@ -2,6 +2,7 @@
 #include "record/tasks/jit.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,10 +116,10 @@ void td_jit_note(struct td_jit *jit, struct td_process *process, const struct td
     if (jit->len + stack->len > NOTED_MAX && jit->dropped == 0)
         td_jit_write_names(jit, process);
     for (size_t i = 0; i < stack->len; i++) {
-        const struct td_frame *frame = &stack->frames[i];
+        const struct td_stack_frame *frame = &stack->frames[i];
         const struct td_range *range = td_range_set_find(&process->space->ranges, frame->address);
 
-        if (!frame->kernel && range &&
+        if (frame->context == PERF_RECORD_MISC_USER && range &&
             td_modules_kind(jit->modules, range->value) == TD_MODULE_ANON)
             td_jit_note_address(jit, process->pid, frame->address,
                                 td_modules_use(jit->modules, range->value, NULL), time_ns);

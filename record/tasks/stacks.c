@@ -8,6 +8,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
+/* More frames than this are cut off at the outer end; the kernel gives 127 unless
+ * perf_event_max_stack was raised. */
+#define DEPTH_MAX 512
 /* Threads whose last chain is remembered; others' chains are interned whole, which is right but
  * slower. */
 #define CACHE_COUNT 64
@@ -17,8 +20,8 @@ struct cache {
     uint32_t tid, generation, epoch;
     uint64_t serial; /* of the address space; 0: empty */
     size_t len;
-    uint64_t addresses[TD_STACK_MAX];
-    struct td_stack_node nodes[TD_STACK_MAX];
+    uint64_t addresses[DEPTH_MAX];
+    struct td_stack_node nodes[DEPTH_MAX];
 };
 
 struct td_stacks {
@@ -57,66 +60,6 @@ bool td_stacks_take_vdso(struct td_stacks *stacks, uint32_t *profile_module)
     return true;
 }
 
-static void add_frame(struct td_stack *stack, uint64_t address, bool kernel, bool caller)
-{
-    if (stack->len == TD_STACK_MAX) {
-        stack->truncated = true;
-        return;
-    }
-    stack->frames[stack->len++] = (struct td_frame){
-        .address = caller ? address - 1 : address, .kernel = kernel, .caller = caller};
-}
-
-void td_stack_from_chain(struct td_stack *stack, const uint8_t *chain, uint64_t chain_count,
-                         uint64_t ip, bool kernel)
-{
-    bool caller = false;
-
-    stack->len = 0;
-    stack->truncated = false;
-    for (uint64_t i = 0; i < chain_count; i++) {
-        uint64_t word = 0;
-
-        memcpy(&word, chain + i * sizeof(word), sizeof(word));
-        if (word >= (uint64_t)PERF_CONTEXT_MAX) {
-            /* What follows a marker is where that context was left: exact. */
-            kernel = word == (uint64_t)PERF_CONTEXT_KERNEL;
-            caller = false;
-            continue;
-        }
-        add_frame(stack, word, kernel, caller);
-        caller = true;
-    }
-    if (stack->len == 0)
-        add_frame(stack, ip, kernel, false);
-}
-
-void td_stack_from_branches(struct td_stack *stack, const struct td_rec_sample *sample,
-                            uint32_t most)
-{
-    size_t inner = 0;
-
-    td_stack_from_chain(stack, sample->chain, sample->chain_count, sample->ip, sample->kernel);
-    while (inner < stack->len && stack->frames[inner].kernel)
-        inner++;
-    if (sample->branch_count == 0 || inner == stack->len)
-        return;
-    stack->len = inner + 1;
-    stack->truncated = sample->branch_count >= most;
-    for (uint64_t i = 0; i < sample->branch_count; i++) {
-        uint64_t from = 0; /* of perf_branch_entry: where the call is */
-
-        memcpy(&from, sample->branches + i * TD_BRANCH_BYTES, sizeof(from));
-        if (from == 0)
-            break;
-        if (stack->len == TD_STACK_MAX) {
-            stack->truncated = true;
-            break;
-        }
-        stack->frames[stack->len++] = (struct td_frame){.address = from, .caller = true};
-    }
-}
-
 /* Where an address is: module of ours, offset as in the profile. */
 struct place {
     uint32_t module;
@@ -125,19 +68,20 @@ struct place {
 };
 
 static struct place locate(struct td_stacks *stacks, const struct td_task *task,
-                           const struct td_frame *frame)
+                           const struct td_stack_frame *frame)
 {
     struct place place = {.module = stacks->unknown, .offset = frame->address};
 
-    if (frame->kernel) {
-        place.module = td_kernel_locate(stacks->kernel, frame->address, &place.offset);
-        place.mapped = true;
-        return place;
-    }
-    const struct td_range *range = td_range_set_find(&task->process->space->ranges, frame->address);
+    const struct td_range *range =
+        frame->context == PERF_RECORD_MISC_USER
+            ? td_range_set_find(&task->process->space->ranges, frame->address)
+            : NULL;
     if (range) {
         place.module = range->value;
         place.offset = range->offset + (frame->address - range->start);
+        place.mapped = true;
+    } else if (td_stack_is_kernel(frame)) {
+        place.module = td_kernel_locate(stacks->kernel, frame->address, &place.offset);
         place.mapped = true;
     }
     return place;
@@ -146,7 +90,7 @@ static struct place locate(struct td_stacks *stacks, const struct td_task *task,
 /* The node of `frame` inside of `outer`. A caller outside every mapping is no caller but what a
  * register without a frame pointer held: what is outside of it is dropped. */
 static struct td_stack_node push(struct td_stacks *stacks, const struct td_task *task,
-                                 const struct td_frame *frame, struct td_stack_node outer)
+                                 const struct td_stack_frame *frame, struct td_stack_node outer)
 {
     const struct place place = locate(stacks, task, frame);
     bool added = false;
@@ -183,7 +127,7 @@ static struct cache *cache_of(struct td_stacks *stacks, const struct td_task *ta
 
 /* Frames that differ in kind at one address are told apart by the lowest bit that addresses of
  * code, shifted, leave free. */
-static uint64_t cache_key(const struct td_frame *frame)
+static uint64_t cache_key(const struct td_stack_frame *frame)
 {
     return frame->address << 1 | frame->caller;
 }
@@ -193,11 +137,12 @@ static uint64_t cache_key(const struct td_frame *frame)
 static bool intern(struct td_stacks *stacks, const struct td_task *task,
                    const struct td_stack *stack, struct cache *cache, struct td_stack_node *ret)
 {
-    struct td_stack_node node = {.truncated = stack->truncated};
+    const size_t depth = stack->len < DEPTH_MAX ? stack->len : DEPTH_MAX;
+    struct td_stack_node node = {.truncated = stack->truncated || depth < stack->len};
     bool same = true;
 
-    for (size_t i = 0; i < stack->len; i++) {
-        const struct td_frame *frame = &stack->frames[stack->len - 1 - i];
+    for (size_t i = 0; i < depth; i++) {
+        const struct td_stack_frame *frame = &stack->frames[depth - 1 - i];
         const uint64_t key = cache_key(frame);
 
         same = same && i < cache->len && cache->addresses[i] == key;
@@ -209,7 +154,7 @@ static bool intern(struct td_stacks *stacks, const struct td_task *task,
         cache->addresses[i] = key;
         cache->nodes[i] = node;
     }
-    cache->len = stack->len;
+    cache->len = depth;
     *ret = node;
     return td_profile_node_epoch(stacks->writer) == cache->epoch;
 }

@@ -230,7 +230,7 @@ static void test_rich_sample(void **state)
     assert_int_equal(sample->weight, 300);
     assert_int_equal(sample->data_source, 400);
     assert_true(sample->exact_ip);
-    assert_false(sample->kernel);
+    assert_int_equal(rec.mode, PERF_RECORD_MISC_USER);
 }
 
 /* Branch records between the chain and the registers; a count that cannot be true is refused. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/frames, record/stacks: from a sample's registers, stack bytes, chain and branch records to
- * frames; this program samples itself and asks the C library for the truth. */
+/* record/frames, formats/kernel/chain: from a sample's registers, stack bytes, chain and branch
+ * records to frames; this program samples itself and asks the C library for the truth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,6 +64,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
+    td_stack_release(&f->stack);
     td_frames_free(f->frames);
     td_tasks_free(f->tasks);
     td_modules_free(f->modules);
@@ -205,15 +206,15 @@ static void test_kernel_part(void **state)
                               UINT64_C(0xffffffff81000100)};
 
     sample_self(f, COPY_BYTES);
-    f->rec.u.sample.kernel = true;
     f->rec.u.sample.ip = chain[1];
     f->rec.u.sample.chain = (const uint8_t *)chain;
     f->rec.u.sample.chain_count = TD_ARRAY_SIZE(chain);
     assert_int_equal(unwind(f), TD_UNWIND_COMPLETE);
-    assert_true(f->stack.frames[0].kernel && f->stack.frames[1].kernel);
+    assert_true(td_stack_is_kernel(&f->stack.frames[0]));
+    assert_true(td_stack_is_kernel(&f->stack.frames[1]));
     assert_int_equal(f->stack.frames[0].address, chain[1]);
     assert_int_equal(f->stack.frames[1].address, chain[2] - 1);
-    assert_false(f->stack.frames[2].kernel);
+    assert_false(td_stack_is_kernel(&f->stack.frames[2]));
     assert_truth(f, 2);
 }
 
@@ -224,7 +225,7 @@ static void test_no_registers(void **state)
     const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010)};
     struct td_rec_sample *sample = &f->rec.u.sample;
 
-    *sample = (struct td_rec_sample){.ip = chain[1], .kernel = true};
+    *sample = (struct td_rec_sample){.ip = chain[1]};
     sample->chain = (const uint8_t *)chain;
     sample->chain_count = TD_ARRAY_SIZE(chain);
     assert_int_equal(unwind(f), TD_UNWIND_COMPLETE);
@@ -254,7 +255,7 @@ static void test_noise(void **state)
                 f->own.words[seed >> 40 & 7] ^= seed >> (seed & 63);
         }
         unwind(f);
-        assert_in_range(f->stack.len, 1, TD_STACK_MAX);
+        assert_in_range(f->stack.len, 1, TD_UNWIND_FRAMES_MAX);
     }
 }
 
@@ -265,32 +266,44 @@ static void put_branch(struct td_buf *records, uint64_t from, uint64_t to)
     td_buf_u64(records, 0);
 }
 
+static const struct td_layout call_stack = {.branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK,
+                                            .branch_most = BRANCHES_MAX};
+
+/* The fixture's sample becomes one with this chain and these branch records. */
+static void take_stack(struct fixture *f, const struct td_layout *layout, const uint64_t *chain,
+                       size_t chain_count, const struct td_buf *records)
+{
+    f->rec.layout = layout;
+    f->rec.u.sample.chain = (const uint8_t *)chain;
+    f->rec.u.sample.chain_count = chain_count;
+    f->rec.u.sample.branches = records->data;
+    f->rec.u.sample.branch_count = records->len / TD_BRANCH_BYTES;
+    td_stack_take(&f->stack, &f->rec, false);
+}
+
 /* a calls b calls c, which is in the kernel: the calls that have not returned. */
 static void test_branches(void **state)
 {
-    const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010),
-                              (uint64_t)PERF_CONTEXT_USER, 0x3010, 0x9999};
-    struct td_rec_sample sample = {.ip = chain[1],
-                                   .kernel = true,
-                                   .chain = (const uint8_t *)chain,
-                                   .chain_count = TD_ARRAY_SIZE(chain),
-                                   .branch_count = 2};
+    static const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010),
+                                     (uint64_t)PERF_CONTEXT_USER, 0x3010, 0x9999};
     static const uint64_t wanted[] = {UINT64_C(0xffffffff81000010), 0x3010, 0x2050, 0x1050};
+    const struct td_layout shallow = {.branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK,
+                                      .branch_most = 2};
     struct fixture *f = *state;
     struct td_buf records = {0};
 
     put_branch(&records, 0x2050, 0x3000);
     put_branch(&records, 0x1050, 0x2000);
-    sample.branches = records.data;
-    td_stack_from_branches(&f->stack, &sample, BRANCHES_MAX);
+    f->rec.u.sample.ip = chain[1];
+    take_stack(f, &call_stack, chain, TD_ARRAY_SIZE(chain), &records);
     assert_int_equal(f->stack.len, TD_ARRAY_SIZE(wanted));
     for (size_t i = 0; i < TD_ARRAY_SIZE(wanted); i++) {
         assert_int_equal(f->stack.frames[i].address, wanted[i]);
-        assert_int_equal(f->stack.frames[i].kernel, i == 0);
+        assert_int_equal(td_stack_is_kernel(&f->stack.frames[i]), i == 0);
         assert_int_equal(f->stack.frames[i].caller, i >= 2);
     }
     assert_false(f->stack.truncated);
-    td_stack_from_branches(&f->stack, &sample, 2); /* all that the CPU keeps */
+    take_stack(f, &shallow, chain, TD_ARRAY_SIZE(chain), &records); /* all that the CPU keeps */
     assert_true(f->stack.truncated);
     td_buf_release(&records);
 }
@@ -298,24 +311,60 @@ static void test_branches(void **state)
 /* Empty records end the list; without any, the frame pointers' chain is all there is. */
 static void test_empty_branches(void **state)
 {
-    const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, 0x3010, 0x9999};
-    struct td_rec_sample sample = {
-        .ip = 0x3010, .chain = (const uint8_t *)chain, .chain_count = TD_ARRAY_SIZE(chain)};
+    static const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, 0x3010, 0x9999};
     struct fixture *f = *state;
     struct td_buf records = {0};
 
-    td_stack_from_branches(&f->stack, &sample, BRANCHES_MAX);
+    f->rec.u.sample.ip = chain[1];
+    take_stack(f, &call_stack, chain, TD_ARRAY_SIZE(chain), &records);
     assert_int_equal(f->stack.len, 2);
     assert_int_equal(f->stack.frames[1].address, 0x9998);
     put_branch(&records, 0x2050, 0x3000);
     put_branch(&records, 0, 0);
     put_branch(&records, 0x1050, 0x2000);
-    sample.branches = records.data;
-    sample.branch_count = 3;
-    td_stack_from_branches(&f->stack, &sample, BRANCHES_MAX);
+    take_stack(f, &call_stack, chain, TD_ARRAY_SIZE(chain), &records);
     assert_int_equal(f->stack.len, 2);
     assert_int_equal(f->stack.frames[1].address, 0x2050);
     td_buf_release(&records);
+}
+
+/* Records of any branches are no call stack: the callers are the chain's. */
+static void test_other_branches(void **state)
+{
+    static const struct td_layout layout = {.branch_sample_type = PERF_SAMPLE_BRANCH_ANY};
+    static const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, 0x3010, 0x9999};
+    struct fixture *f = *state;
+    struct td_buf records = {0};
+
+    put_branch(&records, 0x3008, 0x3000);
+    f->rec.u.sample.ip = chain[1];
+    take_stack(f, &layout, chain, TD_ARRAY_SIZE(chain), &records);
+    assert_int_equal(f->stack.len, 2);
+    assert_int_equal(f->stack.frames[1].address, 0x9998);
+    td_buf_release(&records);
+}
+
+/* A precise sample (PEBS, IBS): its address is the instruction's, the chain begins where the
+ * interrupt was taken, which may be later, or in the kernel already. */
+static void test_precise_address(void **state)
+{
+    static const uint64_t user[] = {(uint64_t)PERF_CONTEXT_USER, 0x3018, 0x9999};
+    static const uint64_t kernel[] = {(uint64_t)PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010),
+                                      (uint64_t)PERF_CONTEXT_USER, 0x3012, 0x9999};
+    static const struct td_layout layout = {.sample_type = PERF_SAMPLE_CALLCHAIN};
+    struct fixture *f = *state;
+    const struct td_buf none = {0};
+
+    f->rec.mode = PERF_RECORD_MISC_USER;
+    f->rec.u.sample.ip = 0x3010;
+    take_stack(f, &layout, user, TD_ARRAY_SIZE(user), &none);
+    assert_int_equal(f->stack.len, 2);
+    assert_int_equal(f->stack.frames[0].address, 0x3010);
+    assert_int_equal(f->stack.frames[1].address, 0x9998);
+    take_stack(f, &layout, kernel, TD_ARRAY_SIZE(kernel), &none);
+    assert_int_equal(f->stack.len, 2);
+    assert_int_equal(f->stack.frames[0].address, 0x3010);
+    assert_int_equal(f->stack.frames[1].address, 0x9998);
 }
 
 int main(void)
@@ -328,6 +377,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_noise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_branches, setup, teardown),
         cmocka_unit_test_setup_teardown(test_empty_branches, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_branches, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_precise_address, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
