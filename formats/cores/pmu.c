@@ -90,6 +90,21 @@ static bool parse_bits(const char *list, uint32_t *bits)
     return *bits != 0;
 }
 
+/* "7" or "0-15". */
+static bool parse_models(struct td_pmu_match *match, const char *word)
+{
+    char first[16];
+    const size_t len = strcspn(word, "-");
+
+    if (len >= sizeof(first))
+        return false;
+    memcpy(first, word, len);
+    first[len] = '\0';
+    return parse_u32(first, &match->model) &&
+           parse_u32(word[len] ? word + len + 1 : first, &match->model_last) &&
+           match->model <= match->model_last;
+}
+
 static int read_match(struct reader *r, const struct td_uarch_line *line)
 {
     static const char *const vendors[] = {"intel", "amd", "arm", "any"};
@@ -105,8 +120,8 @@ static int read_match(struct reader *r, const struct td_uarch_line *line)
     if (!match.any_model && line->word_count != 3 && line->word_count != 5)
         return bad_line(r, line, "expected: vendor family model [low high], or vendor any");
     if (!match.any_model &&
-        (!parse_u32(line->words[1], &match.family) || !parse_u32(line->words[2], &match.model)))
-        return bad_line(r, line, "family and model are numbers");
+        (!parse_u32(line->words[1], &match.family) || !parse_models(&match, line->words[2])))
+        return bad_line(r, line, "family and model are numbers; models may be a range, 0-15");
     if (line->word_count == 5 &&
         (!parse_u32(line->words[3], &match.low) || !parse_u32(line->words[4], &match.high)))
         return bad_line(r, line, "the range is two numbers");
@@ -173,6 +188,8 @@ static bool read_event_word(struct td_pmu_event *event, const char *word)
         event->precise = true;
     else if (strcmp(word, "alone") == 0)
         event->alone = true;
+    else if (strcmp(word, "pair") == 0)
+        event->pair = true;
     else if (strncmp(word, "c1=", 3) == 0)
         return parse_number(word + 3, &event->config1);
     else if (strncmp(word, "period=", 7) == 0)
@@ -426,8 +443,8 @@ int td_pmu_core_fits(const struct td_pmu_core *core, const struct td_pmu_cpu *cp
     for (size_t i = 0; i < core->match_count; i++) {
         const struct td_pmu_match *m = &core->matches[i];
         const bool exact = !m->any_model && m->vendor == cpu->vendor && m->family == cpu->family &&
-                           m->model == cpu->model && cpu->stepping >= m->low &&
-                           cpu->stepping <= m->high;
+                           cpu->model >= m->model && cpu->model <= m->model_last &&
+                           cpu->stepping >= m->low && cpu->stepping <= m->high;
         int fit = exact ? 3 : 0;
 
         if (m->any_model)

@@ -25,7 +25,7 @@ enum td_pmu_vendor { TD_VENDOR_INTEL, TD_VENDOR_AMD, TD_VENDOR_ARM, TD_VENDOR_AN
 struct td_pmu_match {
     enum td_pmu_vendor vendor;
     bool any_model;
-    uint32_t family, model;
+    uint32_t family, model, model_last;
     uint32_t low, high; /* inclusive */
 };
 
@@ -44,6 +44,7 @@ struct td_pmu_event {
     bool metric;       /* a perf-metrics event: needs slots as leader, never samples */
     bool precise;      /* PEBS gives the exact instruction */
     bool alone;        /* one of its kind at a time: they share one register */
+    bool pair;         /* takes two counters at once; in virtual machines it spoils others */
     uint64_t period;   /* the vendor's default, or 0 */
 };
 

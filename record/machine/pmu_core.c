@@ -197,6 +197,15 @@ const char *td_pmu_group_any(const struct td_pmu_core *core, const struct td_pmu
     return NULL;
 }
 
+const char *td_pmu_group_pair(const struct td_pmu_core *core, const struct td_pmu_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        if (core->events[group->events[i]].pair)
+            return core->events[group->events[i]].name;
+    }
+    return NULL;
+}
+
 /* The most constrained first, so that place() seldom has to go back. */
 static int by_freedom(const void *a, const void *b, void *ctx)
 {
@@ -211,12 +220,17 @@ static int by_freedom(const void *a, const void *b, void *ctx)
 bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_core *core,
                           const uint32_t *events, size_t count)
 {
-    uint32_t sorted[TD_PMU_GROUP_EVENTS_MAX];
+    uint32_t sorted[2 * TD_PMU_GROUP_EVENTS_MAX];
     struct td_pmu_counters left = *counters;
+    const size_t given = count;
 
     if (count > TD_PMU_GROUP_EVENTS_MAX)
         return false;
     memcpy(sorted, events, count * sizeof(*sorted));
+    for (size_t i = 0; i < given; i++) {
+        if (core->events[events[i]].pair)
+            sorted[count++] = events[i];
+    }
     qsort_r(sorted, count, sizeof(*sorted), by_freedom, (void *)(uintptr_t)core);
     if (!place(&left, core, sorted, count))
         return false;

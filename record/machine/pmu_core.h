@@ -44,5 +44,8 @@ bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_
 /* The first event of the group that counts both threads of a core ("any"), which needs the right to
  * watch whole CPUs; NULL when none does. */
 const char *td_pmu_group_any(const struct td_pmu_core *core, const struct td_pmu_group *group);
+/* An event of the group that takes two counters, which virtual machines count wrongly; NULL: none.
+ */
+const char *td_pmu_group_pair(const struct td_pmu_core *core, const struct td_pmu_group *group);
 
 #endif

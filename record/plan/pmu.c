@@ -312,11 +312,17 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
 {
     char what[128], why[192], level[32];
     const char *any = td_pmu_group_any(m->core, group);
+    const char *pair = td_pmu_group_pair(m->core, group);
 
     snprintf(level, sizeof(level), " (level %d of the tree)", group->level);
     snprintf(what, sizeof(what), "group %.24s%s%s%.40s", group->name, group->level ? level : "",
              m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
-    if (any && !td_caps_system_wide(m->caps))
+    if (pair && m->caps->hypervisor[0])
+        snprintf(why, sizeof(why),
+                 "%s takes two counters at once, and beside it the hypervisor (%s) counts other "
+                 "events wrongly",
+                 pair, m->caps->hypervisor);
+    else if (any && !td_caps_system_wide(m->caps))
         snprintf(why, sizeof(why),
                  "%s counts both threads of a core, and perf_event_paranoid %s %lld: %ssudo sysctl "
                  "kernel.perf_event_paranoid=0%s",
@@ -336,11 +342,16 @@ static void left_out_group(struct maker *m, const struct td_pmu_group *group)
         snprintf(why, sizeof(why), "its %u events do not fit the %s%u counters", group->count,
                  m->caps->smt ? "thread's " : "",
                  m->caps->smt ? m->core->counters_smt : m->core->counters);
-    td_plan_leave_out(m->plan, what, why);
+    if (group->level > 0)
+        td_plan_leave_out(m->plan, what, why);
+    else
+        td_plan_leave_out_minor(m->plan, what, why);
 }
 
 static bool allowed(const struct maker *m, const struct td_pmu_group *group)
 {
+    if (m->caps->hypervisor[0] && td_pmu_group_pair(m->core, group))
+        return false;
     return td_caps_system_wide(m->caps) || !td_pmu_group_any(m->core, group);
 }
 

@@ -67,7 +67,7 @@ static void test_runs(void **state)
     td_model_add_values(model, thread, 0, second, 1, (const uint64_t[]){900, 6000, 500, 12});
     td_model_add_values(model, other, 0, second, 1, (const uint64_t[]){100, 4000, 500, 8});
     td_rates_of(&rates, model);
-    assert_int_equal(rates.len, 4);
+    assert_int_equal(rates.len, 5);
     assert_float_equal(find(&rates, "ipc").value, 2, 1e-9);
     assert_int_equal(find(&rates, "ipc").run, 1);
     assert_float_equal(find(&rates, "branch_mpki").value, 2, 1e-9);
