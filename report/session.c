@@ -197,7 +197,7 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
     struct td_replay *replay = td_replay_new();
     const struct td_load_unwinder unwinder = td_replay_unwinder(replay);
-    struct td_load_opts opts = {.keep_samples = needs.samples,
+    struct td_load_opts opts = {.keep_samples = needs.samples || needs.times,
                                 .keep_slots = true,
                                 .leaves_only = !needs.stacks,
                                 .by_program = !needs.threads && session->opts->threads.len == 0 &&
@@ -410,6 +410,15 @@ out:
         (session->status.damaged || !td_model_complete(session->model)))
         return TD_EXIT_DAMAGED;
     return td_exit_of((enum td_code)rc);
+}
+
+int td_session_measure_again(const struct td_session *session, bool by_sample,
+                             struct td_measure **ret, struct td_err *err)
+{
+    const struct td_filter filter =
+        make_filter(session->opts, (struct td_session_needs){.samples = by_sample});
+
+    return td_measure_new(ret, session->model, &filter, err);
 }
 
 void td_session_symbolize_more(struct td_session *session)

@@ -106,6 +106,7 @@ struct td_session {
 
 struct td_session_needs {
     bool samples;     /* single samples, with times */
+    bool times;       /* samples are kept, for td_session_measure_again */
     bool stacks;      /* more of a stack than its innermost frame */
     bool threads;     /* apart from others of their program */
     bool quiet;       /* what is wrong was said before */
@@ -116,6 +117,10 @@ struct td_session_needs {
  * what is wrong. Release in either case. */
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,
                     struct td_session_needs needs);
+/* Another measure of what the session shows, owned by the caller; by sample where its profile was
+ * opened with `times` and has any. Fails as td_measure_new does. */
+int td_session_measure_again(const struct td_session *session, bool by_sample,
+                             struct td_measure **ret, struct td_err *err);
 /* Names and lines for locations that were added to the model since; complains when that fails. */
 void td_session_symbolize_more(struct td_session *session);
 /* Before an export: leaves of each place what the tables say (td_known_only), and says on stderr

@@ -153,24 +153,23 @@ static void print_heading_for(struct printing *p, const struct td_listed *listed
 }
 
 /* " <memcpy>" after a call or jump that leaves the function. */
-static void append_target(const struct printing *p, const struct td_listed *listed, char *text,
-                          size_t size)
+static void append_target(const struct td_listing *listing, const struct td_model *model,
+                          const struct td_listed *listed, char *text, size_t size)
 {
     const size_t len = strlen(text);
 
     if (listed->target == TD_NONE)
         return;
-    const struct td_location *l = td_model_location(p->model, listed->target);
+    const struct td_location *l = td_model_location(model, listed->target);
     if (l->line_count == 0)
         return;
-    const uint32_t function = td_model_line(p->model, l->line_first + l->line_count - 1)->function;
-    if (function != p->listing->part->container && function != TD_NONE && len < size)
-        snprintf(text + len, size - len, " <%s>", function_name(p->model, function));
+    const uint32_t function = td_model_line(model, l->line_first + l->line_count - 1)->function;
+    if (function != listing->part->container && function != TD_NONE && len < size)
+        snprintf(text + len, size - len, " <%s>", function_name(model, function));
 }
 
-/* "mov     %rax, (%rdi)": operands in a column; or the bytes. */
-static void instruction_text(const struct printing *p, const struct td_listed *listed, char *text,
-                             size_t size)
+void td_asm_text(const struct td_listing *listing, const struct td_model *model,
+                 const struct td_listed *listed, char *text, size_t size)
 {
     size_t len = 0;
 
@@ -180,7 +179,7 @@ static void instruction_text(const struct printing *p, const struct td_listed *l
 
         snprintf(text, size, "%-*.*s%s", listed->text[mnemonic] ? MNEMONIC_WIDTH : 0, mnemonic,
                  listed->text, listed->text + mnemonic);
-        append_target(p, listed, text, size);
+        append_target(listing, model, listed, text, size);
         return;
     }
     for (unsigned i = 0; i < listed->length; i++)
@@ -195,7 +194,7 @@ static void print_instruction(struct printing *p, const struct td_listed *listed
     char text[NAME_BYTES];
 
     print_heading_for(p, listed);
-    instruction_text(p, listed, text, sizeof(text));
+    td_asm_text(p->listing, p->model, listed, text, sizeof(text));
     td_margin_print(&p->margin, listed->cost ? listed->cost->values : NULL, 0,
                     td_slots_not_placed(p->margin.measure));
     td_style_begin(style, tone);

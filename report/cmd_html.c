@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* One page with all of a profile, to be sent to others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "formats/notes.h"
+#include "report/cmd.h"
+#include "report/query/weights.h"
+#include "report/view/head.h"
+#include "report/view/page.h"
+#include "report/view/tree.h"
+#include "report/view/verdict.h"
+
+#define DEFAULT_OUTPUT "report.html"
+#define PAGE_BYTES     1000000 /* what a page should take; the last step takes less in any case */
+#define TEXT_WIDTH     100
+#define SOURCES        24
+
+struct html_opts {
+    const char *output;
+    struct td_opt_list dirs;
+    bool no_source;
+};
+
+/* How much is put on the page: less and less, until it is small enough to be sent. */
+static const struct step {
+    size_t stacks;
+    struct td_page_limits limits;
+} steps[] = {
+    {20000, {1000, SOURCES, 400}}, {10000, {500, SOURCES, 200}}, {5000, {300, 16, 100}},
+    {2000, {150, 8, 100}},         {500, {50, 4, 50}},           {50, {10, 1, 10}},
+};
+
+/* Everything that a page is made of. */
+struct making {
+    struct td_session *session;
+    struct td_page page;
+    struct td_page_extras extras;
+    struct td_measure *exported, *by_sample;
+    struct td_source_dirs dirs;
+    struct td_listing *listings;
+    char *next, *title, *text;
+};
+
+static FILE *open_text(char **text, size_t *size)
+{
+    FILE *out = open_memstream(text, size);
+
+    if (!out)
+        td_out_of_memory();
+    return out;
+}
+
+/* What a browser without scripts shows: head, verdict and tree, as the report has them. */
+static char *plain_text(const struct making *m)
+{
+    const struct td_head head = td_session_head(m->session);
+    const struct td_measure *measure = m->session->measure;
+    char *text = NULL;
+    size_t size = 0;
+    const struct td_style style = {
+        .out = open_text(&text, &size), .width = TEXT_WIDTH, .utf8 = true};
+
+    td_head_print(&head, &style);
+    fputc('\n', style.out);
+    td_verdict_print(&m->page.verdict, measure, m->next, &style);
+    if (m->page.tree.len > 0) {
+        fputc('\n', style.out);
+        td_tree_print(&m->page.tree, td_measure_is_modelled(measure) ? "modelled slots" : "slots",
+                      td_measure_categorized_ns(measure), &style);
+    }
+    td_notes_print(measure, &style);
+    fclose(style.out);
+    return text;
+}
+
+static void make_listings(struct making *m)
+{
+    const struct td_code_parts *parts = &m->page.code;
+
+    m->listings = td_xcalloc(parts->len + 1, sizeof(*m->listings));
+    for (size_t i = 0; i < parts->len; i++)
+        td_listing_init(&m->listings[i], m->session->model, &parts->at[i], TD_SYNTAX_ATT);
+    if (parts->len > 0)
+        td_session_symbolize_more(m->session);
+    m->extras.listings = m->listings;
+}
+
+static int prepare(struct making *m, const struct html_opts *o, struct td_err *err)
+{
+    const struct td_session *session = m->session;
+    const struct td_model *model = session->model;
+    const char *realtime = td_model_env(model, TD_ENV_REALTIME_NS);
+    int rc = td_session_measure_again(session, false, &m->exported, err);
+
+    if (rc == TD_OK && td_model_sample_count(model) > 0)
+        rc = td_session_measure_again(session, true, &m->by_sample, err);
+    if (rc < 0)
+        return rc;
+    td_page_of(&m->page, &(struct td_page_measures){session->measure, m->exported, m->by_sample},
+               session->opts->no_inline, SOURCES);
+    m->next = td_next_of_verdict(model, session->opts->input, &m->page.verdict);
+    m->title = td_notes_command(model);
+    m->text = plain_text(m);
+    m->dirs = (struct td_source_dirs){o->dirs.items, o->dirs.len};
+    m->extras = (struct td_page_extras){.coverage = &session->coverage,
+                                        .dirs = o->no_source ? NULL : &m->dirs,
+                                        .next = m->next,
+                                        .tool = "tdreport " TD_VERSION,
+                                        .filter = session->filter_text,
+                                        .kept_share = session->kept_share};
+    if (realtime)
+        td_parse_u64(realtime, &m->extras.recorded_ns);
+    make_listings(m);
+    return TD_OK;
+}
+
+static void put_page(struct making *m, const struct td_page_limits *limits, struct td_buf *out)
+{
+    char *data = NULL;
+    size_t size = 0;
+    struct td_json json = td_json_init(open_text(&data, &size), 0);
+
+    td_page_json(&json, &m->page, &m->extras, limits);
+    fclose(json.out);
+    td_buf_clear(out);
+    td_page_html(out, m->title[0] ? m->title : "profile", m->text, data, size);
+    free(data);
+}
+
+static void release(struct making *m)
+{
+    for (size_t i = 0; m->listings && i < m->page.code.len; i++)
+        td_listing_release(&m->listings[i]);
+    free(m->listings);
+    td_page_release(&m->page);
+    td_measure_free(m->exported);
+    td_measure_free(m->by_sample);
+    free(m->next);
+    free(m->title);
+    free(m->text);
+}
+
+/* A new file, or into what is no file: a device, a pipe. */
+static int write_page(const char *path, const struct td_buf *page, bool *to_stdout,
+                      struct td_err *err)
+{
+    struct stat st;
+
+    *to_stdout = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+    if (!*to_stdout)
+        return td_file_replace(path, page->data, page->len, err);
+    if (strcmp(path, "-") != 0 && !freopen(path, "w", stdout))
+        return td_fail_errno(err, TD_EIO, errno, "cannot write %s", path);
+    fwrite(page->data, 1, page->len, stdout);
+    return TD_OK;
+}
+
+static int make(struct td_session *session, const struct html_opts *o)
+{
+    struct making m = {.session = session};
+    struct td_err err = TD_ERR_INIT;
+    struct td_buf page = {0};
+    const char *path = o->output ? o->output : DEFAULT_OUTPUT;
+    bool to_stdout = false;
+    char bytes[32];
+    int rc = prepare(&m, o, &err);
+
+    for (size_t i = 0; rc == TD_OK && i < TD_ARRAY_SIZE(steps); i++) {
+        td_stacks_cut(&m.page.stacks, steps[i].stacks);
+        put_page(&m, &steps[i].limits, &page);
+        if (page.len <= PAGE_BYTES)
+            break;
+    }
+    if (rc == TD_OK)
+        rc = write_page(path, &page, &to_stdout, &err);
+    if (rc < 0)
+        td_complain("%s", err.text);
+    else if (!to_stdout)
+        fprintf(stderr, "tdreport: wrote %s, %s: open it in a browser\n", path,
+                td_format_bytes(bytes, sizeof(bytes), page.len));
+    td_buf_release(&page);
+    release(&m);
+    return rc < 0 ? td_exit_of((enum td_code)rc) : td_session_end_output(session);
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct html_opts o = {.output = NULL};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_STRING, 'o', "output", "FILE", "where to (report.html; - is stdout)", &o.output},
+        {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
+        {TD_OPT_FLAG, 0, "no-source", NULL, "leave the text of source files out", &o.no_source},
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session = {.opts = NULL};
+    int exit_code = TD_EXIT_OK;
+
+    if (td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code)) {
+        exit_code = td_session_open(&session, common,
+                                    (struct td_session_needs){.stacks = true, .times = true});
+        if (exit_code == TD_EXIT_OK)
+            exit_code = make(&session, &o);
+        td_session_release(&session);
+    }
+    td_opt_list_release(&o.dirs);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_html = {
+    .name = "html",
+    .args = "[-o report.html] [options]",
+    .about = "one page with the whole profile, to send to others",
+    .run = run,
+};

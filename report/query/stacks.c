@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "formats/frames.h"
+#include "report/attribution/stats.h"
+
+/* The stack of a node of the model on the stack `base` + 1; 0: not known yet. */
+struct known {
+    uint32_t base, stack;
+};
+
+struct builder {
+    struct td_stacks *stacks;
+    const struct td_model *model;
+    bool no_inline, with_process;
+    size_t cap, frame_cap;
+    struct td_map frame_ids; /* (kind, key) -> index of the frame */
+    struct td_map stack_ids; /* (parent, frame) -> index of the stack */
+    struct known *known;     /* by node of the model */
+    uint32_t *path;          /* scratch: nodes from the innermost out */
+    size_t path_cap;
+    struct td_frames location;
+};
+
+static uint32_t frame_index(struct builder *b, struct td_stack_frame frame, uint64_t key)
+{
+    struct td_stacks *s = b->stacks;
+    bool added = false;
+    const uint32_t index =
+        *td_map_put(&b->frame_ids, (uint64_t)frame.kind, key, (uint32_t)s->frame_count, &added);
+
+    if (added) {
+        s->frames = td_grow(s->frames, &b->frame_cap, s->frame_count + 1, sizeof(*s->frames));
+        s->frames[s->frame_count++] = frame;
+    }
+    return index;
+}
+
+static uint32_t function_index(struct builder *b, const struct td_frame *frame)
+{
+    const bool named = frame->function != TD_NONE;
+
+    return frame_index(b,
+                       (struct td_stack_frame){.kind = named ? TD_STACK_FUNCTION : TD_STACK_UNNAMED,
+                                               .function = frame->function,
+                                               .module = frame->module},
+                       named ? frame->function : frame->module);
+}
+
+static uint32_t process_index(struct builder *b, uint32_t thread)
+{
+    const uint32_t process = td_model_thread(b->model, thread)->process;
+
+    return frame_index(
+        b,
+        (struct td_stack_frame){
+            .kind = TD_STACK_PROCESS, .function = TD_NONE, .module = TD_NONE, .process = process},
+        process);
+}
+
+static uint32_t push(struct builder *b, uint32_t parent, uint32_t frame)
+{
+    struct td_stacks *s = b->stacks;
+    bool added = false;
+    const uint32_t index = *td_map_put(&b->stack_ids, parent, frame, (uint32_t)s->len, &added);
+
+    if (added) {
+        s->at = td_grow(s->at, &b->cap, s->len + 1, sizeof(*s->at));
+        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = frame};
+    }
+    return index;
+}
+
+/* The stack of the model's `node` on the stack `base`. */
+static uint32_t stack_of(struct builder *b, uint32_t base, uint32_t node)
+{
+    const struct td_frame nowhere = td_frame_leaf(b->model, TD_NONE, false);
+    uint32_t stack = base;
+    size_t depth = 0;
+
+    if (node == 0)
+        return push(b, base, function_index(b, &nowhere));
+    for (; node != 0; node = td_model_node(b->model, node)->parent) {
+        if (b->known[node].base == base + 1) {
+            stack = b->known[node].stack;
+            break;
+        }
+        b->path = td_grow(b->path, &b->path_cap, depth + 1, sizeof(*b->path));
+        b->path[depth++] = node;
+    }
+    while (depth > 0) {
+        const uint32_t at = b->path[--depth];
+
+        b->location.len = 0;
+        td_frames_add(&b->location, b->model, td_model_node(b->model, at)->location, b->no_inline);
+        for (size_t i = b->location.len; i > 0; i--)
+            stack = push(b, stack, function_index(b, &b->location.at[i - 1]));
+        b->known[at] = (struct known){.base = base + 1, .stack = stack};
+    }
+    return stack;
+}
+
+static bool several_processes(const struct td_measure *measure)
+{
+    for (size_t row = 1; row < measure->row_count; row++) {
+        if (td_model_thread(measure->model, measure->rows[row].thread)->process !=
+            td_model_thread(measure->model, measure->rows[0].thread)->process)
+            return true;
+    }
+    return false;
+}
+
+static bool has_value(const struct td_measure *measure, size_t row)
+{
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (measure->values[m] && measure->values[m][row] > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The node of each row; TD_NONE for rows without any value. */
+static uint32_t *add_rows(struct builder *b)
+{
+    const struct td_measure *measure = b->stacks->measure;
+    uint32_t *stack_by_row = td_xcalloc(measure->row_count + 1, sizeof(*stack_by_row));
+
+    for (size_t row = 0; row < measure->row_count; row++) {
+        const struct td_measure_row *r = &measure->rows[row];
+
+        stack_by_row[row] = TD_NONE;
+        if (!has_value(measure, row))
+            continue;
+        const uint32_t base = b->with_process ? push(b, 0, process_index(b, r->thread)) : 0;
+        stack_by_row[row] = stack_of(b, base, r->node);
+    }
+    return stack_by_row;
+}
+
+static void add_values(struct td_stacks *s, const uint32_t *stack_by_row)
+{
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (!s->measure->values[m])
+            continue;
+        s->values[m] = td_xcalloc(s->len, sizeof(uint64_t));
+        for (size_t row = 0; row < s->measure->row_count; row++) {
+            if (stack_by_row[row] != TD_NONE)
+                s->values[m][stack_by_row[row]] += s->measure->values[m][row];
+        }
+    }
+}
+
+void td_stacks_init(struct td_stacks *stacks, const struct td_measure *measure, bool no_inline)
+{
+    struct builder b = {.stacks = stacks,
+                        .model = measure->model,
+                        .no_inline = no_inline,
+                        .with_process = several_processes(measure)};
+
+    *stacks = (struct td_stacks){.measure = measure};
+    b.known = td_xcalloc((size_t)td_model_node_count(b.model) + 1, sizeof(*b.known));
+    push(&b, 0, TD_STACK_ROOT);
+    uint32_t *stack_by_row = add_rows(&b);
+    add_values(stacks, stack_by_row);
+    free(stack_by_row);
+    free(b.known);
+    free(b.path);
+    td_frames_release(&b.location);
+    td_map_release(&b.frame_ids);
+    td_map_release(&b.stack_ids);
+}
+
+/* What makes a node worth keeping: the greatest share, of time, of slots or of a cause of the first
+ * level, with all below it. A node has never less than one below it. */
+static double *weights_of(const struct td_stacks *s)
+{
+    double *weights = td_xcalloc(s->len, sizeof(*weights));
+    double *sums = td_xcalloc(s->len, sizeof(*sums));
+
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        const bool node = m >= TD_METRIC_FIRST_NODE;
+        const uint64_t total = s->measure->totals[node ? (unsigned)TD_METRIC_SLOTS : m];
+
+        if (!s->values[m] || total == 0 ||
+            (node && td_tma_info((enum td_tma_node)(m - TD_METRIC_FIRST_NODE))->level > 1))
+            continue;
+        memset(sums, 0, s->len * sizeof(*sums));
+        for (size_t i = s->len; i-- > 0;) {
+            sums[i] += (double)s->values[m][i] / (double)total;
+            if (i > 0)
+                sums[s->at[i].parent] += sums[i];
+            weights[i] = sums[i] > weights[i] ? sums[i] : weights[i];
+        }
+    }
+    free(sums);
+    return weights;
+}
+
+struct candidate {
+    double weight;
+    uint32_t index;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    if (x->weight > y->weight || x->weight < y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* By node: whether it is among the `max` heaviest. With a node its parent always is: that weighs as
+ * much at least, and stands before it. */
+static bool *choose(const struct td_stacks *s, size_t max)
+{
+    bool *keep = td_xcalloc(s->len, sizeof(*keep));
+    struct candidate *order = td_xcalloc(s->len, sizeof(*order));
+    double *weights = weights_of(s);
+
+    for (uint32_t i = 0; i < s->len; i++)
+        order[i] = (struct candidate){.weight = weights[i], .index = i};
+    qsort(order, s->len, sizeof(*order), compare_candidates);
+    keep[0] = true;
+    for (size_t i = 0; i < s->len && i < max; i++)
+        keep[order[i].index] = true;
+    /* Sums of fractions are rounded: what stays hangs on what stays. */
+    for (size_t i = 1; i < s->len; i++)
+        keep[i] = keep[i] && keep[s->at[i].parent];
+    free(weights);
+    free(order);
+    return keep;
+}
+
+struct cutting {
+    const struct td_stacks *old;
+    struct td_stacks *now;
+    uint32_t *place; /* by old node: the new one that has its values */
+    uint32_t *rest;  /* by new node: what was cut below it; 0: nothing */
+};
+
+/* The new node for an old one that is cut. */
+static uint32_t rest_below(struct cutting *c, uint32_t parent)
+{
+    struct td_stacks *s = c->now;
+
+    if (s->at[parent].frame == TD_STACK_REST)
+        return parent;
+    if (c->rest[parent] == 0) {
+        c->rest[parent] = (uint32_t)s->len;
+        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = TD_STACK_REST};
+    }
+    return c->rest[parent];
+}
+
+static void place_nodes(struct cutting *c, const bool *keep)
+{
+    const struct td_stacks *old = c->old;
+    struct td_stacks *s = c->now;
+
+    for (size_t i = 0; i < old->len; i++) {
+        const uint32_t parent = c->place[old->at[i].parent];
+
+        if (!keep[i] || old->at[i].frame == TD_STACK_REST) {
+            c->place[i] = rest_below(c, parent);
+            continue;
+        }
+        c->place[i] = (uint32_t)s->len;
+        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = old->at[i].frame};
+    }
+}
+
+static void move_values(struct cutting *c, const bool *keep)
+{
+    const enum td_metric primary = td_measure_primary(c->old->measure);
+    uint64_t cut = 0;
+
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
+        if (!c->old->values[m])
+            continue;
+        c->now->values[m] = td_xcalloc(c->now->len, sizeof(uint64_t));
+        for (size_t i = 0; i < c->old->len; i++) {
+            c->now->values[m][c->place[i]] += c->old->values[m][i];
+            cut += m == (unsigned)primary && !keep[i] ? c->old->values[m][i] : 0;
+        }
+        free(c->old->values[m]);
+    }
+    c->now->left_out_share += td_ratio(cut, c->old->measure->totals[primary]);
+}
+
+void td_stacks_cut(struct td_stacks *stacks, size_t max)
+{
+    if (stacks->len <= max)
+        return;
+    const struct td_stacks old = *stacks;
+    bool *keep = choose(&old, max);
+    struct cutting c = {.old = &old, .now = stacks};
+
+    stacks->at = td_xcalloc(old.len, sizeof(*stacks->at));
+    stacks->len = 0;
+    c.place = td_xcalloc(old.len, sizeof(*c.place));
+    c.rest = td_xcalloc(old.len, sizeof(*c.rest));
+    place_nodes(&c, keep);
+    for (size_t i = 0; i < old.len; i++)
+        stacks->left_out += !keep[i] && old.at[i].frame != TD_STACK_REST;
+    move_values(&c, keep);
+    free(old.at);
+    free(keep);
+    free(c.place);
+    free(c.rest);
+}
+
+void td_stacks_release(struct td_stacks *stacks)
+{
+    for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
+        free(stacks->values[m]);
+    free(stacks->frames);
+    free(stacks->at);
+    *stacks = (struct td_stacks){0};
+}
