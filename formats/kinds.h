@@ -209,7 +209,7 @@ enum td_method {
     X(TARGET, "target", "the pids, cpus or cgroup of the scope")                            \
     X(METHOD, "method", "per-task or per-cpu events")                                       \
     X(PRIVILEGE, "privilege", "what was left out for lack of privilege, one sentence")      \
-    X(WARNING, "warning", "a sentence that every report shows in its head")                 \
+    X(WARNING, "warning", "a sentence that every report shows")                             \
     X(EXIT, "exit", "how the command ended: \"exit 0\", \"signal 11\"")                     \
     X(RANK, "rank", "MPI or Slurm rank")                                                    \
     X(INPUT, "input", "one input of a merge, \"host=...;process=...\" (formats/merge.h)")   \

@@ -336,7 +336,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 {
     struct annotate_opts o = {.functions = HOTTEST_COUNT,
                               .context = 3,
-                              .levels = 1,
+                              .levels = 0,
                               .percent_limit = -1,
                               .syntax = "att"};
     const struct td_opt table[] = {
@@ -345,7 +345,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          &o.functions},
         {TD_OPT_U64, 0, "context", "N",
          "lines, or instructions, around one that costs something (3)", &o.context},
-        {TD_OPT_U64, 0, "level", "N", "levels of category columns (1)", &o.levels},
+        {TD_OPT_U64, 0, "level", "N",
+         "a column for each high category down to level N (else one, in words)", &o.levels},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out lines below P percent of all",
          &o.percent_limit},
         {TD_OPT_FLAG, 0, "asm", NULL, "instructions, below the source lines they are of",
@@ -371,7 +372,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         goto out;
     }
     exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
-    if (exit_code == TD_EXIT_OK && o.levels > 1 && !session.measure->values[TD_METRIC_SLOTS]) {
+    if (exit_code == TD_EXIT_OK && o.levels > 0 && !session.measure->values[TD_METRIC_SLOTS]) {
         td_complain("--level: this profile has no categories (tdrec --source sim, or a PMU, has)");
         exit_code = TD_EXIT_USAGE;
     }

@@ -69,12 +69,14 @@ static char *plain_text(const struct making *m)
 
     td_head_print(&head, &style);
     fputc('\n', style.out);
-    td_verdict_print(&m->page.verdict, measure, m->next, &style);
+    td_verdict_print(&m->page.verdict, measure, m->next, 0, &style);
     if (m->page.tree.len > 0) {
         fputc('\n', style.out);
         td_tree_print(&m->page.tree, td_measure_is_modelled(measure) ? "modelled slots" : "slots",
                       td_measure_categorized_ns(measure), &style);
     }
+    fputc('\n', style.out);
+    td_head_print_details(&head, &style);
     td_notes_print(measure, &style);
     fclose(style.out);
     return text;

@@ -19,13 +19,14 @@
 #include "report/view/verdict.h"
 #include "report/view/weights.h"
 
-#define LEVELS          3
-#define ROWS_DEFAULT    12
-#define CATEGORY_ROWS   3
-#define CATEGORY_SHARE  0.05 /* of all slots: smaller categories have no table of their own */
-#define PROGRAM_ROWS    6
-#define PROGRAM_PERCENT 1
-#define LIMIT_DEFAULT   0.5
+#define SCREEN_LINES      23 /* a terminal's 24, and one for the pager or the prompt */
+#define VERDICT_LINES_MIN 6
+#define LEVELS            3
+#define ROWS_DEFAULT      12
+#define CATEGORY_ROWS     3
+#define PROGRAM_ROWS      6
+#define PROGRAM_PERCENT   1
+#define LIMIT_DEFAULT     0.5
 
 struct report_opts {
     uint64_t rows;
@@ -103,7 +104,7 @@ static void print_functions(const struct td_session *session, struct td_rows *ro
 
     print_title(session, "Hot functions");
     td_table_add_cost(&table);
-    td_table_add_nodes(&table, 1);
+    td_table_add_nodes(&table, 0);
     td_weights_add_mark(&table);
     td_table_add(&table, &td_field_name, rows->primary);
     td_table_add(&table, &td_field_module, rows->primary);
@@ -124,7 +125,7 @@ static void print_lines(const struct td_session *session, const struct report_op
 
         print_title(session, "Hot lines");
         td_table_add_cost(&table);
-        td_table_add_nodes(&table, 1);
+        td_table_add_nodes(&table, 0);
         td_table_add(&table, &td_field_place, rows.primary);
         td_table_add(&table, &td_field_name, rows.primary);
         td_table_add(&table, &td_field_others, rows.primary);
@@ -165,19 +166,31 @@ static void print_category(const struct td_session *session, const struct td_tre
     td_rows_release(&rows);
 }
 
-static char *next_command(const struct td_session *session, uint32_t function)
+/* The head, then the verdict: together they fit a screen of 24 lines. */
+static void print_first_screen(const struct td_session *session, const struct td_tree *tree)
 {
-    return td_next_command(session->model, session->opts->input, function);
-}
-
-static void print_verdict(const struct td_session *session, const struct td_tree *tree)
-{
+    const struct td_head head = td_session_head(session);
+    struct td_style style = session->style;
     struct td_verdict verdict;
+    size_t size = 0, lines = 1; /* the empty one between them */
+    char *text = NULL;
 
+    style.out = open_memstream(&text, &size);
+    if (!style.out)
+        td_out_of_memory();
+    td_head_print(&head, &style);
+    fclose(style.out);
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    fputs(text, session->style.out);
+    fputc('\n', session->style.out);
+    free(text);
     td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
     char *next = td_next_of_verdict(session->model, session->opts->input, &verdict);
-    fputc('\n', session->style.out);
-    td_verdict_print(&verdict, session->measure, next, &session->style);
+    td_verdict_print(&verdict, session->measure, next,
+                     lines + VERDICT_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - lines
+                                                              : VERDICT_LINES_MIN,
+                     &session->style);
     free(next);
 }
 
@@ -217,55 +230,25 @@ static void print_trees(const struct td_session *session, const struct report_op
     }
 }
 
-static void print_tree(const struct td_session *session, const struct report_opts *o)
+static void print_tree(const struct td_session *session, const struct report_opts *o,
+                       const struct td_tree *tree)
 {
-    const struct td_tree tree = td_tree_of(session->measure);
-
-    if (tree.len == 0)
+    if (tree->len == 0)
         return;
-    print_verdict(session, &tree);
-    print_trees(session, o, &tree);
+    print_trees(session, o, tree);
     td_weights_print(session->measure, &session->style);
-    for (size_t i = 0; i < tree.len; i++) {
-        const struct td_tree_node *node = &tree.at[i];
+}
+
+/* Of what the verdict did not rule out. */
+static void print_categories(const struct td_session *session, const struct td_tree *tree)
+{
+    for (size_t i = 0; i < tree->len; i++) {
+        const struct td_tree_node *node = &tree->at[i];
 
         if (td_tma_info(node->node)->level == 1 && node->node != TD_NODE_RETIRING &&
-            node->share >= CATEGORY_SHARE)
+            node->share + node->error >= node->threshold)
             print_category(session, node);
     }
-}
-
-/* The hottest function that has source lines; TD_NONE when none has. */
-static uint32_t hottest_with_lines(const struct td_rows *functions)
-{
-    const struct td_model *model = functions->measure->model;
-    bool *has_lines = td_xcalloc((size_t)td_model_function_count(model) + 1, sizeof(bool));
-    uint32_t hottest = TD_NONE;
-
-    for (uint32_t i = 0; i < td_model_line_count(model); i++) {
-        const struct td_line *line = td_model_line(model, i);
-        has_lines[line->function] = has_lines[line->function] || line->line != 0;
-    }
-    for (size_t i = 0; i < functions->len && hottest == TD_NONE; i++) {
-        const uint32_t function = functions->at[i].function;
-
-        if (function != TD_NONE && has_lines[function])
-            hottest = function;
-    }
-    free(has_lines);
-    return hottest;
-}
-
-/* Without categories there is no verdict: the next command stands at the end. */
-static void print_next(const struct td_session *session, const struct td_rows *functions)
-{
-    if (session->measure->values[TD_METRIC_SLOTS])
-        return;
-    char *next = next_command(session, hottest_with_lines(functions));
-
-    fputc('\n', session->style.out);
-    td_next_print(next, &session->style);
-    free(next);
 }
 
 /* Which programs, where there is more than one to speak of. */
@@ -310,17 +293,20 @@ static void print_text(const struct td_session *session, const struct report_opt
 {
     const double limit = o->percent_limit >= 0 ? o->percent_limit : LIMIT_DEFAULT;
     const struct td_head head = td_session_head(session);
+    const struct td_tree tree = td_tree_of(session->measure);
     struct td_rows functions;
 
-    td_head_print(&head, &session->style);
-    print_tree(session, o);
-    print_rates(session);
-    print_programs(session);
     td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    print_first_screen(session, &tree);
+    print_tree(session, o, &tree);
     print_functions(session, &functions, o, limit);
     print_lines(session, o, limit);
+    print_categories(session, &tree);
+    print_programs(session);
+    print_rates(session);
+    heading(&session->style, "About the recording");
+    td_head_print_details(&head, &session->style);
     td_notes_print(session->measure, &session->style);
-    print_next(session, &functions);
     td_rows_release(&functions);
 }
 

@@ -13,14 +13,25 @@ struct table_opts {
     const char *sort;
     const char *category;
     uint64_t rows;
+    uint64_t level;
     double percent_limit; /* negative: not given */
     bool children;
 };
 
+/* How a table is printed. */
+struct layout {
+    enum td_metric metric; /* that limits are of */
+    enum td_metric sorted; /* COUNT: by a text */
+    struct td_cut cut;
+    bool by_limit; /* it was cut by the limit of this command */
+    int level;     /* of category columns; 0: in words */
+};
+
 static void print_table(const struct td_session *session, const struct td_table_cmd *table_cmd,
-                        const struct td_rows *rows, enum td_metric metric, enum td_metric sorted,
-                        struct td_cut cut, bool by_limit)
+                        const struct td_rows *rows, const struct layout *l)
 {
+    const struct td_cut cut = l->cut;
+    const enum td_metric metric = l->metric, sorted = l->sorted;
     const struct td_head head = td_session_head(session);
     struct td_table table = td_table_of(rows, rows->len, 0);
     const struct td_style *style = &session->style;
@@ -35,7 +46,7 @@ static void print_table(const struct td_session *session, const struct td_table_
         td_table_add(&table, sorted < TD_METRIC_FIRST_NODE ? &td_field_value : &td_field_share,
                      sorted);
     td_table_add_cost(&table);
-    td_table_add_nodes(&table, 1);
+    td_table_add_nodes(&table, l->level);
     for (size_t f = 0; table_cmd->fields[f]; f++)
         td_table_add(&table, table_cmd->fields[f], rows->primary);
     td_table_print(&table, style);
@@ -45,7 +56,7 @@ static void print_table(const struct td_session *session, const struct td_table_
                 td_format_count(count, sizeof(count), cut.dropped),
                 (int)strlen(table_cmd->cmd.name) - (cut.dropped == 1), table_cmd->cmd.name,
                 100 * cut.dropped_share);
-        if (by_limit)
+        if (l->by_limit)
             fprintf(style->out, " (--percent-limit 0 shows all)");
         td_style_end(style, TD_TONE_DIM);
         fputc('\n', style->out);
@@ -104,9 +115,13 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
         td_report_json_rows(&out, &rows, rows.len);
         td_json_end(&out);
     } else {
-        print_table(session, table_cmd, &rows, metric,
-                    sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT, cut,
-                    !o->rows && limit > 0);
+        const struct layout layout = {.metric = metric,
+                                      .sorted =
+                                          sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT,
+                                      .cut = cut,
+                                      .by_limit = !o->rows && limit > 0,
+                                      .level = (int)(o->level > 3 ? 3 : o->level)};
+        print_table(session, table_cmd, &rows, &layout);
     }
     td_rows_release(&rows);
     return td_session_end_output(session);
@@ -122,6 +137,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          "time, samples, event, slots, a category, name, module, file", &o.sort},
         {TD_OPT_STRING, 0, "category", "NODE", "the rows that lose most slots to it", &o.category},
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows", &o.rows},
+        {TD_OPT_U64, 0, "level", "N",
+         "a column for each high category down to level N (else one, in words)", &o.level},
         {TD_OPT_FLAG, 0, "children", NULL, "functions: with all that they call, recursion once",
          &o.children},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out rows below P percent",

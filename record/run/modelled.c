@@ -131,22 +131,29 @@ static int prepare_command(struct modelled *m, struct td_err *err)
 
 static void write_head(struct modelled *m)
 {
-    static const char *const unseen[] = {
-        "the model does not see: kernel time, page faults, waiting, frequency changes",
-        "the model does not see: another thread of the core (SMT), other sockets (NUMA), "
-        "coherence between cores",
-    };
     const struct td_core_desc *desc = &m->plan->core_desc;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } parameters[] = {
+        {"clock_hz", (uint64_t)desc->mhz * 1000000},
+        {"width", (uint64_t)desc->width},
+        {"l1d_kb", (uint64_t)desc->l1d_kb},
+        {"l1i_kb", (uint64_t)desc->l1i_kb},
+        {"l2_kb", (uint64_t)desc->l2_kb},
+        {"l3_kb", (uint64_t)desc->l3_kb},
+    };
     struct td_profile_writer *writer = m->recording->writer;
     char text[64];
 
     m->mhz = (uint64_t)desc->mhz;
-    snprintf(text, sizeof(text), "clock_hz=%llu", (unsigned long long)desc->mhz * 1000000);
-    td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
-    snprintf(text, sizeof(text), "width=%d", desc->width);
-    td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
-    for (size_t i = 0; i < TD_ARRAY_SIZE(unseen); i++)
-        td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT), unseen[i]);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(parameters); i++) {
+        snprintf(text, sizeof(text), "%s=%llu", parameters[i].name,
+                 (unsigned long long)parameters[i].value);
+        td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    }
+    td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT),
+                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA, coherence");
     if (!m->native)
         td_profile_counter(writer, TD_COUNTER_STARTED_NS, m->start_ns);
 }

@@ -10,9 +10,12 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/version.h"
 #include "formats/cores/uarch.h"
 #include "record/output.h"
+
+#define CACHES_MAX 8 /* that sysfs lists of a CPU */
 
 static void put(struct td_profile_writer *writer, enum td_env_key key, const char *value)
 {
@@ -36,6 +39,35 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* "machine_l2_kb=1024": what the first CPU has, as sysfs says it. */
+static void put_caches(struct td_profile_writer *writer, const char *root)
+{
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index%d/%s";
+    char path[128], text[64];
+
+    for (int i = 0; i < CACHES_MAX; i++) {
+        snprintf(path, sizeof(path), folder, i, "level");
+        char *level = td_procfs_line(root, path);
+        snprintf(path, sizeof(path), folder, i, "type");
+        char *type = td_procfs_line(root, path);
+        snprintf(path, sizeof(path), folder, i, "size");
+        char *size = td_procfs_line(root, path);
+        const char *kind = type && strcmp(type, "Data") == 0          ? "d"
+                           : type && strcmp(type, "Instruction") == 0 ? "i"
+                                                                      : "";
+        char *end = NULL;
+        const unsigned long kb = size ? strtoul(size, &end, 10) : 0;
+
+        if (level && kb > 0 && *end == 'K') {
+            snprintf(text, sizeof(text), "machine_l%.4s%s_kb=%lu", level, kind, kb);
+            put(writer, TD_ENV_PARAMETER, text);
+        }
+        free(level);
+        free(type);
+        free(size);
+    }
+}
+
 static void put_machine(struct td_profile_writer *writer, const struct td_caps *caps)
 {
     char *online = td_cpulist_text(&caps->online);
@@ -52,6 +84,7 @@ static void put_machine(struct td_profile_writer *writer, const struct td_caps *
     put_number(writer, TD_ENV_REALTIME_NS, clock_ns(CLOCK_REALTIME));
     put_number(writer, TD_ENV_BOOTTIME_NS, clock_ns(CLOCK_BOOTTIME));
     free(online);
+    put_caches(writer, caps->root);
 }
 
 /* The pids, tids, CPUs or cgroup of the scope. */

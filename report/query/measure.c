@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "formats/replicates.h"
+#include "report/query/machine.h"
 #include "report/query/names.h"
 #include "report/query/row_order.h"
 #include "report/query/sampled.h"
@@ -443,21 +444,6 @@ static void add_samples(struct builder *b)
     free(order);
 }
 
-/* The value of a parameter "name=123" of the source, or 0. */
-static uint64_t parameter(const struct td_model *model, const char *name)
-{
-    const size_t len = strlen(name);
-    const char *text = NULL;
-    uint64_t value = 0;
-
-    for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
-        if (strncmp(text, name, len) == 0 && text[len] == '=' &&
-            td_parse_u64(text + len + 1, &value))
-            return value;
-    }
-    return 0;
-}
-
 /* Modelled time is slots, or cycles, at a constant rate. Each row gets the difference of two
  * rounded running sums, so that the rows add up to the total exactly. What is shown of sums of rows
  * is rounded once (td_measure_sum_time): it can differ from this by a nanosecond. */
@@ -465,8 +451,8 @@ static void model_time(struct builder *b)
 {
     struct td_measure *m = b->measure;
     const bool by_cycles = m->values[TD_METRIC_CYCLES] != NULL;
-    const uint64_t clock_hz = parameter(b->model, "clock_hz");
-    const uint64_t width = by_cycles ? 1 : parameter(b->model, "width");
+    const uint64_t clock_hz = td_machine_parameter(b->model, "clock_hz");
+    const uint64_t width = by_cycles ? 1 : td_machine_parameter(b->model, "width");
     uint64_t sums[TD_METRIC_COUNT] = {0};
     uint64_t before = 0;
 

@@ -35,6 +35,11 @@ static const double thresholds[TD_NODE_COUNT] = {
     [TD_NODE_PORTS_UTILIZATION] = 0.15,
 };
 
+double td_tree_threshold(enum td_tma_node node)
+{
+    return thresholds[node] > 0 ? thresholds[node] : NAN;
+}
+
 /* What a tree is of: a measure's rows, or all that one kind of core counted. */
 struct whole {
     const struct td_measure *measure;

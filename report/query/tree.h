@@ -24,6 +24,10 @@ struct td_tree {
     size_t len;                            /* 0 when the profile has no categories */
 };
 
+/* The share of slots above which the node is high, where a core's description has none of its own.
+ * NaN: it has none. */
+double td_tree_threshold(enum td_tma_node node);
+
 struct td_tree td_tree_of(const struct td_measure *measure);
 /* Of all that one kind of core counted, `part` of measure->slots, before any filter. */
 struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part);

@@ -223,12 +223,52 @@ static void add_places(struct td_verdict *verdict, const struct td_measure *meas
     free(in_lines);
 }
 
+/* A function that does less of the work is not worth a word. */
+#define WORKER_SHARE 0.02
+#define USEFUL_SHARE 0.5
+
+/* Who does the useful work; without categories, who takes what was measured. */
+static void add_workers(struct td_verdict *verdict, const struct td_measure *measure,
+                        bool no_inline)
+{
+    struct td_rows rows;
+
+    td_rows_init(&rows, measure, TD_ROWS_FUNCTIONS, no_inline);
+    td_rows_sort(&rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = verdict->work});
+    for (size_t i = 0; i < rows.len && verdict->worker_count < TD_VERDICT_WORKERS; i++) {
+        const struct td_row *row = &rows.at[i];
+        const double share = td_ratio(row->values[verdict->work], measure->totals[verdict->work]);
+
+        if (share < WORKER_SHARE)
+            break;
+        if (verdict->work == node_metric(TD_NODE_RETIRING) &&
+            td_row_cell(&rows, row, TD_NODE_RETIRING).thin)
+            continue;
+        verdict->workers[verdict->worker_count++] = (struct td_verdict_worker){
+            .function = row->function, .module = row->module, .share = share};
+    }
+    td_rows_release(&rows);
+}
+
+static void find_work(struct td_verdict *verdict, const struct td_measure *measure,
+                      const struct td_tree *tree)
+{
+    const struct td_tree_node *retiring = td_tree_find(tree, TD_NODE_RETIRING);
+
+    verdict->retiring = retiring ? retiring->share : 0;
+    verdict->useful = verdict->retiring > USEFUL_SHARE;
+    verdict->work = tree->len == 0                            ? td_measure_primary(measure)
+                    : measure->totals[TD_METRIC_INSTRUCTIONS] ? TD_METRIC_INSTRUCTIONS
+                                                              : node_metric(TD_NODE_RETIRING);
+}
+
 void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
                    const struct td_tree *tree, bool no_inline)
 {
     *verdict = (struct td_verdict){.function = TD_NONE};
-    if (tree->len == 0)
-        return;
     add_nodes(verdict, measure, tree);
     add_places(verdict, measure, no_inline);
+    find_work(verdict, measure, tree);
+    if (verdict->useful || tree->len == 0)
+        add_workers(verdict, measure, no_inline);
 }

@@ -13,7 +13,8 @@
 #include "report/query/rows.h"
 #include "report/query/tree.h"
 
-#define TD_VERDICT_PLACES 3
+#define TD_VERDICT_PLACES  3
+#define TD_VERDICT_WORKERS 3
 
 enum td_finding {
     TD_FINDING_HIGH,     /* it and all its ancestors exceed their thresholds, no child does */
@@ -51,15 +52,31 @@ struct td_verdict_place {
     double share; /* of all slots (or what else is sorted by): all losses, to order places by */
 };
 
+/* A function, and how much of the useful work is in it. */
+struct td_verdict_worker {
+    uint32_t function; /* TD_NONE: not known; then the module tells */
+    uint32_t module;
+    double share; /* of `work` */
+};
+
 struct td_verdict {
     struct td_verdict_node nodes[TD_NODE_COUNT]; /* by finding, then the greatest first */
     size_t node_count;
     struct td_verdict_place places[TD_VERDICT_PLACES];
     size_t place_count;
     uint32_t function; /* the one to annotate next; TD_NONE: none has source lines */
+    /* More than half of all slots retire: only less work makes that part faster. */
+    bool useful;
+    double retiring; /* of all slots */
+    /* Instructions, or slots that retire where those are not known; without categories the primary
+     * metric. */
+    enum td_metric work;
+    /* When `useful`, or without categories: the functions with most of it, the first the most. */
+    struct td_verdict_worker workers[TD_VERDICT_WORKERS];
+    size_t worker_count;
 };
 
-/* Nothing is in it when the measure has no categories. */
+/* Of a measure without categories it has places alone. */
 void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
                    const struct td_tree *tree, bool no_inline);
 

@@ -170,6 +170,14 @@ static void print_source_notes(const struct printing *p, const struct td_source 
     }
 }
 
+static const uint64_t *line_values(const void *of, size_t i, uint32_t *thin)
+{
+    const struct td_section *section = of;
+
+    *thin = section->lines[i].thin;
+    return section->lines[i].values;
+}
+
 void td_annotate_print(const struct td_section *section, const struct td_measure *measure,
                        const struct td_annotate_opts *opts, const struct td_style *style)
 {
@@ -183,7 +191,10 @@ void td_annotate_print(const struct td_section *section, const struct td_measure
     struct td_err err = TD_ERR_INIT;
     bool found = false;
 
-    p.margin = td_margin_of(measure, opts->levels, section->has_inlined, style);
+    const struct td_margin_lines lines = {
+        .of = section, .len = section->len, .values_of = line_values};
+    p.margin = td_margin_of(measure, opts->levels, section->has_inlined, &lines,
+                            2 + (unsigned)p.line_width + 3, style);
     print_title(&p);
     if (section->file)
         found = td_source_read(&source, td_model_string(measure->model, section->file), opts->dirs,

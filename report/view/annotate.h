@@ -14,7 +14,7 @@ struct td_annotate_opts {
     uint32_t to;
     double percent_limit; /* lines below it are context, not marked; negative: not given */
     uint64_t recorded_ns; /* CLOCK_REALTIME of the recording; 0: not known */
-    int levels;           /* of category columns */
+    int levels;           /* of category columns; 0: in words, in one column */
 };
 
 void td_annotate_print(const struct td_section *section, const struct td_measure *measure,

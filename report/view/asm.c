@@ -236,6 +236,15 @@ static int address_width(const struct td_listing *listing)
     return width;
 }
 
+static const uint64_t *instruction_values(const void *of, size_t i, uint32_t *thin)
+{
+    const struct printing *p = of;
+    const struct td_listed *listed = &p->listing->at[i];
+
+    *thin = td_slots_not_placed(p->margin.measure);
+    return listed->cost ? listed->cost->values : NULL;
+}
+
 void td_asm_print(const struct td_listing *listing, const struct td_measure *measure,
                   const struct td_annotate_opts *opts, const struct td_style *style)
 {
@@ -243,9 +252,13 @@ void td_asm_print(const struct td_listing *listing, const struct td_measure *mea
                          .model = measure->model,
                          .opts = opts,
                          .style = style,
-                         .margin = td_margin_of(measure, opts->levels, false, style),
+                         .margin = {.measure = measure},
                          .address_width = address_width(listing),
                          .heading = {.function = TD_NONE}};
+    const struct td_margin_lines lines = {
+        .of = &p, .len = listing->len, .values_of = instruction_values};
+    p.margin = td_margin_of(measure, opts->levels, false, &lines, 2 + (unsigned)p.address_width + 3,
+                            style);
     bool *shown = choose_shown(&p);
     bool skipped = false, any = false;
 

@@ -7,11 +7,14 @@
 #include "base/text.h"
 #include "report/query/measure.h"
 #include "report/view/table.h"
+#include "report/view/units.h"
 
-static void format_value(char *text, size_t size, enum td_metric metric, double value)
+static void format_value(char *text, size_t size, const struct td_by_table *table, double value)
 {
-    if (metric == TD_METRIC_TIME_NS)
-        snprintf(text, size, "%.3f", value / 1e9);
+    const struct td_time_unit unit = td_time_unit_of(NULL, table->whole.max);
+
+    if (table->metric == TD_METRIC_TIME_NS)
+        snprintf(text, size, "%.*f", unit.decimals, value * unit.per_ns);
     else
         td_format_count(text, size, (uint64_t)(value + 0.5));
 }
@@ -26,7 +29,7 @@ static void print_spread(const struct td_by_table *table, const struct td_spread
     fprintf(style->out, "%6.1f",
             table->whole.total ? 100 * (double)spread->total / (double)table->whole.total : 0);
     for (int i = 0; i < 3; i++) {
-        format_value(text, sizeof(text), table->metric, values[i]);
+        format_value(text, sizeof(text), table, values[i]);
         fprintf(style->out, "  %13s", text);
     }
     td_text_safe(safe, sizeof(safe), name, strlen(name));
@@ -45,8 +48,9 @@ static const char *function_name(const struct td_model *model, const struct td_f
 void td_by_print(const struct td_by_table *table, const struct td_measure *measure, enum td_by by,
                  size_t shown, const struct td_style *style)
 {
-    const char *const unit =
-        table->metric == TD_METRIC_TIME_NS ? "seconds" : td_metric_heading(measure, table->metric);
+    const char *const unit = table->metric == TD_METRIC_TIME_NS
+                                 ? td_time_unit_of(style, table->whole.max).name
+                                 : td_metric_heading(measure, table->metric);
 
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_HEADING);

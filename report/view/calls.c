@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
 #include "report/attribution/stats.h"
 #include "report/view/table.h"
+#include "report/view/units.h"
 
 #define NAME_BYTES  1024
 #define JSON_DIGITS 6
@@ -25,12 +27,26 @@ static double share_of(const struct td_measure *measure, enum td_metric primary,
     return td_ratio(value, measure->totals[primary]);
 }
 
-static void print_value(const struct td_style *style, enum td_metric primary, uint64_t value)
+static void print_value(const struct td_style *style, const struct td_measure *measure,
+                        enum td_metric primary, uint64_t value)
 {
+    const struct td_time_unit unit = td_time_unit_of(style, measure->totals[primary]);
+
     if (primary == TD_METRIC_TIME_NS)
-        fprintf(style->out, " %9.3f", (double)value * 1e-9);
+        fprintf(style->out, " %9.*f", unit.decimals, (double)value * unit.per_ns);
     else
         fprintf(style->out, " %9.3g", (double)value);
+}
+
+/* Of a column of nine. */
+static void print_unit(const struct td_style *style, const struct td_measure *measure,
+                       enum td_metric primary)
+{
+    const char *unit = primary == TD_METRIC_TIME_NS
+                           ? td_time_unit_of(style, measure->totals[primary]).name
+                           : td_metric_heading(measure, primary);
+
+    fprintf(style->out, " %*s", 9 + (int)(strlen(unit) - td_text_width(unit)), unit);
 }
 
 static void print_share(const struct td_style *style, double share)
@@ -71,7 +87,7 @@ static void print_call(const struct td_calls *calls, const struct td_call *call,
     const unsigned indent = 2 * level;
 
     print_share(style, share_of(calls->measure, calls->primary, call->value));
-    print_value(style, calls->primary, call->value);
+    print_value(style, calls->measure, calls->primary, call->value);
     fprintf(style->out, "  %*s", (int)indent, "");
     print_name(style, calls->measure->model, call->function, call->module,
                COST_WIDTH + indent + (call->inlined ? 10 : 0));
@@ -96,10 +112,9 @@ void td_calls_print(const struct td_calls *calls, struct td_calls_limits limits,
                     const struct td_style *style)
 {
     td_style_begin(style, TD_TONE_HEADING);
-    fprintf(style->out, "%6s %9s  %s\n", "%",
-            calls->primary == TD_METRIC_TIME_NS ? "seconds"
-                                                : td_metric_heading(calls->measure, calls->primary),
-            "function");
+    fprintf(style->out, "%6s", "%");
+    print_unit(style, calls->measure, calls->primary);
+    fputs("  function\n", style->out);
     td_style_end(style, TD_TONE_HEADING);
     print_call(calls, &calls->at[0], 0, style);
     print_children(calls, 0, 1, limits, style);
@@ -151,10 +166,9 @@ void td_inclusives_print(const struct td_inclusives *rows, double percent, size_
     const struct td_model *model = rows->measure->model;
 
     td_style_begin(style, TD_TONE_HEADING);
-    fprintf(style->out, "%8s %6s %9s  %s\n", "children", "self",
-            rows->primary == TD_METRIC_TIME_NS ? "seconds"
-                                               : td_metric_heading(rows->measure, rows->primary),
-            "function");
+    fprintf(style->out, "%8s %6s", "children", "self");
+    print_unit(style, rows->measure, rows->primary);
+    fputs("  function\n", style->out);
     td_style_end(style, TD_TONE_HEADING);
     for (size_t i = 0; i < rows->len && i < max; i++) {
         const struct td_inclusive *row = &rows->at[i];
@@ -165,7 +179,7 @@ void td_inclusives_print(const struct td_inclusives *rows, double percent, size_
         fputs("  ", style->out);
         print_share(style, share);
         fprintf(style->out, " %6.1f", 100 * share_of(rows->measure, rows->primary, row->self));
-        print_value(style, rows->primary, row->value);
+        print_value(style, rows->measure, rows->primary, row->value);
         fputs("  ", style->out);
         print_name(style, model, row->function, row->module, COST_WIDTH + 8);
         fputc('\n', style->out);

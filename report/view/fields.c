@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/attribution/stats.h"
+#include "report/view/mostly.h"
 #include "report/view/table.h"
+#include "report/view/units.h"
 
 const char *td_metric_heading(const struct td_measure *measure, enum td_metric metric)
 {
@@ -23,12 +25,24 @@ static const struct td_model *model_of(const struct td_table *table)
     return table->rows->measure->model;
 }
 
+/* "% of l3_bound". */
+static const char *node_share_heading(enum td_tma_node node)
+{
+    static const char *const headings[] = {
+#define X(symbol, id, parent, level, name, meaning) [TD_NODE_##symbol] = "% of " id,
+        TD_TMA_NODES(X)
+#undef X
+    };
+
+    return headings[node];
+}
+
 static const char *share_heading(const struct td_style *style, const struct td_table *table,
                                  const struct td_table_column *column)
 {
     (void)style;
     if (column->metric >= TD_METRIC_FIRST_NODE)
-        return "% of all";
+        return node_share_heading((enum td_tma_node)(column->metric - TD_METRIC_FIRST_NODE));
     return column->metric == table->rows->primary
                ? "%"
                : td_metric_heading(table->rows->measure, column->metric);
@@ -74,9 +88,8 @@ const struct td_field td_field_error = {
 static const char *value_heading(const struct td_style *style, const struct td_table *table,
                                  const struct td_table_column *column)
 {
-    (void)style;
     if (column->metric == TD_METRIC_TIME_NS)
-        return "seconds";
+        return td_time_unit_of(style, table->rows->measure->totals[column->metric]).name;
     if (column->metric == TD_METRIC_EVENT) /* its name, which may be long, is in the head */
         return "count";
     return td_metric_heading(table->rows->measure, column->metric);
@@ -88,10 +101,13 @@ static enum td_tone value_cell(const struct td_table *table, const struct td_tab
     const uint64_t value = row->values[column->metric];
     const uint64_t total = table->rows->measure->totals[column->metric];
 
-    if (column->metric == TD_METRIC_TIME_NS)
-        snprintf(dst, size, total < UINT64_C(10000000000) ? "%.3f" : "%.2f", (double)value * 1e-9);
-    else
+    if (column->metric == TD_METRIC_TIME_NS) {
+        const struct td_time_unit unit = td_time_unit_of(NULL, total);
+
+        snprintf(dst, size, "%.*f", unit.decimals, (double)value * unit.per_ns);
+    } else {
         td_format_count(dst, size, value);
+    }
     return TD_TONE_PLAIN;
 }
 
@@ -157,6 +173,27 @@ static enum td_tone node_cell(const struct td_table *table, const struct td_tabl
 
 const struct td_field td_field_node = {
     .id = "node", .right = true, .heading = node_heading, .cell = node_cell};
+
+static const char *mostly_heading(const struct td_style *style, const struct td_table *table,
+                                  const struct td_table_column *column)
+{
+    (void)style;
+    (void)table;
+    (void)column;
+    return "mostly";
+}
+
+static enum td_tone mostly_cell(const struct td_table *table, const struct td_table_column *column,
+                                const struct td_row *row, char *dst, size_t size)
+{
+    (void)column;
+    td_mostly_text(dst, size, TD_MOSTLY_WIDTH, table->rows->measure, row->values,
+                   td_row_thin(table->rows, row));
+    return TD_TONE_PLAIN;
+}
+
+const struct td_field td_field_mostly = {
+    .id = "mostly", .heading = mostly_heading, .cell = mostly_cell};
 
 static const char *name_heading(const struct td_style *style, const struct td_table *table,
                                 const struct td_table_column *column)

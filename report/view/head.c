@@ -7,17 +7,22 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
+#include "report/query/machine.h"
 #include "report/query/measure.h"
 #include "report/query/replicated.h"
 #include "report/query/sampled.h"
 #include "report/query/totals.h"
 #include "report/view/slots.h"
+#include "report/view/table.h"
+#include "report/view/units.h"
 #include "report/view/weights.h"
 
-#define LABEL_WIDTH 10
-#define VALUES_MAX  4 /* of one thing, in a merge: more are not listed */
-#define GAPS_MAX    6
-#define GAP_SHARE   0.005 /* a smaller gap is not worth a line */
+#define LABEL_WIDTH   10
+#define COMMAND_BYTES 1024 /* of a command that are shown in one line */
+#define VALUES_MAX    4    /* of one thing, in a merge: more are not listed */
+#define GAPS_MAX      6
+#define DOUBTFUL      0.05  /* of the time or the samples missing: said before all else */
+#define GAP_SHARE     0.005 /* a smaller gap is not worth a line */
 
 /* A text that grows. */
 struct text {
@@ -67,7 +72,8 @@ static void print_word(FILE *out, const char *word)
         fprintf(out, "'%s'", word);
 }
 
-static void print_command(const struct td_model *model, const struct td_style *style)
+/* The caller frees it. */
+static char *command_text(const struct td_model *model)
 {
     const char *target = td_model_env(model, TD_ENV_TARGET);
     const char *scope = td_model_env(model, TD_ENV_SCOPE);
@@ -82,7 +88,24 @@ static void print_command(const struct td_model *model, const struct td_style *s
     fflush(text.out);
     if (text.size == 0 && scope)
         fprintf(text.out, "%s%s%s", scope, target ? " " : "", target ? target : "");
-    subject_end(style, "command", &text);
+    fclose(text.out);
+    return text.at;
+}
+
+/* As much of it as one line has; whole only in the details, where it is longer than that. */
+static void print_command(const struct td_model *model, bool whole, const struct td_style *style)
+{
+    char *text = command_text(model);
+    char line[COMMAND_BYTES];
+
+    td_fit_text(style, line, sizeof(line), text,
+                style->full || style->width <= LABEL_WIDTH ? 0 : style->width - LABEL_WIDTH);
+    const bool cut = strlen(text) >= sizeof(line) || td_text_width(text) > td_text_width(line);
+    if (text[0] && !whole)
+        subject(style, "command", line, TD_TONE_PLAIN);
+    else if (text[0] && cut)
+        subject(style, "command", text, TD_TONE_PLAIN);
+    free(text);
 }
 
 /* Never the source without its reason; never a modelled number without the word. */
@@ -251,7 +274,7 @@ static bool is_sampled(const struct td_measure *measure)
 }
 
 /* Of a modelled profile that was sampled. */
-static void print_detailed(FILE *out, const struct td_model *model)
+static void print_detailed(const struct text *text, const struct td_model *model)
 {
     const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
     const uint64_t detailed = td_model_counter(model, TD_COUNTER_DETAILED);
@@ -259,8 +282,9 @@ static void print_detailed(FILE *out, const struct td_model *model)
 
     if (detailed == 0 || detailed >= instructions || cycles == 0)
         return;
-    fprintf(out, " (sampled: %.1f %% in detail, cycles ± %.1f %%)",
-            100 * (double)detailed / (double)instructions, 100 * td_replicated_cycles_error(model));
+    fprintf(text->out, "%smodel sampled: %.1f %% of the instructions in detail, cycles ± %.1f %%",
+            comma(text), 100 * (double)detailed / (double)instructions,
+            100 * td_replicated_cycles_error(model));
 }
 
 static void print_recorded(const struct td_head *head, const struct td_style *style)
@@ -269,8 +293,6 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     const struct td_coverage *c = head->coverage;
     const char *call_graph = call_graph_words(td_model_env(model, TD_ENV_CALL_GRAPH));
     const char *end = td_model_env(model, TD_ENV_EXIT);
-    const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
-    const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
     struct text text;
     char count[32];
 
@@ -278,25 +300,13 @@ static void print_recorded(const struct td_head *head, const struct td_style *st
     if (c->recordings > 1)
         fprintf(text.out, "%s recordings merged",
                 td_format_count(count, sizeof(count), c->recordings));
-    if (c->samples > 0 && is_sampled(head->measure)) {
-        fputs(comma(&text), text.out);
-        fprintf(text.out, "%s samples", td_format_count(count, sizeof(count), c->samples));
-        print_rate(text.out, head->measure);
-    }
     if (c->duration_s > 0)
         fprintf(text.out,
                 c->duration_s < 0.1  ? "%s%s%.4f s"
                 : c->duration_s < 10 ? "%s%s%.2f s"
                                      : "%s%s%.1f s",
                 comma(&text), c->recordings > 1 ? "at most " : "", c->duration_s);
-    if (instructions > 0) {
-        fprintf(text.out, "%s%s %sinstructions", comma(&text),
-                td_format_count(count, sizeof(count), instructions),
-                td_measure_is_modelled(head->measure) ? "modelled " : "");
-        if (cycles > 0)
-            fprintf(text.out, ", %.2f cycles each", (double)cycles / (double)instructions);
-        print_detailed(text.out, model);
-    }
+    print_detailed(&text, model);
     if (call_graph)
         fprintf(text.out, "%s%s", comma(&text), call_graph);
     if (end)
@@ -415,8 +425,102 @@ static void print_slots(const struct td_head *head, const struct td_style *style
     subject_end(style, "slots", &text);
 }
 
-/* What the shares are of, where that is not exact. */
-static void print_totals(const struct td_head *head, const struct td_style *style)
+static double total_error(const struct td_measure *measure, enum td_metric metric)
+{
+    struct td_total totals[TD_TOTALS_MAX];
+    const size_t len = td_totals_of(totals, measure);
+
+    for (size_t i = 0; i < len; i++) {
+        if (totals[i].metric == metric)
+            return (double)totals[i].error;
+    }
+    return 0;
+}
+
+/* What all shares are of, in time where that is known. */
+static void print_whole(FILE *out, const struct td_measure *measure, const struct td_style *style)
+{
+    const enum td_metric primary = td_measure_primary(measure);
+    char text[64];
+
+    if (measure->values[TD_METRIC_TIME_NS])
+        fprintf(out, "%s of %s time",
+                td_format_time_error(style, text, sizeof(text),
+                                     (double)measure->totals[TD_METRIC_TIME_NS],
+                                     total_error(measure, TD_METRIC_TIME_NS)),
+                measure->weighted                 ? "measured CPU"
+                : td_measure_is_modelled(measure) ? "modelled"
+                                                  : "CPU");
+    else
+        fprintf(out, "%s %s", td_format_count(text, sizeof(text), measure->totals[primary]),
+                td_metric_heading(measure, primary));
+}
+
+static void print_total(const struct td_head *head, const struct td_machine *machine,
+                        const struct td_style *style)
+{
+    const struct td_measure *measure = head->measure;
+    const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
+    struct text text;
+    char count[32];
+
+    text_begin(&text);
+    print_whole(text.out, measure, style);
+    if (head->coverage->samples > 0 && is_sampled(measure) &&
+        (measure->values[TD_METRIC_TIME_NS] || td_measure_primary(measure) != TD_METRIC_SAMPLES)) {
+        fprintf(text.out, ", %s samples",
+                td_format_count(count, sizeof(count), head->coverage->samples));
+        print_rate(text.out, measure);
+    }
+    if (machine->instructions > 0)
+        fprintf(text.out, ", %s %sinstructions",
+                td_format_count(count, sizeof(count), machine->instructions),
+                measure->weighted ? modelled : "");
+    if (machine->ipc > 0)
+        fprintf(text.out, ", %sIPC %.2f", machine->instructions > 0 ? "" : modelled, machine->ipc);
+    subject_end(style, "total", &text);
+}
+
+/* "48 kB", "1.25 MB": caches are in powers of two. */
+static void print_cache(FILE *out, const char *before, const char *name, uint64_t kb)
+{
+    if (kb >= 1024 && kb % 1024 == 0)
+        fprintf(out, "%s%s %llu MB", before, name, (unsigned long long)(kb / 1024));
+    else if (kb >= 1024)
+        fprintf(out, "%s%s %.2f MB", before, name, (double)kb / 1024);
+    else
+        fprintf(out, "%s%s %llu kB", before, name, (unsigned long long)kb);
+}
+
+/* "golden-cove at 3.5 GHz, 6 slots per cycle; L1 48 kB, L2 2 MB, L3 30 MB". */
+static void print_core(const struct td_machine *m, const struct td_style *style)
+{
+    static const struct {
+        enum td_cache cache;
+        const char *name;
+    } caches[] = {{TD_CACHE_L1D, "L1"}, {TD_CACHE_L2, "L2"}, {TD_CACHE_L3, "L3"}};
+    struct text text;
+    bool any = false;
+
+    if (!m->name)
+        return;
+    text_begin(&text);
+    fputs(m->name, text.out);
+    if (m->clock_hz > 0)
+        fprintf(text.out, " at %.1f GHz", m->clock_hz * 1e-9);
+    if (m->width > 0)
+        fprintf(text.out, ", %u slots per cycle", m->width);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(caches); i++) {
+        if (m->cache_kb[caches[i].cache] == 0)
+            continue;
+        print_cache(text.out, any ? ", " : "; ", caches[i].name, m->cache_kb[caches[i].cache]);
+        any = true;
+    }
+    subject_end(style, "core", &text);
+}
+
+/* What the sums are, where that is not exact. */
+static void print_sums(const struct td_head *head, const struct td_style *style)
 {
     struct td_total totals[TD_TOTALS_MAX];
     const size_t len = td_totals_of(totals, head->measure);
@@ -427,20 +531,14 @@ static void print_totals(const struct td_head *head, const struct td_style *styl
     for (size_t i = 0; i < len; i++) {
         const struct td_total *t = &totals[i];
 
-        if (t->error == 0)
-            continue;
-        if (t->metric == TD_METRIC_TIME_NS)
-            fprintf(text.out, "%s%.4f %s %.4f s of %s time", comma(&text), (double)t->value * 1e-9,
-                    td_style_plus_minus(style), (double)t->error * 1e-9,
-                    head->measure->weighted ? "measured" : "modelled");
-        else
+        if (t->error > 0 && t->metric != TD_METRIC_TIME_NS)
             fprintf(text.out, "%s%s %s %s %s", comma(&text),
                     td_format_count(count[0], sizeof(count[0]), t->value),
                     td_style_plus_minus(style),
                     td_format_count(count[1], sizeof(count[1]), t->error),
                     t->metric == TD_METRIC_CYCLES ? "modelled cycles" : "slots");
     }
-    subject_end(style, "total", &text);
+    subject_end(style, "sums", &text);
 }
 
 static void print_filter(const struct td_head *head, const struct td_style *style)
@@ -456,37 +554,66 @@ static void print_filter(const struct td_head *head, const struct td_style *styl
     subject_end(style, "filter", &text);
 }
 
-static void print_warnings(const struct td_head *head, const struct td_style *style)
+void td_note_print(const char *text, const struct td_style *style)
 {
-    static const enum td_env_key keys[] = {TD_ENV_PRIVILEGE, TD_ENV_LEFT_OUT, TD_ENV_WARNING};
-    const struct td_model *model = head->measure->model;
+    td_style_begin(style, TD_TONE_NOTE);
+    fputs("note", style->out);
+    td_style_end(style, TD_TONE_NOTE);
+    td_style_wrap(style, text, 4, 6);
+}
 
-    if (head->damage)
-        subject(style, "damaged", head->damage, TD_TONE_HOT);
-    for (size_t k = 0; k < TD_ARRAY_SIZE(keys); k++) {
+/* The recorder's own words; what it left out only where all is said. */
+static void print_warnings(const struct td_model *model, bool all, const struct td_style *style)
+{
+    static const enum td_env_key keys[] = {TD_ENV_PRIVILEGE, TD_ENV_WARNING, TD_ENV_LEFT_OUT};
+
+    for (size_t k = 0; k < TD_ARRAY_SIZE(keys) && (all || keys[k] != TD_ENV_LEFT_OUT); k++) {
         const char *value = NULL;
 
         for (size_t i = 0; (value = td_model_env_at(model, keys[k], i)); i++)
-            subject(style, "note", value, TD_TONE_WARM);
+            td_note_print(value, style);
     }
+}
+
+/* Coverage that makes what follows doubtful stands before it; else it is among the details. */
+static bool is_doubtful(const struct td_head *head)
+{
+    const struct td_coverage *c = head->coverage;
+
+    return !c->complete || c->losses->damaged || head->damage ||
+           (double)c->lost > DOUBTFUL * (double)c->samples || c->unresolved_share > DOUBTFUL ||
+           c->unsampled_share > DOUBTFUL;
 }
 
 void td_head_print(const struct td_head *head, const struct td_style *style)
 {
+    const struct td_machine machine = td_machine_of(head->measure);
     struct text source;
 
+    print_command(head->measure->model, false, style);
     text_begin(&source);
-    print_command(head->measure->model, style);
     print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);
+    print_total(head, &machine, style);
+    print_core(&machine, style);
+    if (is_doubtful(head))
+        print_coverage(head, style);
+    print_filter(head, style);
+    if (head->damage)
+        subject(style, "damaged", head->damage, TD_TONE_HOT);
+}
+
+void td_head_print_details(const struct td_head *head, const struct td_style *style)
+{
+    print_command(head->measure->model, true, style);
     print_machine(head->measure->model, style);
     print_recorded(head, style);
     print_events(head, style);
-    print_coverage(head, style);
+    if (!is_doubtful(head))
+        print_coverage(head, style);
     print_slots(head, style);
-    print_totals(head, style);
-    print_filter(head, style);
-    print_warnings(head, style);
+    print_sums(head, style);
+    print_warnings(head->measure->model, true, style);
 }
 
 void td_head_print_short(const struct td_head *head, const struct td_style *style)
@@ -498,18 +625,18 @@ void td_head_print_short(const struct td_head *head, const struct td_style *styl
     subject_end(style, "source", &source);
     print_coverage(head, style);
     print_filter(head, style);
-    print_warnings(head, style);
+    if (head->damage)
+        subject(style, "damaged", head->damage, TD_TONE_HOT);
+    print_warnings(head->measure->model, false, style);
 }
 
+/* As td_note_print; the first of several is set apart. */
 static void note(const struct td_style *style, bool *first, const char *text)
 {
     if (*first)
         fputc('\n', style->out);
     *first = false;
-    td_style_begin(style, TD_TONE_NOTE);
-    fputs("note", style->out);
-    td_style_end(style, TD_TONE_NOTE);
-    td_style_wrap(style, text, 4, 6);
+    td_note_print(text, style);
 }
 
 void td_notes_print(const struct td_measure *measure, const struct td_style *style)

@@ -14,10 +14,15 @@ struct td_head {
     double kept_share;  /* of the profile, by the filters */
 };
 
-/* The head of the default report, a paragraph a subject. */
+/* The head of the default report: what was run, on what, and what shares are of, a line each; of
+ * coverage only what makes the figures doubtful. */
 void td_head_print(const struct td_head *head, const struct td_style *style);
+/* What that leaves out, a paragraph a subject, and the notes of the recorder. */
+void td_head_print_details(const struct td_head *head, const struct td_style *style);
 /* The head of a single table: one or two lines. */
 void td_head_print_short(const struct td_head *head, const struct td_style *style);
+/* "note  …", a paragraph. */
+void td_note_print(const char *text, const struct td_style *style);
 /* Modules whose names or lines are missing, with the reason and what would help. */
 void td_notes_print(const struct td_measure *measure, const struct td_style *style);
 

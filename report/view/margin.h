@@ -18,11 +18,21 @@ struct td_margin {
     const struct td_style *style;
     enum td_tma_node nodes[TD_NODE_COUNT]; /* the category columns */
     size_t node_count;
-    bool inlined; /* there is a column for what was inlined */
+    unsigned mostly; /* columns for what slots went to, in words; 0: none */
+    bool inlined;    /* there is a column for what was inlined */
 };
 
-/* Category columns of the first `levels` levels, where the measure has categories. */
+/* Figures of so many lines, the i-th by `values_of`. Where the measure has categories: with
+ * `levels` 0 what slots went to in words, else a column for each category of the first `levels`
+ * levels that reaches its threshold in a line of weight. What stands right of the figures keeps 30
+ * columns behind `used` more: the smallest categories give way. */
+struct td_margin_lines {
+    const void *of;
+    size_t len;
+    const uint64_t *(*values_of)(const void *of, size_t i, uint32_t *thin); /* NULL: none */
+};
 struct td_margin td_margin_of(const struct td_measure *measure, int levels, bool inlined,
+                              const struct td_margin_lines *lines, unsigned used,
                               const struct td_style *style);
 /* Columns that the figures take. */
 unsigned td_margin_width(const struct td_margin *margin);

@@ -8,9 +8,11 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/query/tree.h"
 
-#define GAP         2  /* blanks between columns */
-#define STRETCH_MIN 10 /* a stretching column is not made narrower */
+#define WEIGHT_MIN  0.01 /* of all: a smaller row brings no column */
+#define GAP         2    /* blanks between columns */
+#define STRETCH_MIN 10   /* a stretching column is not made narrower */
 #define CELL_BYTES  4096
 
 struct cell {
@@ -55,13 +57,30 @@ void td_table_add_cost(struct td_table *table)
         td_table_add(table, &td_field_value, primary);
 }
 
+/* Some row of weight that is shown has so much of it that it is high there. */
+static bool is_reached(const struct td_table *table, enum td_tma_node node)
+{
+    for (size_t i = 0; i < table->shown; i++) {
+        const struct td_row *row = &table->rows->at[i];
+        const struct td_cell cell = td_row_cell(table->rows, row, node);
+
+        if (!cell.thin && td_row_share(table->rows, row) >= WEIGHT_MIN &&
+            cell.share >= td_tree_threshold(node))
+            return true;
+    }
+    return false;
+}
+
 void td_table_add_nodes(struct td_table *table, int level)
 {
+    if (level == 0 && table->rows->measure->values[TD_METRIC_SLOTS])
+        td_table_add(table, &td_field_mostly, table->rows->primary);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
         const enum td_metric metric = (enum td_metric)(TD_METRIC_FIRST_NODE + n);
 
-        if (info->level <= level && table->rows->measure->values[metric])
+        if (info->level <= level && table->rows->measure->values[metric] &&
+            is_reached(table, (enum td_tma_node)n))
             td_table_add(table, &td_field_node, metric);
     }
 }

@@ -45,6 +45,7 @@ extern const struct td_field td_field_share;     /* of the column's metric, in p
 extern const struct td_field td_field_error;     /* of the primary share, ± in percent */
 extern const struct td_field td_field_value;     /* the metric: seconds, or a count */
 extern const struct td_field td_field_node;      /* a category's share of the row's slots */
+extern const struct td_field td_field_mostly;    /* what the row's slots went to */
 extern const struct td_field td_field_name;      /* function, module or thread */
 extern const struct td_field td_field_others;    /* "+2": functions that share the line */
 extern const struct td_field td_field_module;    /* where the function is */
@@ -58,7 +59,8 @@ struct td_table td_table_of(const struct td_rows *rows, size_t shown, unsigned i
 void td_table_add(struct td_table *table, const struct td_field *field, enum td_metric metric);
 /* The share, its error unless exact, and the value of the primary metric. */
 void td_table_add_cost(struct td_table *table);
-/* The categories of level 1, and of level 2 where `level` says so. */
+/* What slots went to, where there are any: in words, or with `level` in columns for the categories
+ * down to it that reach their threshold in a row. */
 void td_table_add_nodes(struct td_table *table, int level);
 void td_table_print(const struct td_table *table, const struct td_style *style);
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/tree.h"
 
+#include <string.h>
+
+#include "base/text.h"
+#include "report/view/units.h"
+
 #define BAR_WIDTH 20
 
 static void print_bar(const struct td_style *style, double share, bool to_end)
@@ -25,8 +30,11 @@ static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_
     td_style_end(style, tone);
     if (errors)
         fprintf(style->out, 100 * n->error < 0.095 ? "  %5.2f" : "  %5.1f", 100 * n->error);
-    if (time_ns > 0)
-        fprintf(style->out, "  %8.3f", (double)time_ns * n->share * 1e-9);
+    if (time_ns > 0) {
+        const struct td_time_unit unit = td_time_unit_of(style, time_ns);
+
+        fprintf(style->out, "  %8.*f", unit.decimals, (double)time_ns * n->share * unit.per_ns);
+    }
     if (n->flagged || n->share * BAR_WIDTH >= 0.5)
         fputs("  ", style->out);
     print_bar(style, n->share, n->flagged);
@@ -48,7 +56,13 @@ void td_tree_print(const struct td_tree *tree, const char *unit, uint64_t time_n
     fprintf(style->out, "  %-24s %5s", unit, "%");
     if (errors)
         fprintf(style->out, "  %*s", style->utf8 ? 6 : 5, td_style_plus_minus(style));
-    fputs(time_ns > 0 ? "   seconds\n" : "\n", style->out);
+    if (time_ns > 0) {
+        const char *unit_name = td_time_unit_of(style, time_ns).name;
+
+        fprintf(style->out, "  %*s", 8 + (int)(strlen(unit_name) - td_text_width(unit_name)),
+                unit_name);
+    }
+    fputc('\n', style->out);
     td_style_end(style, TD_TONE_HEADING);
     for (size_t i = 0; i < tree->len; i++)
         print_node(&tree->at[i], errors, time_ns, style);

@@ -9,12 +9,16 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/measure.h"
+#include "report/query/advice.h"
 #include "report/query/names.h"
+#include "report/view/table.h"
+#include "report/view/units.h"
 
 #define LABEL_WIDTH    10
 #define PLACE_WIDTH    24 /* of a place's names at least */
 #define DIGITS         6
 #define NAME_MAX       60    /* a longer name is not worth typing */
+#define WORKER_WIDTH   30    /* of a function's name in a sentence */
 #define LOSSES_MAX     3     /* categories of a place: smaller ones are in the tables */
 #define LOSS_SHARE_MIN 0.005 /* of all slots: less is not worth a word */
 #define MORE_GAIN      1.05  /* a smaller bound is not worth a sentence */
@@ -45,14 +49,14 @@ static char *make_command(const char *command, const char *input, const char *na
                         has_input ? input : "", i, has_name ? " " : "", n, has_name ? name : "", n);
 }
 
-char *td_next_command(const struct td_model *model, const char *input, uint32_t function)
+static char *command_for(const char *command, const struct td_model *model, const char *input,
+                         uint32_t function)
 {
     char bare[256] = "";
 
-    if (function != TD_NONE)
-        td_name_bare(bare, sizeof(bare),
-                     td_model_string(model, td_model_function(model, function)->name));
-    return make_command(bare[0] ? "annotate" : "functions", input, bare);
+    td_name_bare(bare, sizeof(bare),
+                 td_model_string(model, td_model_function(model, function)->name));
+    return make_command(bare[0] ? command : "functions", input, bare);
 }
 
 char *td_next_of_verdict(const struct td_model *model, const char *input,
@@ -60,10 +64,20 @@ char *td_next_of_verdict(const struct td_model *model, const char *input,
 {
     const struct td_verdict_place *first = &verdict->places[0];
 
-    if (verdict->function == TD_NONE && verdict->place_count > 0 && first->function == TD_NONE &&
-        first->module != TD_NONE && td_model_module(model, first->module)->kind == TD_MODULE_FILE)
-        return make_command("annotate --asm", input, td_module_name(model, first->module));
-    return td_next_command(model, input, verdict->function);
+    if (verdict->function != TD_NONE)
+        return command_for("annotate", model, input, verdict->function);
+    if (verdict->place_count == 0 || first->module == TD_NONE ||
+        td_model_module(model, first->module)->kind != TD_MODULE_FILE)
+        return make_command("functions", input, "");
+    if (first->function != TD_NONE)
+        return command_for("annotate --asm", model, input, first->function);
+    return make_command("annotate --asm", input, td_module_name(model, first->module));
+}
+
+/* What the line about useful work says. */
+static bool is_work(enum td_tma_node node)
+{
+    return node == TD_NODE_RETIRING || node == TD_NODE_LIGHT_OPERATIONS;
 }
 
 static void print_label(const struct td_style *style, const char *label, enum td_tone tone)
@@ -96,39 +110,54 @@ static char *share_words(const struct td_verdict_node *n, const struct td_style 
     return td_xasprintf("%.1f %%", 100 * n->share);
 }
 
-static void print_high(const struct td_verdict_node *n, const char *modelled,
+/* How much room there is: what is left out first comes last. */
+enum detail {
+    DETAIL_FULL,
+    DETAIL_SHORT, /* no meanings of categories */
+    DETAIL_FEW,   /* the greatest two categories, the others by name */
+    DETAIL_LEAST, /* one of both, and one place */
+    DETAIL_COUNT
+};
+
+static void print_try(enum td_tma_node node, const struct td_style *style)
+{
+    print_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
+}
+
+static void print_high(const struct td_verdict_node *n, const char *modelled, enum detail detail,
                        const struct td_style *style)
 {
     const struct td_tma_info *info = td_tma_info(n->node);
+    char time[48] = "";
     char *share = share_words(n, style);
-    const bool tiny = n->seconds < 0.001;
-    char *seconds =
-        n->seconds > 0 ? td_xasprintf(", %.3f %s", n->seconds * (tiny ? 1e3 : 1), tiny ? "ms" : "s")
-                       : td_xstrdup("");
     char *gain =
         n->speedup >= MORE_GAIN
             ? td_xasprintf("; removing it all gives at most %.1f times the speed", n->speedup)
             : td_xstrdup("");
-    char *text = td_xasprintf("%s %s of %sslots%s: %s%s", info->id, share, modelled, seconds,
-                              info->meaning, gain);
+
+    if (n->seconds > 0)
+        td_format_time(style, time, sizeof(time), n->seconds * 1e9);
+    char *text = td_xasprintf("%s %s of %sslots%s%s%s%s%s", info->id, share, modelled,
+                              time[0] ? ", " : "", time, detail == DETAIL_FULL ? ": " : "",
+                              detail == DETAIL_FULL ? info->meaning : "", gain);
 
     print_paragraph(style, "high", TD_TONE_HOT, text);
+    print_try(n->node, style);
     free(text);
     free(gain);
-    free(seconds);
     free(share);
 }
 
 /* The nodes of one finding in a list: "frontend_bound 1.3 % (below 15 %), ...". */
-static void print_list(const struct td_verdict *verdict, enum td_finding finding, const char *label,
-                       const char *relation, const struct td_style *style)
+static void print_list(const struct td_verdict *verdict, enum td_finding finding, size_t from,
+                       const char *label, const char *relation, const struct td_style *style)
 {
     char *text = NULL;
 
-    for (size_t i = 0; i < verdict->node_count; i++) {
+    for (size_t i = from; i < verdict->node_count; i++) {
         const struct td_verdict_node *n = &verdict->nodes[i];
 
-        if (n->finding != finding)
+        if (n->finding != finding || is_work(n->node))
             continue;
         char *share = share_words(n, style);
         char *more = td_xasprintf("%s%s%s %s (%s %.0f %%)", text ? text : "", text ? ", " : "",
@@ -138,29 +167,41 @@ static void print_list(const struct td_verdict *verdict, enum td_finding finding
         text = more;
     }
     if (text)
-        print_paragraph(style, label, TD_TONE_DIM, text);
+        print_paragraph(style, label, finding == TD_FINDING_HIGH ? TD_TONE_HOT : TD_TONE_DIM, text);
     free(text);
+}
+
+static const char *name_of(const struct td_model *model, uint32_t function, uint32_t module,
+                           char *buf, size_t size)
+{
+    const struct td_frame frame = {.location = TD_NONE, .module = module, .function = function};
+
+    if (function != TD_NONE)
+        return td_frame_name(model, &frame, buf, size);
+    if (module == TD_NONE)
+        snprintf(buf, size, "[unknown]");
+    else
+        snprintf(buf, size, TD_UNNAMED_OF "%s", td_module_name(model, module));
+    return buf;
 }
 
 static const char *place_name(const struct td_model *model, const struct td_verdict_place *place,
                               char *buf, size_t size)
 {
-    const struct td_frame frame = {
-        .location = TD_NONE, .module = place->module, .function = place->function};
-
-    if (place->function != TD_NONE)
-        return td_frame_name(model, &frame, buf, size);
-    snprintf(buf, size, TD_UNNAMED_OF "%s", td_module_name(model, place->module));
-    return buf;
+    return name_of(model, place->function, place->module, buf, size);
 }
 
 /* "23.5 % l3_bound, 18.6 % branch_mispredicts": each with its own figure, the first `count`. */
-static char *loss_words(const struct td_verdict_place *place, size_t count)
+static char *loss_words(const struct td_verdict_place *place, const struct td_measure *measure,
+                        size_t count)
 {
     char *text = NULL;
 
-    if (place->loss_count == 0)
-        return td_xasprintf("%.1f %%", 100 * place->share);
+    if (place->loss_count == 0) /* an event's name may be long */
+        return td_xasprintf("%.1f %% of %s", 100 * place->share,
+                            td_measure_primary(measure) == TD_METRIC_EVENT
+                                ? "all"
+                                : td_metric_heading(measure, td_measure_primary(measure)));
     for (size_t i = 0; i < count; i++) {
         const struct td_verdict_loss *loss = &place->losses[i];
         char *more = td_xasprintf("%s%s%.1f %% %s", text ? text : "", text ? ", " : "",
@@ -173,14 +214,15 @@ static char *loss_words(const struct td_verdict_place *place, size_t count)
 }
 
 /* As many losses as are worth a word and leave room for the place: one at least. */
-static char *fitting_losses(const struct td_verdict_place *place, const struct td_style *style)
+static char *fitting_losses(const struct td_verdict_place *place, const struct td_measure *measure,
+                            const struct td_style *style)
 {
     size_t count = 1;
-    char *text = loss_words(place, count);
+    char *text = loss_words(place, measure, count);
 
     while (count < place->loss_count && count < LOSSES_MAX &&
            place->losses[count].share >= LOSS_SHARE_MIN) {
-        char *more = loss_words(place, ++count);
+        char *more = loss_words(place, measure, ++count);
 
         if (!style->full && LABEL_WIDTH + PLACE_WIDTH + 2 + strlen(more) > style->width) {
             free(more);
@@ -194,11 +236,12 @@ static char *fitting_losses(const struct td_verdict_place *place, const struct t
 
 /* "matmul.c:22 multiply  60.1 % l3_bound, 24.9 % ports_utilization": the name gets half of the room
  * at least, the path what the name leaves. */
-static void print_place(const struct td_verdict_place *place, const struct td_model *model,
+static void print_place(const struct td_verdict_place *place, const struct td_measure *measure,
                         bool first, const struct td_style *style)
 {
+    const struct td_model *model = measure->model;
     char buf[512], name[1024], file[1024], line[16] = "";
-    char *losses = fitting_losses(place, style);
+    char *losses = fitting_losses(place, measure, style);
 
     if (place->line)
         snprintf(line, sizeof(line), ":%u ", (unsigned)place->line);
@@ -217,25 +260,144 @@ static void print_place(const struct td_verdict_place *place, const struct td_mo
     free(losses);
 }
 
-void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
-                      const char *next, const struct td_style *style)
+/* "multiply (61 %), fill (12 %)"; the caller frees it. */
+static char *worker_words(const struct td_verdict *verdict, const struct td_model *model,
+                          const struct td_style *style)
+{
+    char *text = td_xstrdup("");
+
+    for (size_t i = 0; i < verdict->worker_count; i++) {
+        const struct td_verdict_worker *w = &verdict->workers[i];
+        char buf[512], name[512];
+        const char *whole = name_of(model, w->function, w->module, buf, sizeof(buf));
+
+        if (w->function == TD_NONE) /* words, and the end of a path */
+            td_fit_path(style, name, sizeof(name), whole, 0);
+        else
+            td_fit_name(style, name, sizeof(name), whole, style->full ? 0 : WORKER_WIDTH);
+        char *more = td_xasprintf("%s%s%s (%.1f %%)", text, i ? ", " : "", name, 100 * w->share);
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
+/* More than half of the slots do useful work: what else is high is less than that. */
+static void print_useful(const struct td_verdict *verdict, const struct td_measure *measure,
+                         const char *modelled, const struct td_style *style)
+{
+    char *workers = worker_words(verdict, measure->model, style);
+    char *text = td_xasprintf(
+        "%.1f %% of %sslots retire: mostly useful work. Fewer instructions are what helps%s%s%s",
+        100 * verdict->retiring, modelled, workers[0] ? "; most " : "",
+        !workers[0]                               ? ""
+        : verdict->work == TD_METRIC_INSTRUCTIONS ? "are in "
+                                                  : "of this work is in ",
+        workers);
+
+    print_paragraph(style, "useful", TD_TONE_HEADING, text);
+    print_try(TD_NODE_RETIRING, style);
+    free(text);
+    free(workers);
+}
+
+/* Neither losses nor useful work: what is lost is spread. */
+static void print_spread(const struct td_verdict *verdict, const char *modelled,
+                         const struct td_style *style)
+{
+    char *text = td_xasprintf("no category of lost slots stands out, and %.1f %% of %sslots do "
+                              "useful work: what is lost is spread over many causes",
+                              100 * verdict->retiring, modelled);
+
+    print_paragraph(style, "verdict", TD_TONE_HEADING, text);
+    free(text);
+}
+
+/* Without categories. */
+static void print_cost(const struct td_verdict *verdict, const struct td_measure *measure,
+                       const struct td_style *style)
+{
+    char *workers = worker_words(verdict, measure->model, style);
+    const char *what = td_metric_heading(measure, verdict->work);
+    char *text = workers[0] ? td_xasprintf("by %s: %s", what, workers)
+                            : td_xasprintf("no function takes 2 %% of the %s", what);
+
+    print_paragraph(style, "hot", TD_TONE_HOT, text);
+    free(text);
+    free(workers);
+    text = td_xasprintf("%s", measure->no_slots
+                                  ? measure->no_slots
+                                  : "not in this profile: tdrec --source sim models what pipeline "
+                                    "slots are lost to, --source pmu counts it");
+    print_paragraph(style, "causes", TD_TONE_DIM, text);
+    free(text);
+}
+
+static void print_losses(const struct td_verdict *verdict, const struct td_measure *measure,
+                         enum detail detail, const struct td_style *style)
 {
     const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
-    size_t high = 0;
+    const size_t most = detail >= DETAIL_LEAST ? 1 : detail >= DETAIL_FEW ? 2 : TD_NODE_COUNT;
+    size_t shown = 0, i = 0;
 
-    if (verdict->node_count == 0)
-        return;
-    for (; high < verdict->node_count && verdict->nodes[high].finding == TD_FINDING_HIGH; high++)
-        print_high(&verdict->nodes[high], modelled, style);
-    if (high == 0)
-        print_paragraph(style, "high", TD_TONE_HOT,
-                        "no category of lost slots stands out: most slots do useful work, so only "
-                        "fewer instructions make it faster");
-    print_list(verdict, TD_FINDING_UNSURE, "not sure", "high is", style);
-    print_list(verdict, TD_FINDING_RULED_OUT, "ruled out", "below", style);
-    for (size_t i = 0; i < verdict->place_count; i++)
-        print_place(&verdict->places[i], measure->model, i == 0, style);
+    if (verdict->useful)
+        print_useful(verdict, measure, modelled, style);
+    for (; i < verdict->node_count && verdict->nodes[i].finding == TD_FINDING_HIGH; i++) {
+        if (is_work(verdict->nodes[i].node))
+            continue;
+        if (shown == most)
+            break;
+        shown++;
+        print_high(&verdict->nodes[i], modelled, detail, style);
+    }
+    if (shown == 0 && !verdict->useful)
+        print_spread(verdict, modelled, style);
+    print_list(verdict, TD_FINDING_HIGH, i, "also high", "above", style);
+    print_list(verdict, TD_FINDING_UNSURE, 0, "not sure", "high is", style);
+    print_list(verdict, TD_FINDING_RULED_OUT, 0, "ruled out", "below", style);
+}
+
+static void print_all(const struct td_verdict *verdict, const struct td_measure *measure,
+                      const char *next, enum detail detail, const struct td_style *style)
+{
+    if (verdict->node_count > 0)
+        print_losses(verdict, measure, detail, style);
+    else
+        print_cost(verdict, measure, style);
+    for (size_t i = 0; i < verdict->place_count && (i == 0 || detail < DETAIL_LEAST); i++)
+        print_place(&verdict->places[i], measure, i == 0, style);
     td_next_print(next, style);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        lines++;
+    return lines;
+}
+
+void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
+                      const char *next, size_t lines, const struct td_style *style)
+{
+    for (int detail = DETAIL_FULL; detail < DETAIL_COUNT; detail++) {
+        struct td_style tried = *style;
+        char *text = NULL;
+        size_t size = 0;
+
+        tried.out = open_memstream(&text, &size);
+        if (!tried.out)
+            td_out_of_memory();
+        print_all(verdict, measure, next, (enum detail)detail, &tried);
+        fclose(tried.out);
+        const bool fits = lines == 0 || count_lines(text) <= lines || detail + 1 == DETAIL_COUNT;
+        if (fits)
+            fputs(text, style->out);
+        free(text);
+        if (fits)
+            return;
+    }
 }
 
 static void add_nodes(struct td_json *json, const char *key, const struct td_verdict *verdict,
@@ -254,8 +416,10 @@ static void add_nodes(struct td_json *json, const char *key, const struct td_ver
         td_json_double(json, "error", n->error, DIGITS);
         td_json_double(json, "threshold", n->threshold, DIGITS);
         td_json_double(json, "seconds", n->seconds > 0 ? n->seconds : NAN, DIGITS);
-        if (finding == TD_FINDING_HIGH)
+        if (finding == TD_FINDING_HIGH) {
             td_json_double(json, "speedup_at_most", n->speedup, DIGITS);
+            td_json_string(json, "try", td_advice_of(n->node)->try_this);
+        }
         td_json_end(json);
     }
     td_json_end(json);
@@ -299,6 +463,32 @@ static void add_places(struct td_json *json, const struct td_verdict *verdict,
     td_json_end(json);
 }
 
+/* Null unless more than half of the slots do useful work. */
+static void add_useful(struct td_json *json, const struct td_verdict *verdict,
+                       const struct td_model *model)
+{
+    char buf[512];
+
+    if (!verdict->useful) {
+        td_json_null(json, "useful");
+        return;
+    }
+    td_json_object(json, "useful");
+    td_json_double(json, "share", verdict->retiring, DIGITS);
+    td_json_string(json, "work", td_metric_id(verdict->work));
+    td_json_array(json, "functions");
+    for (size_t i = 0; i < verdict->worker_count; i++) {
+        const struct td_verdict_worker *w = &verdict->workers[i];
+
+        td_json_object(json, NULL);
+        td_json_string(json, "function", name_of(model, w->function, w->module, buf, sizeof(buf)));
+        td_json_double(json, "work_share", w->share, DIGITS);
+        td_json_end(json);
+    }
+    td_json_end(json);
+    td_json_end(json);
+}
+
 void td_verdict_json(struct td_json *json, const struct td_verdict *verdict,
                      const struct td_measure *measure, const char *next)
 {
@@ -311,6 +501,7 @@ void td_verdict_json(struct td_json *json, const struct td_verdict *verdict,
     add_nodes(json, "unsure", verdict, TD_FINDING_UNSURE);
     add_nodes(json, "ruled_out", verdict, TD_FINDING_RULED_OUT);
     add_places(json, verdict, measure->model);
+    add_useful(json, verdict, measure->model);
     td_json_string(json, "next", next);
     td_json_end(json);
 }

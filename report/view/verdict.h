@@ -7,18 +7,18 @@
 #include "report/query/verdict.h"
 #include "report/view/style.h"
 
-/* The command to run next: "tdreport annotate 'ns::f'"; the caller frees it. `input` is the
- * profile's file, NULL for the default; `function` may be TD_NONE. */
-char *td_next_command(const struct td_model *model, const char *input, uint32_t function)
-    __attribute__((returns_nonnull));
-/* The same for what a verdict points at; of a stripped program, its instructions. */
+/* The command to run next: "tdreport annotate 'ns::f'", of what the verdict points at; of a program
+ * without lines, its instructions. The caller frees it. `input` is the profile's file, NULL for the
+ * default. */
 char *td_next_of_verdict(const struct td_model *model, const char *input,
                          const struct td_verdict *verdict) __attribute__((returns_nonnull));
 void td_next_print(const char *command, const struct td_style *style);
 
-/* `next` is a td_next_command. Nothing is printed of a verdict without categories. */
+/* What is high, what to try, what is ruled out, where to look and the command to run next; without
+ * categories, what takes most. `next` is of td_next_of_verdict. Says less where that is more than
+ * so many lines; 0: no limit. */
 void td_verdict_print(const struct td_verdict *verdict, const struct td_measure *measure,
-                      const char *next, const struct td_style *style);
+                      const char *next, size_t lines, const struct td_style *style);
 /* A member "verdict"; null without categories. */
 void td_verdict_json(struct td_json *json, const struct td_verdict *verdict,
                      const struct td_measure *measure, const char *next);

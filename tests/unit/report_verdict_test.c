@@ -151,6 +151,9 @@ static void test_useful_work(void **state)
     assert_true(v.nodes[0].speedup == 1); /* work cannot be removed, only be less */
     assert_int_equal(v.places[0].line, 11);
     assert_null(node_of(&v, TD_NODE_RETIRING));
+    assert_true(v.useful && fabs(v.retiring - 0.95) < 1e-9);
+    assert_int_equal(v.worker_count, 2);
+    assert_true(fabs(v.workers[0].share - 900.0 / 950) < 1e-9);
     td_model_free(model);
 }
 
@@ -164,7 +167,11 @@ static void test_nothing_counted(void **state)
                         1, &ns);
     const struct td_verdict v = verdict_of(model, 0);
     assert_int_equal(v.node_count, 0);
-    assert_int_equal(v.place_count, 0);
+    assert_false(v.useful);
+    assert_int_equal(v.work, TD_METRIC_TIME_NS); /* without categories: where the time goes */
+    assert_int_equal(v.place_count, 1);
+    assert_int_equal(v.places[0].loss_count, 0);
+    assert_int_equal(v.places[0].function, TD_NONE);
     assert_int_equal(v.function, TD_NONE);
     td_model_free(model);
 }
