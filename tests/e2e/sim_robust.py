@@ -4,6 +4,7 @@
 is left behind."""
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -163,5 +164,29 @@ def calibrate():
     td.check(b"tdrec --calibrate" in done.stderr and b"'walk'" in done.stderr, f"{done.stderr!r}")
 
 
+def crowd():
+    """Thousands of threads at a time: the later ones share models, so that memory has a bound, and nothing is lost."""
+    threads = 4200
+    out = td.scratch("crowd.td")
+    command = [td.workload("crowd"), str(threads), "500"]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        td.skip(f"no {threads} threads are allowed here")
+    done = td.run([td.TDREC, "--source", "sim", "-o", out, "--", *command], timeout=230)
+    td.check(b"crowd_work 4201 times" in done.stdout, f"{done}")
+    td.check(b"more than 128 threads at a time" in done.stderr, f"{done.stderr!r}")
+    kbytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"{kbytes / 1024:.0f} MB")
+    # QEMU alone takes 90 kB for each; with models of their own the threads took more than 4 GB.
+    td.check(kbytes < 1100 * 1024, f"{kbytes} kB for {threads} threads")
+    # 500 rounds, an instruction at the least, in each thread and in the child.
+    rows = td.report_json(out, "functions", "--no-inline")["functions"]
+    work = [row for row in rows if row["function"] == "crowd_work"]
+    td.check(work and 501 * (threads + 1) < work[0]["instructions"] < 10 * 500 * (threads + 1), f"{work}")
+    # With models of their own, the threads stand by themselves.
+    td.run([td.TDREC, "--source", "sim", "-o", out, "--", td.workload("crowd"), "60", "500"])
+    td.check(len(td.report_json(out, "threads")["threads"]) == 62, "61 threads and a child")
+
+
 td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
-          "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate})
+          "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate,
+          "crowd": crowd})

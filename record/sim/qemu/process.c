@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu/process.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,8 @@
 #define WAIT_FREE_NS   (TD_NS_PER_S / 50)
 #define WAIT_SHARE     20
 #define COUNT_EVERY_NS (TD_NS_PER_S / 16)
+/* Threads with shared models that are asked whether they have ended, when another one begins. */
+#define PROBES 16
 
 /* The first access of a program is to its stack. */
 static void learn_stack(struct td_process *process, const struct td_feed_batch *batch)
@@ -37,10 +41,33 @@ static void learn_stack(struct td_process *process, const struct td_feed_batch *
 
 static void begin_batch(struct td_process_thread *thread)
 {
-    thread->batch = td_feed_batch(thread->feed);
+    const size_t full = thread->shared ? TD_PROCESS_SHARED_WORDS : TD_FEED_WORDS;
+
+    if (!thread->shared)
+        thread->batch = td_feed_batch(thread->feed);
     thread->next = thread->batch->words;
-    thread->full = thread->batch->words + TD_FEED_WORDS;
-    thread->last = thread->batch->words + TD_FEED_WORDS + TD_FEED_SLACK - 1;
+    thread->full = thread->batch->words + full;
+    thread->last = thread->batch->words + full + TD_FEED_SLACK - 1;
+}
+
+/* The batch follows those of other threads; the mark says when it is another's. */
+static void put_shared(struct td_process_thread *thread)
+{
+    struct td_process_shared *shared = thread->shared;
+    const struct td_feed_batch *own = thread->batch;
+    size_t used = 0;
+
+    pthread_mutex_lock(&shared->lock);
+    struct td_feed_batch *batch = td_feed_batch(shared->feed);
+    if (shared->last != thread)
+        batch->words[used++] = td_trace_mark(TD_TRACE_THREAD);
+    shared->last = thread;
+    memcpy(batch->words + used, own->words, own->used * sizeof(*own->words));
+    batch->used = (uint32_t)used + own->used;
+    batch->mode = own->mode;
+    batch->skipped = own->skipped;
+    td_feed_put(shared->feed);
+    pthread_mutex_unlock(&shared->lock);
 }
 
 static void set_mode(const struct td_process *process, struct td_process_thread *thread,
@@ -65,7 +92,10 @@ static void put_batch(struct td_process *process, struct td_process_thread *thre
     if (thread->mode == TD_SIM_SKIP)
         batch->skipped = (uint64_t)(thread->planned - thread->left);
     thread->planned = thread->left;
-    td_feed_put(thread->feed);
+    if (thread->shared)
+        put_shared(thread);
+    else
+        td_feed_put(thread->feed);
     begin_batch(thread);
 }
 
@@ -96,6 +126,29 @@ static struct td_piece_thread *update_task(struct td_process *process,
     return task;
 }
 
+/* Keeps the shared models still, too. */
+static void lock_shared(struct td_process *process)
+{
+    for (size_t i = 0; i < TD_PROCESS_SHARED; i++) {
+        struct td_process_shared *shared = &process->shared[i];
+
+        if (shared->feed)
+            process->tasks[shared->task].sim = td_feed_lock(shared->feed);
+    }
+}
+
+static void unlock_models(struct td_process *process)
+{
+    for (unsigned i = 0; i < process->thread_limit; i++) {
+        if (process->threads[i] && !process->threads[i]->shared)
+            td_feed_unlock(process->threads[i]->feed);
+    }
+    for (size_t i = 0; i < TD_PROCESS_SHARED; i++) {
+        if (process->shared[i].feed)
+            td_feed_unlock(process->shared[i].feed);
+    }
+}
+
 /* Writes what all threads have done up to their last batches. */
 static void write_piece(struct td_process *process)
 {
@@ -105,10 +158,10 @@ static void write_piece(struct td_process *process)
     pthread_mutex_lock(&process->lock);
     if (process->pmu || process->maps.more)
         td_piece_maps_update(&process->maps);
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         struct td_process_thread *thread = process->threads[i];
 
-        if (!thread)
+        if (!thread || thread->shared)
             continue;
         update_name(process, thread);
         struct td_piece_thread *task = update_task(process, thread, td_feed_lock(thread->feed));
@@ -116,6 +169,7 @@ static void write_piece(struct td_process *process)
             td_qemu_pmu_write(thread->sampled, process->pmu_folder, process->start_ns,
                               (uint32_t)getpid(), task, &process->maps, NULL);
     }
+    lock_shared(process);
     const struct td_piece_source image = {
         .pid = (uint32_t)getpid(),
         .process = process->name,
@@ -127,10 +181,7 @@ static void write_piece(struct td_process *process)
     td_piece_write(&bytes, &image);
     /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
     td_spool_put(process->spool, process->place, bytes.data, bytes.len);
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
-        if (process->threads[i])
-            td_feed_unlock(process->threads[i]->feed);
-    }
+    unlock_models(process);
     pthread_mutex_unlock(&process->lock);
     pthread_mutex_unlock(&process->piece_lock);
     td_buf_release(&bytes);
@@ -140,7 +191,7 @@ void td_process_abandon(struct td_process *process)
 {
     process->sample = false;
     process->mode = TD_SIM_SKIP;
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (process->threads[i]) {
             set_mode(process, process->threads[i], TD_SIM_SKIP);
             process->threads[i]->left = process->threads[i]->planned = INT64_MAX;
@@ -155,7 +206,8 @@ static void count_progress(struct td_process *process, struct td_process_thread 
 {
     struct td_sim_totals totals;
 
-    if (!process->spool || now < thread->next_count_ns)
+    /* Of shared models nobody in particular would count. */
+    if (!process->spool || thread->shared || now < thread->next_count_ns)
         return;
     td_sim_totals(td_feed_lock(thread->feed), &totals);
     td_feed_unlock(thread->feed);
@@ -220,9 +272,12 @@ static void begin_phase(struct td_process *process, struct td_process_thread *th
 {
     struct td_sampling_phase phase = {.mode = process->mode, .instructions = INT64_MAX};
 
-    if (process->sample && td_sampling_part_ends(&thread->sampling))
+    /* Windows are of one thread: shared models are exact. */
+    const bool sample = process->sample && !thread->shared;
+
+    if (sample && td_sampling_part_ends(&thread->sampling))
         end_part(thread);
-    if (process->sample)
+    if (sample)
         phase = td_sampling_next(&thread->sampling);
     set_mode(process, thread, phase.mode);
     thread->left = thread->planned = (int64_t)phase.instructions;
@@ -247,9 +302,40 @@ static uint32_t new_task(struct td_process *process)
     return (uint32_t)process->task_count++;
 }
 
-static struct td_process_thread *new_thread(struct td_process *process)
+static void note_sharing(const struct td_process *process)
 {
-    struct td_process_thread *thread = td_xcalloc(1, sizeof(*thread));
+    char *text = td_xasprintf("%s had more than %d threads at a time: the later ones share %d "
+                              "modelled cores, are shown as (other threads), and their call "
+                              "paths may begin in the middle",
+                              process->name ? process->name : "the program", TD_PROCESS_MODELS,
+                              TD_PROCESS_SHARED);
+
+    if (process->spool)
+        td_spool_note(process->spool, text);
+    free(text);
+}
+
+static void share_model(struct td_process *process, struct td_process_thread *thread)
+{
+    struct td_process_shared *shared = &process->shared[process->made_count % TD_PROCESS_SHARED];
+
+    if (process->made_count == TD_PROCESS_MODELS)
+        note_sharing(process);
+    if (!shared->feed) {
+        pthread_mutex_init(&shared->lock, NULL);
+        shared->task = new_task(process);
+        shared->feed = td_feed_new(td_sim_new(process->blocks, process->llc), true);
+    }
+    thread->shared = shared;
+    thread->feed = shared->feed;
+    thread->task = shared->task;
+    thread->batch = td_xcalloc(1, offsetof(struct td_feed_batch, words) +
+                                      (TD_PROCESS_SHARED_WORDS + TD_FEED_SLACK) *
+                                          sizeof(*thread->batch->words));
+}
+
+static void own_model(struct td_process *process, struct td_process_thread *thread)
+{
     struct td_sim *sim = td_sim_new(process->blocks, process->llc);
 
     thread->task = new_task(process);
@@ -257,6 +343,76 @@ static struct td_process_thread *new_thread(struct td_process *process)
         thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
     /* Sampled, the program's thread has the more to do. */
     thread->feed = td_feed_new(sim, !process->sample);
+}
+
+/* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
+ * what comes out does not depend on which numbers were free. */
+static void reuse_thread(struct td_process *process, struct td_process_thread *thread)
+{
+    if (thread->shared || !process->spool || process->pmu ||
+        process->task_count >= TD_PROCESS_TASKS) {
+        td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
+        thread->tid = 0;
+        return;
+    }
+    put_batch(process, thread);
+    const unsigned vcpu = thread->vcpu;
+    struct td_sim *ended =
+        td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
+    td_piece_end_thread(update_task(process, thread, ended));
+    td_sim_free(ended);
+    *thread =
+        (struct td_process_thread){.feed = thread->feed, .task = new_task(process), .vcpu = vcpu};
+    begin_batch(thread);
+    begin_phase(process, thread);
+}
+
+static bool has_ended(const struct td_process_thread *thread)
+{
+    return thread->tid && syscall(SYS_tgkill, getpid(), thread->tid, 0) < 0 && errno == ESRCH;
+}
+
+/* One whose thread has gone without QEMU giving its number to another. All with models of their own
+ * are looked at; of the others a few each time, which is enough for their number to stay within a
+ * multiple of those that run. NULL: none was found. */
+static struct td_process_thread *take_ended(struct td_process *process)
+{
+    const size_t sharers = process->made_count - TD_PROCESS_MODELS;
+
+    for (size_t i = 0; i < TD_PROCESS_MODELS + (sharers < PROBES ? sharers : PROBES); i++) {
+        const size_t at =
+            i < TD_PROCESS_MODELS
+                ? i
+                : TD_PROCESS_MODELS + (process->probed = (process->probed + 1) % sharers);
+        struct td_process_thread *thread = process->made[at];
+
+        if (has_ended(thread)) {
+            process->threads[thread->vcpu] = NULL;
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+static struct td_process_thread *new_thread(struct td_process *process, unsigned vcpu)
+{
+    const bool full = process->made_count >= TD_PROCESS_MODELS;
+    struct td_process_thread *thread = full ? take_ended(process) : NULL;
+
+    if (thread) {
+        thread->vcpu = vcpu;
+        reuse_thread(process, thread);
+        return thread;
+    }
+    thread = td_xcalloc(1, sizeof(*thread));
+    thread->vcpu = vcpu;
+    if (full)
+        share_model(process, thread);
+    else
+        own_model(process, thread);
+    process->made =
+        td_grow(process->made, &process->made_cap, process->made_count + 1, sizeof(*process->made));
+    process->made[process->made_count++] = thread;
     begin_batch(thread);
     begin_phase(process, thread);
     return thread;
@@ -270,7 +426,7 @@ static struct td_process_thread *calling_thread(const struct td_process *process
     struct td_process_thread *first = NULL;
 
     *count = 0;
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i] || process->threads[i]->tid != tid)
             continue;
         first = first ? first : process->threads[i];
@@ -286,20 +442,19 @@ void td_process_before_fork(struct td_process *process)
     struct td_process_thread *own = calling_thread(process, &count);
 
     process->forking = count == 1 ? own : NULL;
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
         td_feed_drain(process->threads[i]->feed);
-        td_feed_lock(process->threads[i]->feed);
+        if (!process->threads[i]->shared)
+            td_feed_lock(process->threads[i]->feed);
     }
+    lock_shared(process);
 }
 
 void td_process_forked_parent(struct td_process *process)
 {
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
-        if (process->threads[i])
-            td_feed_unlock(process->threads[i]->feed);
-    }
+    unlock_models(process);
 }
 
 /* A forked child has the threads' memory but only one thread, and none of its parent's work; the
@@ -309,11 +464,13 @@ void td_process_forked_child(struct td_process *process)
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->piece_lock, NULL);
     process->task_count = 0;
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    process->made_count = 0;
+    memset(process->shared, 0, sizeof(process->shared));
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
         if (!process->forking || process->threads[i] == process->forking)
-            process->threads[i] = new_thread(process);
+            process->threads[i] = new_thread(process, i);
         else
             process->threads[i] = NULL;
     }
@@ -322,31 +479,14 @@ void td_process_forked_child(struct td_process *process)
     process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
 }
 
-/* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
- * what comes out does not depend on which numbers were free. */
-static void reuse_thread(struct td_process *process, struct td_process_thread *thread)
-{
-    if (!process->spool || process->pmu || process->task_count >= TD_PROCESS_TASKS) {
-        td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
-        thread->tid = 0;
-        return;
-    }
-    put_batch(process, thread);
-    struct td_sim *ended =
-        td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
-    td_piece_end_thread(update_task(process, thread, ended));
-    td_sim_free(ended);
-    *thread = (struct td_process_thread){.feed = thread->feed, .task = new_task(process)};
-    begin_batch(thread);
-    begin_phase(process, thread);
-}
-
 void td_process_add_thread(struct td_process *process, unsigned vcpu)
 {
     pthread_mutex_lock(&process->lock);
-    if (vcpu < TD_PROCESS_THREADS && !process->threads[vcpu])
-        process->threads[vcpu] = new_thread(process);
-    else if (vcpu < TD_PROCESS_THREADS)
+    if (vcpu >= process->thread_limit)
+        process->thread_limit = vcpu + 1;
+    if (!process->threads[vcpu])
+        process->threads[vcpu] = new_thread(process, vcpu);
+    else
         reuse_thread(process, process->threads[vcpu]);
     pthread_mutex_unlock(&process->lock);
 }
@@ -359,7 +499,7 @@ struct td_process_thread *td_process_find_thread(const struct td_process *proces
 
     if (own)
         return own;
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
         alone = process->threads[i];
@@ -371,7 +511,7 @@ struct td_process_thread *td_process_find_thread(const struct td_process *proces
 
 void td_process_finish(struct td_process *process, struct td_process_thread *own)
 {
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
         if (!own || own == process->threads[i])

@@ -24,7 +24,13 @@
 #include "record/sim/share/spool.h"
 
 enum {
-    TD_PROCESS_THREADS = 4096, /* at a time */
+    /* QEMU numbers threads from 0, and goes on above the highest that runs: more than the kernel
+     * has numbers for (PID_MAX_LIMIT). Only what is used of the table takes memory. */
+    TD_PROCESS_THREADS = 1 << 22,
+    /* Threads with a model of their own, of 1 to 2 MB each; the later ones share models. */
+    TD_PROCESS_MODELS = 128,
+    TD_PROCESS_SHARED = 16,
+    TD_PROCESS_SHARED_WORDS = 512, /* a batch of theirs is full */
     /* Of more, those that get the number of one that has ended share its row. */
     TD_PROCESS_TASKS = 4096,
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
@@ -44,6 +50,14 @@ struct td_process_change {
     bool more;               /* a file is mapped, anywhere */
 };
 
+/* A model that several threads share: their batches follow one another. */
+struct td_process_shared {
+    pthread_mutex_t lock; /* of what follows */
+    struct td_feed *feed; /* NULL: nobody has it yet */
+    uint32_t task;
+    const struct td_process_thread *last; /* whose batch came last */
+};
+
 struct td_process_thread {
     /* What each callback looks at comes first: one line of the cache. */
     uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
@@ -52,9 +66,11 @@ struct td_process_thread {
     bool blocks;           /* all blocks are in the stream; else calls, returns and new code */
     bool filters;          /* accesses to lines in `recent` are not, but for calls' and returns' */
     struct td_feed *feed;
-    struct td_feed_batch *batch; /* the one being filled */
-    uint32_t task;               /* index of td_process.tasks */
-    uint32_t tid;                /* 0: not known yet */
+    struct td_feed_batch *batch;      /* the one being filled */
+    struct td_process_shared *shared; /* whose model it has; NULL: one of its own */
+    unsigned vcpu;                    /* its index in the table */
+    uint32_t task;                    /* index of td_process.tasks */
+    uint32_t tid;                     /* 0: not known yet */
     char name[16];
     struct td_sampling sampling;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
@@ -74,10 +90,16 @@ struct td_process {
     struct td_llc *llc;
     bool link; /* td_blocks_link */
     bool sample;
-    enum td_sim_mode mode;                                 /* of all, when it is not sampled */
-    struct td_qemu_pmu *pmu;                               /* NULL: none is simulated */
-    char *pmu_folder;                                      /* of its records: where its plan is */
-    struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
+    enum td_sim_mode mode;   /* of all, when it is not sampled */
+    struct td_qemu_pmu *pmu; /* NULL: none is simulated */
+    char *pmu_folder;        /* of its records: where its plan is */
+    unsigned thread_limit;   /* vcpu indices are below */
+    /* Every thread of the table, and those that left it. The first TD_PROCESS_MODELS have models
+     * of their own. */
+    struct td_process_thread **made;
+    size_t made_count, made_cap;
+    size_t probed; /* of the others: the one that was last asked whether it has ended */
+    struct td_process_shared shared[TD_PROCESS_SHARED];
     /* Kinds of accesses (trace.h) with QEMU's number for them, plus 1, in the lower half. */
     _Atomic uint64_t kinds[TD_PROCESS_KINDS];
     struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
@@ -104,6 +126,8 @@ struct td_process {
     size_t task_count, task_cap;
 
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
+
+    struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
 };
 
 /* Begins the life of the image: core, spool and modes are set. */

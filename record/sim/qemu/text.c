@@ -56,9 +56,9 @@ void td_qemu_text_write(const struct td_process *process, const char *path)
     if (!file)
         return;
     write_maps(file);
-    for (unsigned i = 0; i < TD_PROCESS_THREADS; i++) {
+    for (unsigned i = 0; i < process->thread_limit; i++) {
         const struct td_process_thread *thread = process->threads[i];
-        if (!thread)
+        if (!thread || thread->shared)
             continue;
         const struct output output = {.file = file, .thread = i};
         write_thread(&output, td_feed_lock(thread->feed));
