@@ -17,6 +17,7 @@
 #include "record/machine/host_core.h"
 #include "record/machine/grants.h"
 #include "record/run/origin.h"
+#include "record/plan/list.h"
 #include "record/plan/plan.h"
 #include "record/plan/print.h"
 #include "record/machine/probe.h"
@@ -137,6 +138,10 @@ static int run(const struct td_request *request)
     if (rc == TD_OK && request->doctor) {
         status = td_doctor(&caps, stdout) ? 0 : 1;
         status = checked_stdout() ? TD_EXIT_FAILED : status;
+        goto out;
+    }
+    if (rc == TD_OK && request->list) {
+        status = td_plan_list(&caps, stdout, &err) < 0 ? fail(&err) : checked_stdout();
         goto out;
     }
     if (rc == TD_OK && request->calibrate) {

@@ -56,6 +56,9 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &words->period),
         VALUE(TD_OPT_LIST, 'e', "event", "EVENT,...", "events by name, as perf writes them",
               &request->events),
+        VALUE(TD_OPT_LIST, 'M', "groups", "NAME,...",
+              "only these levels, groups or metrics: TopdownL1, tlb ... (--list)",
+              &request->groups),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
               &words->source),
         VALUE(TD_OPT_STRING, 0, "sim-core", "NAME", "the core that sim models: golden-cove ...",
@@ -87,12 +90,13 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &request->interval_ms),
         FLAG(0, "per-thread", "with --count: each thread as well", &request->per_thread),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
+        FLAG(0, "list", "the metrics, groups and events of this machine's cores", &request->list),
         FLAG(0, "calibrate", "measure this machine's core, for --sim-core host",
              &request->calibrate),
         FLAG(0, "plan", "print what would be opened (--json)", &request->plan),
         FLAG(0, "json", "with --plan or --count", &request->json),
         VALUE(TD_OPT_STRING, 0, "root", "DIR",
-              "--plan, --doctor for the machine of DIR/sys, DIR/proc", &request->root),
+              "--plan, --list, --doctor for the machine of DIR/sys, DIR/proc", &request->root),
         FLAG(0, "version", "version and features", &request->version),
         FLAG('h', "help", "this text", &request->help),
         TD_OPT_END,
@@ -321,7 +325,8 @@ static int parse_count(struct td_request *request, const struct words *words, st
 
 static bool records(const struct td_request *request)
 {
-    return !request->help && !request->version && !request->doctor && !request->calibrate;
+    return !request->help && !request->version && !request->doctor && !request->list &&
+           !request->calibrate;
 }
 
 static int check_command(struct td_request *request, struct td_err *err)
@@ -335,8 +340,10 @@ static int check_command(struct td_request *request, struct td_err *err)
         !td_source_is_modelled(request->source))
         return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
                        request->sim_core ? "sim-core" : "sim-sample");
-    if (request->root && !request->plan && !request->doctor)
-        return td_fail(err, TD_EUSAGE, "--root goes with --plan or --doctor");
+    if (request->root && !request->plan && !request->doctor && !request->list)
+        return td_fail(err, TD_EUSAGE, "--root goes with --plan, --list or --doctor");
+    if (request->groups.len && request->events.len)
+        return td_fail(err, TD_EUSAGE, "-M and -e exclude each other");
     if (records(request) && !request->plan && request->scope == TD_SCOPE_COMMAND &&
         !request->command)
         return td_fail(err, TD_EUSAGE,
@@ -410,6 +417,7 @@ const char *td_request_sampling_option(const struct td_request *request)
 void td_request_release(struct td_request *request)
 {
     td_opt_list_release(&request->events);
+    td_opt_list_release(&request->groups);
     td_cpulist_release(&request->cpus);
     free(request->ids);
     *request = (struct td_request){0};

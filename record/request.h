@@ -78,7 +78,8 @@ struct td_request {
     bool frequency_max; /* as high as the kernel allows */
     uint64_t period;    /* 0: a frequency was asked for */
     struct td_opt_list events;
-    uint32_t *ids; /* PROCESS, THREAD: pids or tids */
+    struct td_opt_list groups; /* -M: what of the core is counted; empty: what fits */
+    uint32_t *ids;             /* PROCESS, THREAD: pids or tids */
     size_t id_count;
     struct td_cpulist cpus; /* CPUS */
     const char *cgroup;
@@ -91,7 +92,7 @@ struct td_request {
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
     bool per_thread;        /* COUNT: each thread by itself too */
     bool count;             /* count, and take no samples; `output` NULL: to stdout */
-    bool plan, json, doctor, calibrate, help, version, quiet;
+    bool plan, json, doctor, list, calibrate, help, version, quiet;
 };
 
 /* Parses and checks argv; what it hands out points into argv. TD_EUSAGE with a sentence. Release

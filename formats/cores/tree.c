@@ -191,6 +191,29 @@ double td_pmu_core_metric(const struct td_pmu_core *core, const struct td_pmu_me
     return value;
 }
 
+/* What stands above a formula has a lower index: this ends. */
+static uint64_t events_of(const struct td_pmu_core *core, const struct td_expr *expr)
+{
+    const struct td_pmu_formulas *f = core->formulas;
+    uint64_t events = 0;
+
+    for (size_t i = 0; td_expr_input(expr, i) >= 0; i++) {
+        const size_t input = (size_t)td_expr_input(expr, i);
+
+        if (input < f->event_count)
+            events |= input < 64 ? UINT64_C(1) << input : 0;
+        else if (input > f->event_count)
+            events |= events_of(core, f->at[input - f->event_count - 1].expr);
+    }
+    return events;
+}
+
+uint64_t td_pmu_core_metric_events(const struct td_pmu_core *core,
+                                   const struct td_pmu_metric *metric)
+{
+    return events_of(core, metric->expr);
+}
+
 static bool has_formula(const struct td_pmu_formulas *f, int node)
 {
     for (size_t i = 0; i < f->len; i++) {

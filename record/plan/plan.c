@@ -134,6 +134,9 @@ int td_plan_make(struct td_plan *plan, const struct td_source *source, const str
     if (plan->passes > 1 && request->events.len == 0 && source->id != TD_SOURCE_PMU)
         return td_fail(err, TD_EUSAGE, "--passes is for hardware counters, and the source is %s",
                        td_source_name(source->id));
+    if (request->groups.len && source->id != TD_SOURCE_PMU)
+        return td_fail(err, TD_EUSAGE, "--groups is for hardware counters, and the source is %s",
+                       td_source_name(source->id));
     if (source->needs & TD_NEEDS_EVENTS && !td_caps_events(caps)) {
         forbid(plan, caps, request);
         return TD_OK;

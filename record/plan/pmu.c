@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "record/plan/plan.h"
+#include "record/plan/groups.h"
 #include "record/plan/levels.h"
 #include "record/plan/pairs.h"
 #include "record/machine/pmu_core.h"
@@ -34,10 +35,11 @@ struct maker {
     const struct td_pmu_core *core;
     struct td_pmu_counters counters;
     bool hybrid;
-    uint64_t done; /* the core's groups that are in the plan, by bit */
-    unsigned pass; /* whose groups are made now */
-    bool skids;    /* precise events are sampled, and the PMU has no precise samples */
-    bool tracked;  /* mappings are reported by an event of their own */
+    uint64_t done;   /* the core's groups that are in the plan, by bit */
+    unsigned pass;   /* whose groups are made now */
+    bool skids;      /* precise events are sampled, and the PMU has no precise samples */
+    bool tracked;    /* mappings are reported by an event of their own */
+    uint64_t wanted; /* --groups: the core's groups that it takes; all when it is not given */
 };
 
 static struct td_plan_event make_event(const struct maker *m, uint32_t index)
@@ -355,10 +357,13 @@ static bool allowed(const struct maker *m, const struct td_pmu_group *group)
     return td_caps_system_wide(m->caps) || !td_pmu_group_any(m->core, group);
 }
 
-/* --topdown-level: no deeper than that, or than the least that the core can do. */
+/* --groups: those. --topdown-level: no deeper than that, or than the least that the core can do. */
 static bool is_wanted(const struct maker *m, const struct td_pmu_group *group)
 {
     int least = 0;
+
+    if (!(m->wanted & UINT64_C(1) << (group - m->core->groups)))
+        return false;
 
     for (size_t i = 0; i < m->core->group_count; i++) {
         const int level = m->core->groups[i].level;
@@ -392,7 +397,7 @@ static const struct td_pmu_group *choose_group(struct maker *m)
                 continue;
             if (take_group(m, i))
                 return group;
-            if (first)
+            if (first && is_wanted(m, group))
                 left_out_group(m, group);
         }
     }
@@ -631,6 +636,20 @@ static void tell_dead(const struct maker *m)
     td_plan_leave_out(m->plan, what, why);
 }
 
+static int fail_without_group(struct maker *m, struct td_err *err)
+{
+    const size_t before = m->plan->left_out_count;
+
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        if (is_wanted(m, &m->core->groups[i]) && m->plan->left_out_count == before)
+            left_out_group(m, &m->core->groups[i]);
+    }
+    if (m->plan->left_out_count == before)
+        return td_fail(err, TD_EUNSUPPORTED, "PMU %s: there is nothing to count", m->pmu->name);
+    return td_fail(err, TD_EUNSUPPORTED, "%s: %s", m->plan->left_out[before].what,
+                   m->plan->left_out[before].why);
+}
+
 static int plan_one(struct maker *m, struct td_err *err)
 {
     struct td_pmu_choice choice = {0};
@@ -649,6 +668,13 @@ static int plan_one(struct maker *m, struct td_err *err)
     m->core = choice.core;
     m->pass = 1;
     m->counters = td_pmu_counters_free(choice.core, m->caps, m->pmu);
+    m->wanted = UINT64_MAX;
+    if (m->request->groups.len)
+        rc = td_plan_groups_of(&m->wanted, m->core, &m->request->groups, err);
+    if (rc < 0) {
+        td_pmu_choice_release(&choice);
+        return rc;
+    }
     if (choice.why[0]) {
         char what[96];
 
@@ -668,13 +694,13 @@ static int plan_one(struct maker *m, struct td_err *err)
             group->level > 0 || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
         add_others(m, first, group->level > 0);
         tell_missing_groups(m);
-        tell_levels(m);
+        if (!m->request->groups.len)
+            tell_levels(m);
         const size_t used = strlen(m->plan->core);
         snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
                  choice.core->name);
     } else {
-        rc = td_fail(err, TD_EUNSUPPORTED, "PMU %s: no group of events fits its counters",
-                     m->pmu->name);
+        rc = fail_without_group(m, err);
     }
     td_pmu_choice_release(&choice);
     return rc;
