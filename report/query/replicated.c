@@ -74,6 +74,16 @@ static double sampled_part(const struct td_model *model)
     return detailed < all ? (double)(all - detailed) / (double)all : 0;
 }
 
+bool td_replicated_is(const struct td_measure *measure)
+{
+    if (measure->replicate_count > 0)
+        return true;
+    return measure->attribution == TD_ATTRIBUTION_EXACT && !measure->weighted && !measure->join &&
+           measure->values[TD_METRIC_SLOTS] &&
+           td_model_counter(measure->model, TD_COUNTER_DETAILED) > 0 &&
+           sampled_part(measure->model) > 0;
+}
+
 static void sum_all(struct sums *sums, const struct td_measure *measure)
 {
     memset(sums, 0, sizeof(*sums));

@@ -3,6 +3,7 @@
 #ifndef TD_REPORT_QUERY_REPLICATED_H
 #define TD_REPORT_QUERY_REPLICATED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/measure.h"
@@ -14,6 +15,10 @@ struct td_replicated_row {
     double error;                  /* of its share of all slots */
     double of_node[TD_NODE_COUNT]; /* of each node's share of its slots */
 };
+
+/* Whether what the measure says is of a model that was sampled: all that follows is of such. Where
+ * all windows were alike there are no replicates, and errors are what windows have in common. */
+bool td_replicated_is(const struct td_measure *measure);
 
 /* ±, 95 %, of a node's share of the measure's slots. */
 double td_replicated_error(const struct td_measure *measure, enum td_tma_node node);

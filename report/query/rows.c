@@ -12,6 +12,7 @@
 #include "formats/frames.h"
 #include "report/attribution/slots.h"
 #include "report/attribution/stats.h"
+#include "report/query/replicated.h"
 #include "report/query/weights.h"
 
 #define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
@@ -246,7 +247,7 @@ static void find_evidence(struct summing *s)
 
     for (size_t i = 0; i < rows->len; i++)
         rows->at[i].evidence = (uint32_t)i;
-    if (rows->measure->replicate_count > 0)
+    if (td_replicated_is(rows->measure))
         find_replicated(s);
 
     if (!s->row_index)

@@ -11,7 +11,7 @@ static double error_of(const struct td_measure *measure, enum td_metric metric)
 {
     if (measure->join)
         return td_weights_total_error(measure, metric);
-    if (measure->replicate_count > 0)
+    if (td_replicated_is(measure))
         return (double)measure->totals[metric] * td_replicated_total_error(measure);
     return 0;
 }

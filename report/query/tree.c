@@ -74,7 +74,7 @@ static double share_of(const struct whole *whole, enum td_tma_node node)
 
 static double error_of(const struct whole *whole, enum td_tma_node node, double share)
 {
-    if (whole->measure->replicate_count > 0)
+    if (td_replicated_is(whole->measure))
         return td_replicated_error(whole->measure, node);
     if (whole->measure->attribution == TD_ATTRIBUTION_EXACT && !whole->measure->weighted)
         return 0;

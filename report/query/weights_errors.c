@@ -192,7 +192,7 @@ static double whole_error(const struct summed *sum, int node, const struct td_me
 {
     const struct td_measure *modelled = measure->join->modelled;
     const double of_windows =
-        modelled->replicate_count > 0 ? td_replicated_error(modelled, (enum td_tma_node)node) : 0;
+        td_replicated_is(modelled) ? td_replicated_error(modelled, (enum td_tma_node)node) : 0;
     const double of_samples =
         td_share_error(sum->node[node] / sum->slots, measure->totals[TD_METRIC_SAMPLES]);
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/query/replicated.h"
 #include "report/query/tree.h"
 
 #define WEIGHT_MIN  0.01 /* of all: a smaller row brings no column */
@@ -49,7 +50,7 @@ void td_table_add_cost(struct td_table *table)
 
     td_table_add(table, &td_field_share, primary);
     if (measure->attribution != TD_ATTRIBUTION_EXACT || measure->weighted ||
-        measure->replicate_count > 0)
+        td_replicated_is(measure))
         td_table_add(table, &td_field_error, primary);
     if (measure->values[TD_METRIC_TIME_NS])
         td_table_add(table, &td_field_value, TD_METRIC_TIME_NS);

@@ -70,6 +70,17 @@ int main(void) {
 }
 """
 
+# Every window is like every other.
+ALIKE = r"""
+int main(void) {
+    volatile unsigned long sum = 0;
+    unsigned long x = 1;
+    for (long i = 0; i < 5000000; i++) x = x * 31 + 7;
+    sum = x;
+    return sum == 1;
+}
+"""
+
 EVENTS = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -210,6 +221,16 @@ def errors():
     td.check(cells > 80, f"{cells} cells")
 
 
+def alike():
+    """Windows that agree are not the whole: what all of them have in common is an error, too."""
+    sampled = profile(record("alike", [build("alike", ALIKE)], "--sim-sample")[0])
+    td.check(sampled["profile"]["detailed_instructions"] < 0.8 * sampled["profile"]["instructions"], "it was not sampled")
+    total = sampled["total"]
+    td.check(all(total[name] > 0 for name in total if name.endswith("_error")), f"without error: {total}")
+    td.check(all(node["error"] > 0 for node in sampled["tree"] if node["share"] > 0.001), "a node without error")
+    td.check(all(row["error"] > 0 for row in sampled["functions"] if 0.005 < row["slots_share"] < 0.995), "a function without error")
+
+
 def again():
     """The same tallies twice."""
     program = build("phases", PHASES)
@@ -233,4 +254,4 @@ def unnoticed():
     td.check(total > 141e6, f"{total} instructions")
 
 
-td.cases({"close": close, "errors": errors, "again": again, "unnoticed": unnoticed})
+td.cases({"close": close, "errors": errors, "alike": alike, "again": again, "unnoticed": unnoticed})

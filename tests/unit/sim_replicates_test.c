@@ -165,6 +165,58 @@ static void settled_parts_stay(void **state)
     close_two(&two);
 }
 
+static void run_rounds(struct rig *rig, uint32_t block, int rounds, enum td_sim_mode mode)
+{
+    for (int i = 0; i < rounds; i++)
+        rig_word(rig, td_trace_block(block));
+    rig_feed(rig, rig->words, rig->count, mode);
+    rig->count = 0;
+}
+
+static void add_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
+                           const int64_t replicates[TD_REPLICATES])
+{
+    int64_t *sums = ctx;
+
+    (void)pc;
+    (void)column;
+    for (int r = 0; r < TD_REPLICATES; r++)
+        sums[r] += replicates[r];
+}
+
+/* A program ends where it does: within a window, as a rule by what it does nowhere else. What that
+ * window saw is in the totals, so that it is in their error, and may be asked for again. */
+static void hold_the_window_that_the_end_cuts(void **state)
+{
+    (void)state;
+    static const uint8_t nops[] = {1, 0x90, 1, 0x90, 2, 0xeb, 0xfc, 0};      /* jmp back */
+    static const uint8_t divide[] = {3, 0x48, 0xf7, 0xf1, 2, 0xeb, 0xfb, 0}; /* div rcx */
+    struct td_sim_totals totals;
+    struct rig rig;
+
+    rig_open(&rig, "golden-cove");
+    const uint32_t usual = rig_block(&rig, 0x1000, nops), last = rig_block(&rig, 0x2000, divide);
+    run_rounds(&rig, usual, 400, TD_SIM_EXACT);
+    for (int i = 0; i < 5; i++) {
+        run_rounds(&rig, usual, 4000, TD_SIM_WARM);
+        run_rounds(&rig, i < 4 ? usual : last, 400, TD_SIM_PRIME);
+        run_rounds(&rig, i < 4 ? usual : last, 400, TD_SIM_EXACT);
+    }
+    td_sim_totals(rig.sim, &totals);
+    const double width = rig.desc.width, stated = (double)totals.cycles_error * width;
+    for (int again = 0; again < 2; again++) {
+        int64_t sums[TD_REPLICATES] = {0};
+        double squares = 0;
+
+        td_sim_each_replicates(rig.sim, add_replicates, sums);
+        for (int r = 0; r < TD_REPLICATES; r++)
+            squares += (double)sums[r] * (double)sums[r];
+        const double error = TD_REPLICATES_T * sqrt(squares / TD_REPLICATES);
+        assert_true(error > 0.5 * stated && error < 2 * stated);
+    }
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +225,7 @@ int main(void)
         cmocka_unit_test(add_up),
         cmocka_unit_test(one_window_is_as_sure_as_nothing),
         cmocka_unit_test(settled_parts_stay),
+        cmocka_unit_test(hold_the_window_that_the_end_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

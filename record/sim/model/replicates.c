@@ -19,6 +19,25 @@ void td_replicates_release(struct td_replicates *replicates)
     *replicates = (struct td_replicates){.open = false};
 }
 
+static void *copy_of(const void *from, size_t cap, size_t size)
+{
+    void *ret = cap ? td_xcalloc(cap, size) : NULL;
+
+    if (ret)
+        memcpy(ret, from, cap * size);
+    return ret;
+}
+
+void td_replicates_copy(struct td_replicates *ret, const struct td_replicates *from)
+{
+    *ret = *from;
+    ret->touched = copy_of(from->touched, from->touched_cap, sizeof(*from->touched));
+    ret->before = copy_of(from->before, from->before_cap, sizeof(*from->before));
+    ret->firsts = copy_of(from->firsts, from->first_cap, sizeof(*from->firsts));
+    ret->indices = copy_of(from->indices, from->index_cap, sizeof(*from->indices));
+    ret->cells = copy_of(from->cells, from->cap, sizeof(*from->cells));
+}
+
 void td_replicates_open(struct td_replicates *replicates)
 {
     replicates->open = true;

@@ -51,6 +51,8 @@ struct td_replicates {
 
 /* A zeroed struct is empty. */
 void td_replicates_release(struct td_replicates *replicates);
+/* Makes `*ret`, which must be empty, equal to `from`; released on its own. */
+void td_replicates_copy(struct td_replicates *ret, const struct td_replicates *from);
 
 /* The pipeline begins to fill for a window. */
 void td_replicates_open(struct td_replicates *replicates);

@@ -249,12 +249,22 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx)
 {
     const struct td_scale scale = td_sim_scale(sim);
-    int64_t replicates[TD_REPLICATES];
+    const uint64_t open = sim->instructions - sim->windows.from_instructions;
+    int64_t values[TD_REPLICATES];
+    struct td_replicates now = {.open = false};
+    const struct td_replicates *replicates = &sim->replicates;
 
-    for (size_t i = 0; i < sim->replicates.count; i++) {
-        const struct td_replicate_cell *cell = &sim->replicates.cells[i];
-
-        if (td_replicates_of(&sim->replicates, cell, &scale, replicates))
-            fn(ctx, cell->pc, (enum td_sim_column)cell->column, replicates);
+    /* What the window that is under way has seen is in the totals. */
+    if (sim->windows.open && sim->windows.sampled && open > 0) {
+        td_replicates_copy(&now, &sim->replicates);
+        td_replicates_close(&now, &sim->ledger, sim->blocks, open);
+        replicates = &now;
     }
+    for (size_t i = 0; i < replicates->count; i++) {
+        const struct td_replicate_cell *cell = &replicates->cells[i];
+
+        if (td_replicates_of(replicates, cell, &scale, values))
+            fn(ctx, cell->pc, (enum td_sim_column)cell->column, values);
+    }
+    td_replicates_release(&now);
 }
