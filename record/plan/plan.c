@@ -125,6 +125,25 @@ static int check_ring(const struct td_plan *plan, const struct td_caps *caps,
                    request->stack_bytes, least);
 }
 
+/* Mappings and names of threads come in the order of time and, where samples tell whose they are,
+ * so do they. The event that writes them may be one that only counts, as the leader of Intel's
+ * slots. */
+static void complete_sideband(struct td_plan *plan)
+{
+    uint64_t all = 0;
+
+    for (size_t g = 0; g < plan->group_count; g++)
+        for (size_t e = 0; e < plan->groups[g].event_count; e++)
+            all |= plan->groups[g].events[e].sample_type;
+    for (size_t g = 0; g < plan->group_count; g++) {
+        struct td_plan_event *first = &plan->groups[g].events[0];
+
+        if (first->sideband)
+            first->sample_type |=
+                PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (all & PERF_SAMPLE_IDENTIFIER);
+    }
+}
+
 int td_plan_make(struct td_plan *plan, const struct td_source *source, const struct td_caps *caps,
                  const struct td_request *request, struct td_err *err)
 {
@@ -152,6 +171,7 @@ int td_plan_make(struct td_plan *plan, const struct td_source *source, const str
         rc = check_command(plan, err);
     if (rc == TD_OK)
         rc = source->plan(plan, caps, request, err);
+    complete_sideband(plan);
     return rc < 0 ? rc : check_ring(plan, caps, request, err);
 }
 

@@ -180,6 +180,33 @@ static size_t open_pass(const struct td_caps *caps, const struct td_plan *plan, 
     return rc < 0 || (starved && !turns);
 }
 
+/* Records are told apart by the identifier: the first event that a run opens says whether there is
+ * one, and every record that is not a sample has its time and its task. */
+static size_t check_records(const struct td_plan *plan, unsigned pass, const char *machine,
+                            const char *line)
+{
+    const struct td_plan_event *first = NULL;
+    uint64_t all = 0;
+    size_t faults = 0;
+
+    for (size_t g = 0; g < plan->group_count; g++) {
+        const struct td_plan_group *group = &plan->groups[g];
+
+        if (group->pass && group->pass != pass)
+            continue;
+        first = first ? first : &group->events[0];
+        for (size_t e = 0; e < group->event_count; e++)
+            all |= group->events[e].sample_type;
+        faults += group->events[0].sideband &&
+                  (~group->events[0].sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)) != 0;
+    }
+    faults += first && (all & ~first->sample_type & PERF_SAMPLE_IDENTIFIER) != 0;
+    if (faults)
+        print_error("%s: %s: run %u: records without identifier, time or task\n", machine, line,
+                    pass);
+    return faults;
+}
+
 /* A plan for this command line, opened; fails the test when the kernel refuses any of it. With
  * `must`, the plan itself may not be refused. */
 static size_t expect_accepted(const struct td_caps *caps, const char *machine, const char *line,
@@ -197,7 +224,8 @@ static size_t expect_accepted(const struct td_caps *caps, const char *machine, c
         faults++;
     } else if (made == TD_OK) {
         for (unsigned pass = 1; pass <= plan.passes; pass++)
-            faults += open_pass(caps, &plan, pass, machine, line);
+            faults += open_pass(caps, &plan, pass, machine, line) +
+                      check_records(&plan, pass, machine, line);
     } else {
         /* A refusal says what would help. */
         assert_true(strlen(err.text) > 20);
