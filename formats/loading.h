@@ -24,9 +24,9 @@ struct td_load_stack {
     const char *machine;          /* "x86_64", "aarch64"; NULL: not known */
     const struct td_model *model; /* with the environment as far as it was read */
     uint64_t started_ns;          /* time of the first sample */
-    uint64_t regs[64];            /* by perf's numbers (asm/perf_regs.h), those in `known` */
-    uint64_t known;
-    const uint8_t *bytes; /* from the stack pointer upwards */
+    const uint8_t *regs;          /* a word of this machine's for each bit of regs_mask, the */
+    uint64_t regs_mask;           /* lowest first; bits are perf's numbers (asm/perf_regs.h) */
+    const uint8_t *bytes;         /* from the stack pointer upwards */
     size_t size;
     uint64_t space; /* names (process, its mappings as they are now) */
     bool (*find)(const struct td_load_stack *stack, uint64_t address, struct td_load_place *place);

@@ -89,39 +89,6 @@ static bool find(void *ctx, uint64_t address, struct td_unwind_place *place)
     return true;
 }
 
-/* DWARF's number of perf's register, or -1. On x86-64: ax bx cx dx si di bp sp ip, eight of flags
- * and segments, r8 to r15. On AArch64 both count alike. */
-static int dwarf_number(enum td_cfi_arch arch, unsigned perf)
-{
-    static const int8_t low[] = {0, 3, 2, 1, 4, 5, 6, 7, 16};
-
-    if (arch == TD_CFI_AARCH64)
-        return perf <= TD_CFI_A64_PC ? (int)perf : -1;
-    if (perf < TD_ARRAY_SIZE(low))
-        return low[perf];
-    return perf >= 16 && perf < 24 ? (int)perf - 8 : -1;
-}
-
-static bool read_registers(struct td_unwind_sample *sample, const struct td_load_stack *stack,
-                           enum td_cfi_arch arch)
-{
-    const uint64_t needed = arch == TD_CFI_AARCH64
-                                ? UINT64_C(1) << TD_CFI_A64_PC | UINT64_C(1) << TD_CFI_A64_SP |
-                                      UINT64_C(1) << TD_CFI_A64_FP
-                                : UINT64_C(1) << TD_CFI_X86_RA | UINT64_C(1) << TD_CFI_X86_RSP |
-                                      UINT64_C(1) << TD_CFI_X86_RBP;
-
-    for (unsigned i = 0; i < 64; i++) {
-        const int number = stack->known >> i & 1 ? dwarf_number(arch, i) : -1;
-
-        if (number < 0)
-            continue;
-        sample->regs[number] = stack->regs[i];
-        sample->known |= UINT64_C(1) << number;
-    }
-    return (sample->known & needed) == needed;
-}
-
 static size_t unwind(void *ctx, const struct td_load_stack *stack, uint64_t *frames, size_t max,
                      bool *cut)
 {
@@ -139,7 +106,7 @@ static size_t unwind(void *ctx, const struct td_load_stack *stack, uint64_t *fra
         replay->arch = arm ? TD_CFI_AARCH64 : TD_CFI_X86_64;
         replay->unwinder = td_unwinder_new(replay->arch);
     }
-    if (!read_registers(&sample, stack, replay->arch))
+    if (!td_unwind_take_registers(&sample, replay->arch, stack->regs, stack->regs_mask))
         return 0;
     td_unwind(replay->unwinder, &sample, &replay->stack);
     const size_t count = replay->stack.count < max ? replay->stack.count : max;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kernel/record.h"
 
+#include <inttypes.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "formats/kernel/cursor.h"
@@ -416,4 +418,12 @@ uint64_t td_rec_time(const uint8_t *data, size_t size, const struct td_layouts *
                   8 * (uint64_t)count_bits(layout->sample_type &
                                            ((sample ? BIT(IDENTIFIER) | BIT(IP) : 0) | BIT(TID))));
     return td_perf_u64(&ids);
+}
+
+const char *td_rec_task_name(char buf[TD_TASK_NAME_BYTES], uint32_t tid)
+{
+    if (tid == 0)
+        return "swapper";
+    snprintf(buf, TD_TASK_NAME_BYTES, ":%" PRId32, (int32_t)tid);
+    return buf;
 }

@@ -119,6 +119,12 @@ int td_rec_parse(struct td_rec *ret, const uint8_t *data, size_t size,
 /* The time that puts a record in order, without decoding the rest; 0 when it has none. */
 uint64_t td_rec_time(const uint8_t *data, size_t size, const struct td_layouts *layouts);
 
+#define TD_TASK_NAME_BYTES 16
+
+/* The name of a thread that no record has told, as perf writes it: ":123", "swapper" for the idle
+ * task, ":-1" for one that had ended. It may stand in buf. */
+const char *td_rec_task_name(char buf[TD_TASK_NAME_BYTES], uint32_t tid);
+
 /* Words of one value of a read: {value, [id], [lost]}. */
 unsigned td_rec_value_words(uint64_t read_format);
 

@@ -5,8 +5,6 @@
  */
 #include "formats/perfdata/session_priv.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -350,17 +348,6 @@ void td_perf_processes_apply(struct td_perf_session *session, const struct td_re
     }
 }
 
-/* ":123", as perf writes it, for a thread whose name was never told; -1 is one that had ended. */
-static uint32_t comm_or_number(struct td_perf_session *session, uint32_t comm, uint32_t tid)
-{
-    char text[16];
-
-    if (comm != 0)
-        return comm;
-    snprintf(text, sizeof(text), ":%" PRId32, (int32_t)tid);
-    return td_model_intern_z(session->model, tid == 0 ? "swapper" : text);
-}
-
 uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t tid,
                         uint64_t time_ns)
 {
@@ -369,7 +356,10 @@ uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t 
 
     if (thread->thread == TD_NONE) {
         const uint32_t *const leader = td_map_find(&all->tids, pid, 0);
-        const uint32_t name = comm_or_number(session, thread->comm, tid);
+        char buf[TD_TASK_NAME_BYTES];
+        const uint32_t name = thread->comm
+                                  ? thread->comm
+                                  : td_model_intern_z(session->model, td_rec_task_name(buf, tid));
         const struct td_thread made = {
             .pid = pid,
             .tid = tid,

@@ -15,21 +15,6 @@ static bool find(const struct td_load_stack *stack, uint64_t address, struct td_
     return td_perf_find(context->session, context->pid, address, place);
 }
 
-/* Registers stand in the order of the mask's bits. */
-static void read_registers(struct td_load_stack *stack, const struct td_rec_sample *sample,
-                           uint64_t mask, bool big)
-{
-    const uint8_t *p = sample->regs;
-
-    stack->known = mask;
-    for (unsigned bit = 0; bit < 64; bit++) {
-        if (!(mask >> bit & 1))
-            continue;
-        stack->regs[bit] = td_perf_word(p, big);
-        p += 8;
-    }
-}
-
 size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec, uint64_t *frames,
                       size_t max)
 {
@@ -40,6 +25,8 @@ size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec,
         .machine = td_model_env(session->model, TD_ENV_MACHINE),
         .model = session->model,
         .started_ns = session->first_ns,
+        .regs = sample->regs,
+        .regs_mask = rec->layout->user_regs,
         .bytes = sample->stack,
         .size = (size_t)sample->stack_size,
         .find = find,
@@ -51,7 +38,6 @@ size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec,
         session->raw_stacks++;
         return 0;
     }
-    read_registers(&stack, sample, rec->layout->user_regs, session->big);
     stack.space = td_perf_space(session, rec->pid);
     const size_t count = unwinder->unwind(unwinder->ctx, &stack, frames, max, &cut);
     session->raw_stacks += count == 0;

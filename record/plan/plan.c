@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/tasks/frames.h"
+#include "symbolize/unwind/unwind.h"
 
 /* What a sample has beside the copy of the stack: registers, a kernel's chain, identifiers. */
 #define SAMPLE_REST_BYTES 2048
@@ -371,7 +371,7 @@ void td_plan_add_call_graph(struct td_plan_event *event, const struct td_caps *c
     if (!event->exclude_kernel)
         event->sample_type |= PERF_SAMPLE_CALLCHAIN;
     event->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-    event->user_regs = td_frames_user_regs(arm ? TD_CFI_AARCH64 : TD_CFI_X86_64);
+    event->user_regs = td_unwind_registers(arm ? TD_CFI_AARCH64 : TD_CFI_X86_64);
     event->stack_bytes = request->stack_bytes;
 }
 

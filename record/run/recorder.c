@@ -210,9 +210,13 @@ struct td_tasks *td_recorder_tasks(struct td_recorder *recorder)
 
 static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *task)
 {
+    char buf[TD_TASK_NAME_BYTES];
+    const char *name = task->comm[0] ? task->comm : td_rec_task_name(buf, task->tid);
+    const char *process = task->process->comm[0] ? task->process->comm : name;
+
     if (task->profile_thread == TD_NONE)
         task->profile_thread = td_profile_thread(recorder->writer, task->process->pid, task->tid,
-                                                 task->comm, task->process->comm, task->start_ns);
+                                                 name, process, task->start_ns);
     return task->profile_thread;
 }
 

@@ -9,52 +9,6 @@
 #include "base/mem.h"
 #include "symbolize/maps/vdso.h"
 
-/* A register by perf's number (asm/perf_regs.h, part of the kernel's ABI) and by DWARF's. The
- * compact tables need three or four; the others are those by which call frame information finds a
- * frame now and then: the ones that calls preserve, and what OpenSSL's, glibc's and libgcc's
- * assembly keeps the stack pointer in. */
-struct reg {
-    uint8_t perf, dwarf;
-};
-
-enum { REGS_MAX = 14 };
-static const struct arch {
-    struct reg regs[REGS_MAX];
-    size_t count;
-} archs[] = {
-    /* ax bx cx bp sp ip r9 to r15 */
-    [TD_CFI_X86_64] = {{{0, 0},
-                        {1, 3},
-                        {2, 2},
-                        {6, 6},
-                        {7, 7},
-                        {8, 16},
-                        {17, 9},
-                        {18, 10},
-                        {19, 11},
-                        {20, 12},
-                        {21, 13},
-                        {22, 14},
-                        {23, 15}},
-                       13},
-    /* x19 to x30, sp, pc */
-    [TD_CFI_AARCH64] = {{{19, 19},
-                         {20, 20},
-                         {21, 21},
-                         {22, 22},
-                         {23, 23},
-                         {24, 24},
-                         {25, 25},
-                         {26, 26},
-                         {27, 27},
-                         {28, 28},
-                         {29, 29},
-                         {30, 30},
-                         {31, 31},
-                         {32, 32}},
-                        14},
-};
-
 #if defined(__aarch64__)
 static const enum td_cfi_arch own_arch = TD_CFI_AARCH64;
 #else
@@ -94,15 +48,6 @@ void td_frames_free(struct td_frames *frames)
     free(frames->tables);
     td_unwinder_free(frames->unwinder);
     free(frames);
-}
-
-uint64_t td_frames_user_regs(enum td_cfi_arch arch)
-{
-    uint64_t mask = 0;
-
-    for (size_t i = 0; i < archs[arch].count; i++)
-        mask |= UINT64_C(1) << archs[arch].regs[i].perf;
-    return mask;
 }
 
 static struct td_unwind_table *make_table(const struct td_frames *frames, uint32_t module)
@@ -164,23 +109,6 @@ static bool find(void *ctx, uint64_t address, struct td_unwind_place *place)
     return true;
 }
 
-/* False when there are no registers of a 64-bit process. Words come in the order of their bits,
- * which is that of the table. */
-static bool read_registers(struct td_unwind_sample *sample, const struct td_rec_sample *from,
-                           uint64_t mask)
-{
-    const struct arch *arch = &archs[own_arch];
-
-    if (!from->regs || from->regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
-        mask != td_frames_user_regs(own_arch))
-        return false;
-    for (size_t i = 0; i < arch->count; i++) {
-        memcpy(&sample->regs[arch->regs[i].dwarf], from->regs + 8 * i, 8);
-        sample->known |= UINT64_C(1) << arch->regs[i].dwarf;
-    }
-    return true;
-}
-
 enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_task *task,
                                      const struct td_rec *rec, struct td_stack *stack)
 {
@@ -192,9 +120,14 @@ enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_t
                                       .ctx = frames};
 
     td_stack_take(stack, rec, false);
-    if (!read_registers(&sample, from, rec->layout->user_regs))
+    if (!from->regs || from->regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
+        !td_unwind_take_registers(&sample, own_arch, from->regs, rec->layout->user_regs))
         return from->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? TD_UNWIND_COMPLETE
                                                            : TD_UNWIND_NO_TABLE;
+    if (from->stack_size == 0) { /* as of a process that ends: its memory is gone */
+        stack->truncated = true;
+        return TD_UNWIND_SHORT_COPY;
+    }
     frames->space = task->process->space;
     td_unwind(frames->unwinder, &sample, &frames->stack);
     td_stack_add_unwound(stack, frames->stack.frames, frames->stack.count);

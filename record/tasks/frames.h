@@ -19,9 +19,6 @@ struct td_frames;
 struct td_frames *td_frames_new(const struct td_modules *modules); /* borrowed */
 void td_frames_free(struct td_frames *frames);                     /* NULL is allowed */
 
-/* The registers to sample: perf's numbers, as bits. Pure. */
-uint64_t td_frames_user_regs(enum td_cfi_arch arch);
-
 /* The stack of a sample: the kernel's part from its chain, the user's unwound. Returns why it
  * ended; COMPLETE too where there is no user part, as in kernel threads. */
 enum td_unwind_stop td_frames_unwind(struct td_frames *frames, const struct td_task *task,

@@ -80,7 +80,7 @@ static struct place locate(struct td_stacks *stacks, const struct td_task *task,
         place.module = range->value;
         place.offset = range->offset + (frame->address - range->start);
         place.mapped = true;
-    } else if (td_stack_is_kernel(frame)) {
+    } else if (td_stack_is_kernel(frame) && frame->address >> 63) {
         place.module = td_kernel_locate(stacks->kernel, frame->address, &place.offset);
         place.mapped = true;
     }

@@ -118,7 +118,7 @@ struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid
     struct td_process *process = td_tasks_find_process(tasks, pid);
     if (process && tid == TD_NONE && process->first) /* it is just ending */
         return process->first;
-    return process ? td_tasks_add_thread(tasks, process, tid, process->comm, 0) : NULL;
+    return process ? td_tasks_add_thread(tasks, process, tid, "", 0) : NULL;
 }
 
 static void unlink_task(struct td_task *task)

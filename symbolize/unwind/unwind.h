@@ -48,6 +48,17 @@ struct td_unwind_sample {
     void *ctx;
 };
 
+/* The registers to sample, as bits of perf's numbers (asm/perf_regs.h). The compact tables need
+ * three or four; the others are those by which call frame information finds a frame now and then:
+ * the ones that calls preserve, and what OpenSSL's, glibc's and libgcc's assembly keeps the stack
+ * pointer in. Pure. */
+uint64_t td_unwind_registers(enum td_cfi_arch arch);
+
+/* Takes the registers of a sample: for each bit of `mask`, the lowest first, a word in this
+ * machine's order. False when the instruction, stack or frame pointer is not among them. */
+bool td_unwind_take_registers(struct td_unwind_sample *sample, enum td_cfi_arch arch,
+                              const uint8_t *words, uint64_t mask);
+
 struct td_unwinder;
 
 /* One thread owns an unwinder. It remembers rules by (space, address): a caller whose mappings

@@ -18,7 +18,9 @@ static size_t touch(void *ctx, const struct td_load_stack *stack, uint64_t *fram
     (void)ctx;
     for (size_t i = 0; i < stack->size && count < max; i += 8)
         frames[count++] = stack->bytes[i];
-    *cut = stack->find(stack, stack->regs[8], &place) && place.path[0] == '\0';
+    for (uint64_t mask = stack->regs_mask, i = 0; mask && count < max; mask &= mask - 1)
+        frames[count++] = stack->regs[8 * i++];
+    *cut = count > 0 && stack->find(stack, frames[0], &place) && place.path[0] == '\0';
     return count;
 }
 
