@@ -2,8 +2,6 @@
 #include "record/count/count.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,13 +12,10 @@
 #include "record/count/threads.h"
 #include "record/count/counts.h"
 #include "record/output.h"
-#include "record/run/run.h"
-#include "record/run/signals.h"
+#include "record/run/loop.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  1e9
-/* How often it is looked whether what was attached to still runs. */
-#define LOOK_NS (100 * NS_PER_MS)
 /* How often for new threads, where the kernel does not wake us for them. */
 #define BLIND_NS (5 * NS_PER_MS)
 
@@ -36,34 +31,37 @@ struct counting {
     uint64_t next_ns;                   /* of intervals; 0: never */
     double elapsed_s, user_s, system_s; /* of all runs */
     struct td_count_threads *threads;   /* --per-thread; NULL: not asked for */
-    struct pollfd *fds;                 /* signals, then what tells of threads */
-    size_t fd_max;
     FILE *out;
-    bool running, headed;
+    bool counted, headed; /* a run has begun; the heading of the intervals is printed */
 };
 
-static int start(struct counting *c, struct td_err *err)
+/* Events count from now on. */
+static void enabled(void *ctx, uint64_t now)
 {
+    struct counting *c = ctx;
+
+    if (c->threads)
+        td_count_threads_enable(c->threads);
+    c->from_ns = c->last_ns = now;
+    if (c->request->interval_ms)
+        c->next_ns = now + c->request->interval_ms * NS_PER_MS;
+}
+
+static int open_run(void *ctx, struct td_err *err)
+{
+    struct counting *c = ctx;
     const bool each = c->request->per_thread;
     int rc = td_run_open(&c->run, each ? TD_EVENTS_TRACKER : TD_EVENTS_COUNTERS, err);
 
     if (rc == TD_OK && each)
         rc = td_count_threads_new(&c->threads, &c->run, err);
-    if (rc == TD_OK) {
-        c->fd_max = 1 + c->run.events.ring_count;
-        c->fds = td_xcalloc(c->fd_max, sizeof(*c->fds));
-        td_run_begin(&c->run);
-        if (c->threads && !c->run.enable_ns)
-            td_count_threads_enable(c->threads);
-        /* Executing the command is counted, so it takes part of the time. */
-        c->from_ns = c->last_ns = td_clock_ns();
-        rc = td_run_execute(&c->run, err);
-    }
     if (rc < 0)
         return rc;
-    if (c->request->interval_ms && !c->run.enable_ns)
-        c->next_ns = c->from_ns + c->request->interval_ms * NS_PER_MS;
-    c->running = true;
+    td_run_begin(&c->run);
+    /* Executing the command is counted, so it takes part of the time. */
+    c->next_ns = 0;
+    if (!c->run.enable_ns)
+        enabled(c, td_clock_ns());
     return TD_OK;
 }
 
@@ -114,11 +112,10 @@ static void print_interval(struct counting *c, uint64_t now)
 }
 
 /* Ends this run's counting: its time and its counts are added to those of the runs before. */
-static void stop(struct counting *c)
+static void finish(void *ctx)
 {
-    if (!c->running)
-        return;
-    c->running = false;
+    struct counting *c = ctx;
+
     if (c->threads) {
         td_count_threads_take(c->threads, NULL, 0);
         td_count_threads_disable(c->threads);
@@ -133,74 +130,44 @@ static void stop(struct counting *c)
     td_counts_copy(&c->before, &c->now);
 }
 
-static void take_signal(struct counting *c, int number)
+static void watch(void *ctx)
 {
-    if (number == SIGINT) /* of a command, it is the command's */
-        c->run.leave = c->run.leave || !td_run_launches(&c->run);
-    else
-        td_run_take_signal(&c->run, number);
+    struct counting *c = ctx;
+
+    if (c->threads)
+        c->run.own_fd_count =
+            td_count_threads_poll(c->threads, c->run.own_fds, c->run.events.ring_count);
 }
 
-static bool is_over(const struct counting *c)
+static uint64_t due_ns(void *ctx, uint64_t now)
 {
-    if (c->run.leave)
-        return true;
-    if (c->request->command)
-        return c->run.target.ended;
-    return !c->running || !td_run_attached(&c->run);
+    const struct counting *c = ctx;
+    const uint64_t look_ns = now + BLIND_NS;
+
+    if (!c->threads || !td_count_threads_blind(c->threads))
+        return c->next_ns;
+    return c->next_ns && c->next_ns < look_ns ? c->next_ns : look_ns;
 }
 
-static int wait_ms(const struct counting *c, uint64_t now)
+static void on_time(void *ctx, uint64_t now)
 {
-    const uint64_t times[] = {c->run.enable_ns, c->running ? c->run.stop_ns : 0,
-                              c->running ? c->next_ns : 0, c->request->id_count ? now + LOOK_NS : 0,
-                              c->threads && td_count_threads_blind(c->threads) ? now + BLIND_NS
-                                                                               : 0};
-    uint64_t next = 0;
+    struct counting *c = ctx;
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(times); i++)
-        next = times[i] && (next == 0 || times[i] < next) ? times[i] : next;
-    if (next == 0)
-        return -1;
-    return next <= now ? 0 : (int)((next - now + NS_PER_MS - 1) / NS_PER_MS);
+    if (c->threads)
+        td_count_threads_take(c->threads, c->run.own_fds, c->run.own_fd_count);
+    if (!c->next_ns || now < c->next_ns)
+        return;
+    read_now(c);
+    print_interval(c, now);
+    while (c->next_ns <= now)
+        c->next_ns += c->request->interval_ms * NS_PER_MS;
 }
 
-static void on_time(struct counting *c, uint64_t now)
+static void close_run(void *ctx)
 {
-    const uint64_t interval_ns = c->request->interval_ms * NS_PER_MS;
+    struct counting *c = ctx;
 
-    if (td_run_enable_late(&c->run, now)) {
-        if (c->threads)
-            td_count_threads_enable(c->threads);
-        c->from_ns = c->last_ns = now;
-        c->next_ns = interval_ns ? now + interval_ns : 0;
-    }
-    if (c->running && c->run.stop_ns && now >= c->run.stop_ns)
-        stop(c);
-    if (c->running && c->next_ns && now >= c->next_ns) {
-        read_now(c);
-        print_interval(c, now);
-        while (c->next_ns <= now)
-            c->next_ns += interval_ns;
-    }
-}
-
-static void loop(struct counting *c)
-{
-    c->fds[0] = (struct pollfd){.fd = c->run.signal_fd, .events = POLLIN};
-    while (!is_over(c)) {
-        const size_t told =
-            c->threads ? td_count_threads_poll(c->threads, c->fds + 1, c->fd_max - 1) : 0;
-
-        if (poll(c->fds, 1 + told, wait_ms(c, td_clock_ns())) < 0 && errno != EINTR)
-            break;
-        if (c->threads)
-            td_count_threads_take(c->threads, c->fds + 1, told);
-        for (int number; c->fds[0].revents && (number = td_signals_next(c->run.signal_fd));)
-            take_signal(c, number);
-        on_time(c, td_clock_ns());
-    }
-    stop(c);
+    c->counted = c->counted || c->run.began;
     c->user_s += (double)c->run.target.user_ns / NS_PER_S;
     c->system_s += (double)c->run.target.system_ns / NS_PER_S;
 }
@@ -253,24 +220,21 @@ static int close_out(const struct counting *c)
 /* All runs; the exit status. */
 static int run(struct counting *c)
 {
+    static const struct td_job job = {.open = open_run,
+                                      .watch = watch,
+                                      .due_ns = due_ns,
+                                      .enabled = enabled,
+                                      .on_time = on_time,
+                                      .finish = finish,
+                                      .close = close_run};
     struct td_err err = TD_ERR_INIT;
-    int rc = open_out(c, &err), status = TD_EXIT_FAILED;
-    bool again = rc == TD_OK;
 
-    while (again) {
-        rc = start(c, &err);
-        if (rc == TD_OK)
-            loop(c);
-        status = rc == TD_OK ? td_run_status(&c->run) : td_run_failure_status(&c->run, rc);
-        again = rc == TD_OK && td_run_goes_on(&c->run);
-        td_run_close(&c->run);
-        free(c->fds);
-        c->fds = NULL;
-        c->next_ns = 0;
+    if (open_out(c, &err) < 0) {
+        td_status_error(&c->run.status, err.text);
+        return TD_EXIT_FAILED;
     }
-    if (rc < 0)
-        fprintf(stderr, "tdrec: %s\n", err.text);
-    if (rc == TD_OK || c->run.pass > 1)
+    const int status = td_loop_run(&c->run, &job, c);
+    if (c->counted)
         print_all(c);
     return status;
 }
@@ -283,7 +247,7 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
         .plan = plan,
     };
 
-    td_run_init(&c.run, request, caps, plan);
+    td_run_init(&c.run, request, caps, plan, NULL);
     struct td_counts *const sums[] = {&c.before, &c.now, &c.last, &c.part};
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_init(sums[i], plan);

@@ -8,9 +8,8 @@
 
 #include "base/text.h"
 #include "record/run/emulate.h"
+#include "record/run/recording.h"
 #include "record/tasks/profile_head.h"
-#include "record/run/modelled.h"
-#include "record/run/session.h"
 #include "record/run/sources.h"
 #include "record/status.h"
 #include "record/run/target.h"
@@ -41,7 +40,7 @@ static int check(const struct hybrid *h, struct td_err *err)
 static int run_natively(const struct hybrid *h)
 {
     h->recording->more = true;
-    const int status = td_session_run(h->request, h->caps, h->plan, h->recording);
+    const int status = td_source_clock.run(h->request, h->caps, h->plan, h->recording);
     h->recording->more = false;
     return status;
 }
@@ -100,7 +99,7 @@ static int run_both(struct hybrid *h)
     if (!native->whole || td_target_was_stopped(native->status))
         return end_natively(h, status);
     tell_native(h);
-    const int modelled = td_modelled_run(h->request, h->caps, h->plan, h->recording);
+    const int modelled = td_source_sim.run(h->request, h->caps, h->plan, h->recording);
     return modelled == TD_EXIT_FAILED || h->recording->cut ? modelled : status;
 }
 

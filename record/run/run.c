@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,12 +17,14 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 void td_run_init(struct td_run *run, const struct td_request *request, const struct td_caps *caps,
-                 const struct td_plan *plan)
+                 const struct td_plan *plan, struct td_recording *recording)
 {
     *run = (struct td_run){
         .request = request,
         .caps = caps,
         .plan = plan,
+        .recording = recording,
+        .status = td_status_init(stderr, request->quiet),
         .target = {.go_fd = -1, .error_fd = -1},
         .cgroup_fd = -1,
         .signal_fd = -1,
@@ -32,7 +36,18 @@ bool td_run_launches(const struct td_run *run)
     return run->plan->scope == TD_SCOPE_COMMAND;
 }
 
-static int open_command(struct td_run *run, struct td_err *err)
+int td_run_prepare(struct td_run *run, const struct td_target_program *program, struct td_err *err)
+{
+    int rc = TD_OK;
+
+    if (program && run->pass > 1)
+        td_origin_rewind(program->origin);
+    if (program)
+        rc = td_target_fork(&run->target, program, err);
+    return rc == TD_OK ? td_signals_open(td_run_launches(run), &run->signal_fd, err) : rc;
+}
+
+static int check_command(const struct td_run *run, struct td_err *err)
 {
     char *path = NULL;
     int rc = td_target_require_program(run->request->command[0], &path, err);
@@ -40,11 +55,7 @@ static int open_command(struct td_run *run, struct td_err *err)
     if (rc == TD_OK && td_run_launches(run) && td_target_check_program(path, err) < 0)
         rc = TD_EUNSUPPORTED;
     free(path);
-    const struct td_target_program program = {.argv = run->request->command,
-                                              .origin = run->request->origin};
-    if (run->pass > 1)
-        td_origin_rewind(program.origin);
-    return rc == TD_OK ? td_target_fork(&run->target, &program, err) : rc;
+    return rc;
 }
 
 /* What events are opened for: threads that run, or the command. */
@@ -66,15 +77,15 @@ static int find_tids(struct td_run *run, struct td_err *err)
 int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err)
 {
     const struct td_request *request = run->request;
+    const struct td_target_program program = {.argv = request->command, .origin = request->origin};
+    int rc = request->command ? check_command(run, err) : TD_OK;
 
-    run->pass++;
-    int rc = request->command ? open_command(run, err) : TD_OK;
+    if (rc == TD_OK)
+        rc = td_run_prepare(run, request->command ? &program : NULL, err);
     if (rc == TD_OK && request->cgroup)
         rc = td_target_open_cgroup(request->cgroup, &run->cgroup_fd, err);
     if (rc == TD_OK)
         rc = find_tids(run, err);
-    if (rc == TD_OK)
-        rc = td_signals_open(td_run_launches(run), &run->signal_fd, err);
     const struct td_events_target target = {
         .tids = run->tids,
         .tid_count = run->tid_count,
@@ -121,6 +132,42 @@ bool td_run_enable_late(struct td_run *run, uint64_t now_ns)
     return true;
 }
 
+static void forget_processes(struct td_run *run)
+{
+    while (run->fd_count > 1)
+        close(run->fds[--run->fd_count].fd);
+}
+
+/* Processes tell of their end where the kernel has descriptors for that; else one has to look. */
+void td_run_watch(struct td_run *run)
+{
+    const struct td_request *request = run->request;
+    const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
+
+    run->fds = td_xcalloc(1 + ids + run->events.ring_count, sizeof(*run->fds));
+    run->fds[run->fd_count++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+    for (size_t i = 0; i < ids; i++) {
+        const int fd = (int)syscall(SYS_pidfd_open, (pid_t)request->ids[i], 0);
+
+        if (fd < 0 && errno != ESRCH) {
+            forget_processes(run);
+            break;
+        }
+        run->fds[run->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    run->own_fds = run->fds + run->fd_count;
+}
+
+void td_run_take_ended(struct td_run *run)
+{
+    for (size_t i = 1; i < run->fd_count; i++) {
+        if (run->fds[i].revents && run->fds[i].fd >= 0) {
+            close(run->fds[i].fd);
+            run->fds[i].fd = -1;
+        }
+    }
+}
+
 int td_run_execute(struct td_run *run, struct td_err *err)
 {
     return run->request->command ? td_target_start(&run->target, run->request->command[0], err)
@@ -129,8 +176,7 @@ int td_run_execute(struct td_run *run, struct td_err *err)
 
 void td_run_close(struct td_run *run)
 {
-    const unsigned pass = run->pass;
-    const int exit_status = run->exit_status;
+    struct td_run next;
 
     td_target_release(&run->target);
     td_events_close(&run->events);
@@ -138,10 +184,41 @@ void td_run_close(struct td_run *run)
         close(run->cgroup_fd);
     if (run->signal_fd >= 0)
         close(run->signal_fd);
+    forget_processes(run);
+    free(run->fds);
     free(run->tids);
-    td_run_init(run, run->request, run->caps, run->plan);
-    run->pass = pass;
-    run->exit_status = exit_status;
+    td_run_init(&next, run->request, run->caps, run->plan, run->recording);
+    next.status = run->status;
+    next.pass = run->pass;
+    next.exit_status = run->exit_status;
+    *run = next;
+}
+
+void td_run_warn(struct td_run *run, const char *text)
+{
+    td_recording_warn(run->recording, &run->status, text);
+}
+
+void td_run_cut(struct td_run *run, const char *text)
+{
+    td_recording_cut(run->recording, &run->status, text);
+}
+
+void td_run_tell_left(struct td_run *run, const struct td_still_running *left, const char *done)
+{
+    char *text = left->count ? td_still_running_text(left, done) : NULL;
+
+    if (text)
+        td_run_warn(run, text);
+    free(text);
+}
+
+void td_run_give_up(struct td_run *run, struct td_err *err)
+{
+    run->running = false;
+    run->failed = true;
+    td_recording_prefix(run->recording, err);
+    td_status_error(&run->status, err->text);
 }
 
 void td_run_take_signal(struct td_run *run, int number)
@@ -164,6 +241,12 @@ void td_run_take_signal(struct td_run *run, int number)
 
 bool td_run_attached(const struct td_run *run)
 {
+    for (size_t i = 1; i < run->fd_count; i++) {
+        if (run->fds[i].fd >= 0)
+            return true;
+    }
+    if (run->fd_count > 1)
+        return false;
     for (size_t i = 0; i < run->request->id_count; i++) {
         if (kill((pid_t)run->request->ids[i], 0) == 0 || errno == EPERM)
             return true;
@@ -175,7 +258,8 @@ bool td_run_goes_on(const struct td_run *run)
 {
     const bool killed = run->target.ended && WIFSIGNALED(run->target.status);
 
-    return run->pass < run->plan->passes && !run->leave && !killed && run->exit_status == 0;
+    return run->pass < run->plan->passes && !run->leave && !run->failed && run->interrupts == 0 &&
+           !killed && run->exit_status == 0;
 }
 
 int td_run_status(const struct td_run *run)

@@ -64,6 +64,10 @@ def attach_ends():
     tdrec("-o", td.scratch("ends.td"), "-p", str(child.pid), timeout=60)
     td.check(time.monotonic() - start < 50, "tdrec went on without its process")
     child.wait()
+    child = spin("0.7")  # nobody waits for it meanwhile: it stays as a zombie
+    tdrec("--count", "-e", "cpu-clock", "-p", str(child.pid), timeout=60)
+    td.check(time.monotonic() - start < 50, "tdrec --count went on without its process")
+    child.wait()
     done = tdrec("-o", td.scratch("gone.td"), "-p", str(child.pid), status=125)
     td.check(str(child.pid).encode() in done.stderr, f"{done.stderr!r}")
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/run/session.h"
-
-#include <errno.h>
+/* The sources `pmu` and `clock`: the plan's events, sampled by the kernel. */
 #include <poll.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,14 +12,9 @@
 #include "record/events/drain.h"
 #include "record/tasks/profile_head.h"
 #include "record/events/phase.h"
+#include "record/run/loop.h"
 #include "record/run/recorder.h"
-#include "record/run/recording.h"
-#include "record/run/run.h"
-#include "record/run/signals.h"
 #include "record/run/sources.h"
-#include "record/status.h"
-#include "record/run/still_running.h"
-#include "record/run/target.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -38,23 +28,17 @@
 /* Long enough for a process that got a signal to be gone. */
 #define ENDING_MS 50
 
-struct session {
+struct sampling {
     const struct td_request *request;
     const struct td_caps *caps;
     const struct td_plan *plan;
-    struct td_run run;
-    struct td_status status;
     struct td_recording *recording; /* borrowed */
+    struct td_run run;
     struct td_drain drain;
     struct td_recorder *recorder;
     uint64_t lost_before; /* samples lost in earlier runs */
-    struct pollfd *fds;   /* signals, then one a ring, then one a process that is attached to */
-    size_t fd_count;
-    size_t *watched; /* a ring: which opened event stands for it in fds */
+    size_t *watched;      /* a ring: which opened event stands for it in the run's own_fds */
     uint64_t next_flush_ns;
-    unsigned interrupts;
-    bool running; /* events run and the file takes what they tell */
-    bool failed;  /* of ours: exit status 125 */
 };
 
 /* Start. */
@@ -62,7 +46,7 @@ struct session {
 /* Our part is small and must not wait for a CPU while rings run full; refused to ordinary users. */
 #define NICENESS (-10)
 
-static uint32_t recorded_pid(const struct session *s)
+static uint32_t recorded_pid(const struct sampling *s)
 {
     if (s->run.target.pid > 0)
         return (uint32_t)s->run.target.pid;
@@ -71,7 +55,7 @@ static uint32_t recorded_pid(const struct session *s)
 
 /* Processes that run when recording begins. Events run already, so that nothing that changes in
  * between is missed. */
-static void add_running(struct session *s)
+static void add_running(struct sampling *s)
 {
     struct td_tasks *tasks = td_recorder_tasks(s->recorder);
     const uint64_t now = td_clock_ns();
@@ -87,36 +71,7 @@ static void add_running(struct session *s)
         td_tasks_scan_process(tasks, td_target_process_of(s->request->ids[i]), now);
 }
 
-static int open_process_fd(uint32_t pid)
-{
-    return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-}
-
-static void make_poll_set(struct session *s)
-{
-    const struct td_request *request = s->request;
-    const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
-
-    s->fds = td_xcalloc(1 + s->run.events.ring_count + ids, sizeof(*s->fds));
-    s->watched = td_xcalloc(s->run.events.ring_count + 1, sizeof(*s->watched));
-    s->fds[s->fd_count++] = (struct pollfd){.fd = s->run.signal_fd, .events = POLLIN};
-    for (size_t ring = 0; ring < s->run.events.ring_count; ring++) {
-        while (s->run.events.opened[s->watched[ring]].ring != ring)
-            s->watched[ring]++;
-        s->fds[s->fd_count++] =
-            (struct pollfd){.fd = s->run.events.opened[s->watched[ring]].fd, .events = POLLIN};
-    }
-    for (size_t i = 0; i < ids; i++)
-        s->fds[s->fd_count++] =
-            (struct pollfd){.fd = open_process_fd(request->ids[i]), .events = POLLIN};
-}
-
-static void warn(struct session *s, const char *text)
-{
-    td_recording_warn(s->recording, &s->status, text);
-}
-
-static void tell_compromises(struct session *s)
+static void tell_compromises(struct sampling *s)
 {
     char text[256];
 
@@ -125,17 +80,17 @@ static void tell_compromises(struct session *s)
                  "ring buffers of only %zu kB per CPU could be locked (raise ulimit -l or "
                  "kernel.perf_event_mlock_kb if samples are lost)",
                  s->run.events.ring_pages * s->caps->page_bytes / 1024);
-        warn(s, text);
+        td_run_warn(&s->run, text);
     }
     if (s->run.events.skipped_cpus) {
         snprintf(text, sizeof(text), "%zu CPUs went offline and are not sampled",
                  s->run.events.skipped_cpus);
-        warn(s, text);
+        td_run_warn(&s->run, text);
     }
 }
 
 /* The first run makes the file; the others add to it. */
-static int open_profile(struct session *s, struct td_err *err)
+static int open_profile(struct sampling *s, struct td_err *err)
 {
     if (s->run.pass > 1) {
         td_recorder_set_rings(s->recorder, s->run.events.rings, s->run.events.ring_count);
@@ -150,18 +105,15 @@ static int open_profile(struct session *s, struct td_err *err)
     return TD_OK;
 }
 
-/* The file cannot be written any more: the command goes on, we only wait for it. */
-static void give_up(struct session *s, struct td_err *err)
+static void give_up(struct sampling *s, struct td_err *err)
 {
     td_events_disable(&s->run.events);
-    s->running = false;
-    s->failed = true;
-    td_recording_prefix(s->recording, err);
-    td_status_error(&s->status, err->text);
+    td_run_give_up(&s->run, err);
 }
 
-static int start(struct session *s, struct td_err *err)
+static int open_run(void *ctx, struct td_err *err)
 {
+    struct sampling *s = ctx;
     int rc = td_run_open(&s->run, TD_EVENTS_ALL, err);
 
     if (rc == TD_OK)
@@ -170,30 +122,47 @@ static int start(struct session *s, struct td_err *err)
         return rc;
     const struct td_layouts layouts = td_events_layouts(&s->run.events);
     td_drain_init(&s->drain, s->run.events.rings, s->run.events.ring_count, &layouts);
-    make_poll_set(s);
     tell_compromises(s);
     setpriority(PRIO_PROCESS, 0, NICENESS);
     td_run_begin(&s->run);
     if (s->run.pass == 1)
         td_recorder_set_counter(s->recorder, TD_COUNTER_STARTED_NS, s->run.start_ns);
     s->next_flush_ns = s->run.start_ns + FLUSH_NS;
-    s->running = true;
     add_running(s);
-    rc = td_recorder_flush(s->recorder, err);
-    if (rc == TD_OK)
-        rc = td_run_execute(&s->run, err);
-    if (rc < 0)
-        return rc;
-    /* From now on there is something to keep: what stood there before may go. */
-    struct td_err place = TD_ERR_INIT;
-    if (td_recording_place(s->recording, &place) < 0)
-        give_up(s, &place);
-    return TD_OK;
+    return td_recorder_flush(s->recorder, err);
+}
+
+/* An event of each ring wakes us. */
+static void watch_rings(struct sampling *s)
+{
+    const struct td_events *events = &s->run.events;
+
+    s->watched = td_xcalloc(events->ring_count + 1, sizeof(*s->watched));
+    for (size_t ring = 0; ring < events->ring_count; ring++) {
+        while (events->opened[s->watched[ring]].ring != ring)
+            s->watched[ring]++;
+        s->run.own_fds[ring] =
+            (struct pollfd){.fd = events->opened[s->watched[ring]].fd, .events = POLLIN};
+    }
+    s->run.own_fd_count = events->ring_count;
+}
+
+/* From now on there is something to keep: what stood in the profile's place before may go. */
+static void executed(void *ctx)
+{
+    struct sampling *s = ctx;
+    struct td_err err = TD_ERR_INIT;
+
+    watch_rings(s);
+    if (td_recording_place(s->recording, &err) < 0)
+        give_up(s, &err);
+    if (s->plan->passes > 1)
+        td_status_note(&s->run.status, "run %u of %u", s->run.pass, s->plan->passes);
 }
 
 /* Recording. */
 
-static struct td_status_figures figures_of(const struct session *s)
+static struct td_status_figures figures_of(const struct sampling *s)
 {
     const struct td_recorder *r = s->recorder;
 
@@ -215,12 +184,12 @@ static struct td_status_figures figures_of(const struct session *s)
     };
 }
 
-static void drain(struct session *s, uint64_t horizon_ns)
+static void drain(struct sampling *s, uint64_t horizon_ns)
 {
     td_drain_run(&s->drain, horizon_ns, td_recorder_take, s->recorder);
 }
 
-static void update_lost(struct session *s)
+static void update_lost(struct sampling *s)
 {
     const uint64_t lost = s->lost_before + td_events_read(&s->run.events).lost;
 
@@ -229,7 +198,7 @@ static void update_lost(struct session *s)
 }
 
 /* Throttling stops one of two samplers for a while, and with that changes their distance. */
-static void mend_pairs(struct session *s)
+static void mend_pairs(struct sampling *s)
 {
     for (size_t i = 0; i < s->run.events.ring_count; i++) {
         if (td_recorder_pairs_strayed(s->recorder, i))
@@ -237,7 +206,7 @@ static void mend_pairs(struct session *s)
     }
 }
 
-static void flush(struct session *s, uint64_t now)
+static void flush(struct sampling *s, uint64_t now)
 {
     struct td_err err = TD_ERR_INIT;
 
@@ -251,17 +220,17 @@ static void flush(struct session *s, uint64_t now)
         return;
     }
     const struct td_status_figures figures = figures_of(s);
-    td_status_line(&s->status, &figures);
+    td_status_line(&s->run.status, &figures);
 }
 
 /* Only the samples of a clock stand for time. */
-static bool samples_clock(const struct session *s)
+static bool samples_clock(const struct sampling *s)
 {
     return s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME;
 }
 
 /* What the command took, when all of it was recorded. */
-static void count_command(struct session *s)
+static void count_command(struct sampling *s)
 {
     uint64_t counted = 0;
 
@@ -279,7 +248,7 @@ static void count_command(struct session *s)
         td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
 }
 
-static void warn_gap(struct session *s)
+static void warn_gap(struct sampling *s)
 {
     const uint64_t counted = td_recorder_counter(s->recorder, TD_COUNTER_COUNTED_NS);
     const uint64_t sampled = td_recorder_counter(s->recorder, TD_COUNTER_SAMPLED_NS);
@@ -302,11 +271,11 @@ static void warn_gap(struct session *s)
                  missed, td_caps_system_wide(s->caps) ? "--method cpu" : "sudo tdrec");
     else
         snprintf(text, sizeof(text), "%.0f %% of the CPU time was not sampled", missed);
-    warn(s, text);
+    td_run_warn(&s->run, text);
 }
 
 /* Says why stacks are incomplete when more than one in a hundred is. */
-static void warn_stacks(struct session *s)
+static void warn_stacks(struct sampling *s)
 {
     const struct td_recorder *r = s->recorder;
     const double samples = (double)td_recorder_counter(r, TD_COUNTER_SAMPLES);
@@ -327,13 +296,7 @@ static void warn_stacks(struct session *s)
     snprintf(text, sizeof(text),
              "%.1f %% of the stacks are cut: %.1f %% are longer than the %u bytes copied%s%s",
              100 * cut / samples, 100 * copy / samples, bytes, longer, other);
-    warn(s, text);
-}
-
-/* Whether another run follows: not after the user ended this one. */
-static bool goes_on(const struct session *s)
-{
-    return td_run_goes_on(&s->run) && s->interrupts == 0 && !s->failed;
+    td_run_warn(&s->run, text);
 }
 
 static void add_running_process(void *ctx, const struct td_process *process)
@@ -343,7 +306,7 @@ static void add_running_process(void *ctx, const struct td_process *process)
 }
 
 /* What the command started and did not wait for. */
-static void tell_running(struct session *s)
+static void tell_running(struct sampling *s)
 {
     struct td_still_running running = {.count = 0};
 
@@ -356,34 +319,28 @@ static void tell_running(struct session *s)
     poll(NULL, 0, ENDING_MS);
     running.count = 0;
     td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
-    if (running.count == 0)
-        return;
-    char *text = td_still_running_text(&running, "recorded");
-    warn(s, text);
-    free(text);
+    td_run_tell_left(&s->run, &running, "recorded");
 }
 
 /* Says that the command goes on, when the recording did not end because it was asked to. */
-static void tell_cut(struct session *s)
+static void tell_cut(struct sampling *s)
 {
     if (!td_run_launches(&s->run) || s->run.target.ended)
         return;
     if (s->run.leave)
-        td_recording_cut(s->recording, &s->status,
-                         "the recorder was hung up (SIGHUP) before the command ended: what the "
-                         "command did after that is not recorded");
-    else if (s->interrupts > 1)
-        warn(s, "recording stopped by a second interrupt; the command goes on");
+        td_run_cut(&s->run, "the recorder was hung up (SIGHUP) before the command ended: what the "
+                            "command did after that is not recorded");
+    else if (s->run.interrupts > 1)
+        td_run_warn(&s->run, "recording stopped by a second interrupt; the command goes on");
 }
 
 /* The last records, the totals, the end of the file. */
-static void finish(struct session *s)
+static void finish(void *ctx)
 {
+    struct sampling *s = ctx;
     struct td_err err = TD_ERR_INIT;
-
-    if (!s->running)
-        return;
     const uint64_t now = td_clock_ns();
+
     td_events_disable(&s->run.events);
     drain(s, UINT64_MAX);
     td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
@@ -396,8 +353,7 @@ static void finish(struct session *s)
     warn_stacks(s);
     tell_running(s);
     tell_cut(s);
-    s->running = false;
-    if (goes_on(s)) {
+    if (td_run_goes_on(&s->run)) {
         s->lost_before = td_recorder_counter(s->recorder, TD_COUNTER_LOST);
         return;
     }
@@ -408,214 +364,96 @@ static void finish(struct session *s)
     }
     const struct td_status_figures figures = figures_of(s);
     if (!s->recording->more)
-        td_status_summary(&s->status, &figures);
+        td_status_summary(&s->run.status, &figures);
 }
 
 /* The loop. */
 
-static void take_interrupt(struct session *s)
-{
-    s->interrupts++;
-    if (!td_run_launches(&s->run)) {
-        s->run.leave = true;
-        return;
-    }
-    /* The first is the command's alone. */
-    if (s->interrupts == 2)
-        finish(s);
-}
-
-static void take_signal(struct session *s, int number)
-{
-    if (number == SIGINT)
-        take_interrupt(s);
-    else
-        td_run_take_signal(&s->run, number);
-}
-
 /* An event whose task has ended says so for ever: another of its ring takes its place. */
-static void replace_ended(struct session *s, size_t ring)
+static void replace_ended(struct sampling *s, size_t ring)
 {
-    struct pollfd *fd = &s->fds[1 + ring];
+    struct pollfd *fd = &s->run.own_fds[ring];
     size_t i = s->watched[ring] + 1;
 
+    if (!(fd->revents & (POLLHUP | POLLERR)))
+        return;
     while (i < s->run.events.opened_count && s->run.events.opened[i].ring != ring)
         i++;
     s->watched[ring] = i;
     fd->fd = i < s->run.events.opened_count ? s->run.events.opened[i].fd : -1;
 }
 
-static void look_at_fds(struct session *s)
+static uint64_t due_ns(void *ctx, uint64_t now)
 {
-    const size_t rings = s->run.events.ring_count;
+    const struct sampling *s = ctx;
 
-    if (s->fds[0].revents) {
-        for (int number; (number = td_signals_next(s->run.signal_fd));)
-            take_signal(s, number);
-    }
-    for (size_t i = 0; i < rings; i++) {
-        if (s->fds[1 + i].revents & (POLLHUP | POLLERR))
-            replace_ended(s, i);
-    }
-    for (size_t i = 1 + rings; i < s->fd_count; i++) {
-        if (s->fds[i].revents && s->fds[i].fd >= 0) {
-            close(s->fds[i].fd);
-            s->fds[i].fd = -1;
-        }
-    }
+    (void)now;
+    return s->next_flush_ns;
 }
 
-/* Whether any of the threads or processes that were attached to still runs. */
-static bool attached_run(const struct session *s)
+static void on_time(void *ctx, uint64_t now)
 {
-    const struct td_request *request = s->request;
+    struct sampling *s = ctx;
 
-    if (request->scope == TD_SCOPE_PROCESS) {
-        for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++) {
-            if (s->fds[i].fd >= 0)
-                return true;
-        }
-        return false;
-    }
-    return td_run_attached(&s->run);
-}
-
-static bool is_over(const struct session *s)
-{
-    if (s->run.leave)
-        return true;
-    if (s->request->command)
-        return s->run.target.ended;
-    return !s->running || !attached_run(s);
-}
-
-static int until(uint64_t now, uint64_t then)
-{
-    return then <= now ? 0 : (int)((then - now + NS_PER_MS - 1) / NS_PER_MS);
-}
-
-/* How long to wait for something to happen. */
-static int wait_ms(const struct session *s, uint64_t now)
-{
-    uint64_t next = s->next_flush_ns;
-
-    if (!s->running)
-        return -1;
-    if (s->run.enable_ns && s->run.enable_ns < next)
-        next = s->run.enable_ns;
-    if (s->run.stop_ns && s->run.stop_ns < next)
-        next = s->run.stop_ns;
-    return until(now, next);
-}
-
-static void on_time(struct session *s, uint64_t now)
-{
-    td_run_enable_late(&s->run, now);
+    for (size_t ring = 0; ring < s->run.own_fd_count; ring++)
+        replace_ended(s, ring);
+    drain(s, now - SLACK_NS);
     if (now >= s->next_flush_ns)
         flush(s, now);
-    if (s->running && s->run.stop_ns && now >= s->run.stop_ns)
-        finish(s);
 }
 
-static void loop(struct session *s)
+static struct td_run_end end_of(const struct sampling *s)
 {
-    while (!is_over(s)) {
-        const size_t watched = s->running ? s->fd_count : 1;
-
-        if (poll(s->fds, watched, wait_ms(s, td_clock_ns())) < 0 && errno != EINTR)
-            break;
-        look_at_fds(s);
-        if (!s->running)
-            continue;
-        const uint64_t now = td_clock_ns();
-        drain(s, now - SLACK_NS);
-        on_time(s, now);
-    }
-}
-
-/* What belongs to one run. */
-static void release_run(struct session *s)
-{
-    td_drain_release(&s->drain);
-    for (size_t i = 1 + s->run.events.ring_count; i < s->fd_count; i++)
-        close(s->fds[i].fd);
-    td_run_close(&s->run);
-    free(s->fds);
-    free(s->watched);
-    s->drain = (struct td_drain){0};
-    s->fds = NULL;
-    s->watched = NULL;
-    s->fd_count = 0;
-}
-
-static void release(struct session *s)
-{
-    release_run(s);
-    td_recorder_free(s->recorder);
-}
-
-static struct td_run_end end_of(const struct session *s, bool began)
-{
-    const struct td_target *target = &s->run.target;
+    const struct td_run *run = &s->run;
+    const bool recorded = s->recorder != NULL;
 
     return (struct td_run_end){
-        .began = began,
-        .whole = began && !s->failed && !s->run.leave && s->interrupts < 2 && target->ended,
-        .status = target->status,
-        .elapsed_ns = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_ENDED_NS) -
-                                        td_recorder_counter(s->recorder, TD_COUNTER_STARTED_NS)
-                                  : 0,
-        .samples = s->recorder ? td_recorder_counter(s->recorder, TD_COUNTER_SAMPLES) : 0,
+        .began = run->began,
+        .whole =
+            run->began && !run->failed && !run->leave && run->interrupts < 2 && run->target.ended,
+        .status = run->target.status,
+        .elapsed_ns = recorded ? td_recorder_counter(s->recorder, TD_COUNTER_ENDED_NS) -
+                                     td_recorder_counter(s->recorder, TD_COUNTER_STARTED_NS)
+                               : 0,
+        .samples = recorded ? td_recorder_counter(s->recorder, TD_COUNTER_SAMPLES) : 0,
     };
 }
 
-/* A run that could not be started takes nothing from those before it. */
-static void keep_runs_before(struct session *s)
+static void close_run(void *ctx)
 {
-    if (s->run.pass > 1) {
+    struct sampling *s = ctx;
+
+    /* A run that could not be started takes nothing from those before it. */
+    if (!s->run.began && s->run.pass > 1) {
         td_recorder_end(s->recorder);
         td_recording_finish(s->recording, NULL);
     }
+    s->recording->native = end_of(s);
+    td_drain_release(&s->drain);
+    s->drain = (struct td_drain){0};
+    free(s->watched);
+    s->watched = NULL;
 }
 
-int td_session_run(const struct td_request *request, const struct td_caps *caps,
-                   const struct td_plan *plan, struct td_recording *recording)
+static int run_sampling(const struct td_request *request, const struct td_caps *caps,
+                        const struct td_plan *plan, struct td_recording *recording)
 {
-    struct td_err err = TD_ERR_INIT;
-    struct session s = {
-        .request = request,
-        .caps = caps,
-        .plan = plan,
-        .status = td_status_init(stderr, request->quiet),
-        .recording = recording,
-    };
-    int rc = TD_OK, status = 0;
-    bool again = true;
+    static const struct td_job job = {.open = open_run,
+                                      .executed = executed,
+                                      .due_ns = due_ns,
+                                      .on_time = on_time,
+                                      .finish = finish,
+                                      .close = close_run,
+                                      .second_ends = true};
+    struct sampling s = {.request = request, .caps = caps, .plan = plan, .recording = recording};
 
-    td_run_init(&s.run, request, caps, plan);
-    while (again && rc == TD_OK) {
-        rc = start(&s, &err);
-        if (rc < 0) {
-            td_status_error(&s.status, err.text);
-            status = td_run_failure_status(&s.run, rc);
-            keep_runs_before(&s);
-            break;
-        }
-        if (plan->passes > 1)
-            td_status_note(&s.status, "run %u of %u", s.run.pass, plan->passes);
-        loop(&s);
-        finish(&s);
-        again = goes_on(&s);
-        status = s.failed ? TD_EXIT_FAILED : td_run_status(&s.run);
-        if (again)
-            release_run(&s);
-    }
-    recording->native = end_of(&s, rc == TD_OK);
-    release(&s);
+    td_run_init(&s.run, request, caps, plan, recording);
+    const int status = td_loop_run(&s.run, &job, &s);
+    td_recorder_free(s.recorder);
     return status;
 }
 
 const struct td_source td_source_pmu = {
-    .id = TD_SOURCE_PMU, .needs = TD_NEEDS_EVENTS, .plan = td_plan_pmu, .run = td_session_run};
+    .id = TD_SOURCE_PMU, .needs = TD_NEEDS_EVENTS, .plan = td_plan_pmu, .run = run_sampling};
 const struct td_source td_source_clock = {
-    .id = TD_SOURCE_CLOCK, .needs = TD_NEEDS_EVENTS, .plan = td_plan_clock, .run = td_session_run};
+    .id = TD_SOURCE_CLOCK, .needs = TD_NEEDS_EVENTS, .plan = td_plan_clock, .run = run_sampling};
