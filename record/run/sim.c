@@ -44,7 +44,6 @@ struct modelling {
     const struct td_run_end *native; /* of the same command; NULL unless hybrid */
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
-    char *pmu_folder;
     struct td_spool *spool;
     uint32_t *seen; /* by image: the sequence of its last piece that was added */
     size_t seen_count, seen_cap;
@@ -65,26 +64,6 @@ static void drop_capabilities(void)
         prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* The records of a simulated PMU are many: they go through files. */
-static int prepare_pmu(struct modelling *m, struct td_err *err)
-{
-    const char *temp = getenv("TMPDIR");
-
-    m->pmu_folder = td_xasprintf("%s/tdrec.XXXXXX", temp && temp[0] == '/' ? temp : "/tmp");
-    if (!mkdtemp(m->pmu_folder)) {
-        const int sys_errno = errno;
-
-        td_fail_errno(err, TD_EIO, sys_errno, "cannot create the folder '%s'", m->pmu_folder);
-        free(m->pmu_folder);
-        m->pmu_folder = NULL;
-        return TD_EIO;
-    }
-    if (strchr(m->pmu_folder, ','))
-        return td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths",
-                       m->pmu_folder);
-    return td_sim_pmu_prepare(&m->pmu, m->request, m->plan->core, m->pmu_folder, err);
-}
-
 static int prepare_command(struct modelling *m, struct td_err *err)
 {
     char *path = NULL;
@@ -99,7 +78,7 @@ static int prepare_command(struct modelling *m, struct td_err *err)
     if (rc == TD_OK)
         rc = td_spool_create(&m->spool, err);
     if (rc == TD_OK && m->request->sim_pmu)
-        rc = prepare_pmu(m, err);
+        rc = td_sim_pmu_prepare(&m->pmu, m->request, m->plan->core, err);
     if (rc == TD_OK) {
         char *name = td_spool_name(m->spool);
 
@@ -494,9 +473,6 @@ static void release(struct modelling *m)
     td_pieces_release(&m->pieces);
     td_spool_close(m->spool);
     td_sim_pmu_run_free(m->pmu);
-    if (m->pmu_folder)
-        rmdir(m->pmu_folder);
-    free(m->pmu_folder);
     td_launch_free(m->argv);
     td_launch_free(m->env);
     free(m->qemu);

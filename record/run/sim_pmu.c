@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/run/sim_pmu.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,16 @@
 
 enum { SESSIONS_MAX = 64, IDS_A_GROUP = 32 };
 
+/* A file without a name, and the path under which others open it while this process has it. */
+struct temporary {
+    int fd;     /* -1: none */
+    char *path; /* NULL: none */
+};
+
 struct session {
     char name[32];
     uint64_t hz, seed, pair_ns;
+    struct temporary records;
 };
 
 struct td_sim_pmu_run {
@@ -37,8 +44,31 @@ struct td_sim_pmu_run {
     size_t session_count;
     struct td_layout *layouts;
     size_t layout_count;
-    char *folder, *path;
+    struct temporary text; /* of the plan */
 };
+
+static int open_temporary(struct temporary *ret, struct td_err *err)
+{
+    const char *folder = getenv("TMPDIR");
+
+    folder = folder && folder[0] == '/' ? folder : "/tmp";
+    char *path = td_xasprintf("%s/tdrec.XXXXXX", folder);
+    ret->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (ret->fd < 0 && (ret->fd = mkostemp(path, O_CLOEXEC)) >= 0)
+        unlink(path); /* not every file system can make files without a name */
+    free(path);
+    if (ret->fd < 0)
+        return td_fail_errno(err, TD_EIO, errno, "cannot create a file in '%s'", folder);
+    ret->path = td_xasprintf("/proc/%d/fd/%d", (int)getpid(), ret->fd);
+    return TD_OK;
+}
+
+static void close_temporary(struct temporary *temporary)
+{
+    if (temporary->path)
+        close(temporary->fd);
+    free(temporary->path);
+}
 
 /* A machine with Linux 6.12 and no PMU yet, everything allowed. */
 static void make_caps(struct td_caps *caps)
@@ -210,6 +240,15 @@ static void make_layouts(struct td_sim_pmu_run *run)
     }
 }
 
+static int open_files(struct td_sim_pmu_run *run, struct td_err *err)
+{
+    int rc = open_temporary(&run->text, err);
+
+    for (size_t i = 0; i < run->session_count && rc == TD_OK; i++)
+        rc = open_temporary(&run->sessions[i].records, err);
+    return rc;
+}
+
 static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
 {
     char *text = NULL;
@@ -217,7 +256,7 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
     FILE *out = open_memstream(&text, &size);
 
     for (size_t i = 0; i < run->session_count; i++)
-        fprintf(out, "session %s %llu %llu %llu\n", run->sessions[i].name,
+        fprintf(out, "session %s %llu %llu %llu\n", run->sessions[i].records.path,
                 (unsigned long long)run->sessions[i].hz, (unsigned long long)run->sessions[i].seed,
                 (unsigned long long)run->sessions[i].pair_ns);
     for (size_t g = 0; g < run->plan.group_count; g++) {
@@ -233,7 +272,7 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
         fputc('\n', out);
     }
     fclose(out);
-    const int rc = td_file_replace(run->path, text, size, err);
+    const int rc = td_fd_write_all(run->text.fd, text, size, err);
     free(text);
     return rc;
 }
@@ -264,17 +303,17 @@ static int make_plan(struct td_sim_pmu_run *run, unsigned level, struct td_err *
 }
 
 int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const struct td_request *request,
-                       const char *core, const char *folder, struct td_err *err)
+                       const char *core, struct td_err *err)
 {
     struct td_sim_pmu_run *run = td_xcalloc(1, sizeof(*run));
     int rc = find_machine(run, core, err);
 
-    run->folder = td_xstrdup(folder);
-    run->path = td_xasprintf("%s/pmu.plan", folder);
     if (rc == TD_OK)
         rc = parse_spec(run, request->sim_pmu, err);
     if (rc == TD_OK)
         rc = make_plan(run, request->topdown_level, err);
+    if (rc == TD_OK)
+        rc = open_files(run, err);
     if (rc == TD_OK)
         rc = write_plan(run, err);
     if (rc == TD_OK)
@@ -286,79 +325,95 @@ int td_sim_pmu_prepare(struct td_sim_pmu_run **ret, const struct td_request *req
 
 const char *td_sim_pmu_plan_path(const struct td_sim_pmu_run *run)
 {
-    return run->path;
+    return run->text.path;
 }
 
 void td_sim_pmu_run_free(struct td_sim_pmu_run *run)
 {
     if (!run)
         return;
-    unlink(run->path);
+    for (size_t i = 0; i < run->session_count; i++)
+        close_temporary(&run->sessions[i].records);
+    close_temporary(&run->text);
     td_plan_release(&run->plan);
     td_caps_release(&run->caps);
     td_pmu_core_free(run->core);
     td_uarch_free(run->uarch);
     free(run->layouts);
-    free(run->folder);
-    free(run->path);
     free(run);
 }
 
-/* The records of one thread, in the order in which they were taken. */
-static int take_records(const struct td_sim_pmu_run *run, struct td_recorder *recorder,
-                        const char *path, struct td_err *err)
+struct placed {
+    uint32_t pid, tid;
+    size_t at;
+};
+
+/* Images write what their threads did one after the other, when they come to it. */
+static int by_thread(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+struct records {
+    struct placed *items;
+    size_t len, cap;
+};
+
+static size_t record_size(const uint8_t *record)
+{
+    return record[6] | (size_t)record[7] << 8;
+}
+
+static int list_records(struct records *ret, const struct td_file_map *map,
+                        const struct td_layouts *layouts, struct td_err *err)
+{
+    for (size_t at = 0; at + 8 <= map->size;) {
+        const uint8_t *record = (const uint8_t *)map->data + at;
+        const size_t size = record_size(record);
+        struct td_rec rec;
+
+        if (size < 8 || size > map->size - at)
+            return td_fail_at(err, TD_EFORMAT, at, "a record of the simulated PMU is cut off");
+        const int rc = td_rec_parse(&rec, record, size, layouts, err);
+        if (rc < 0)
+            return rc;
+        ret->items = td_grow(ret->items, &ret->cap, ret->len + 1, sizeof(*ret->items));
+        ret->items[ret->len++] = (struct placed){rec.pid, rec.tid, at};
+        at += size;
+    }
+    return TD_OK;
+}
+
+/* The records of a session, thread by thread, in the order in which they were taken. */
+static int take_records(const struct td_sim_pmu_run *run, const struct session *session,
+                        struct td_recorder *recorder, struct td_err *err)
 {
     const struct td_layouts layouts = {.items = run->layouts, .count = run->layout_count};
+    struct records records = {.items = NULL};
     struct td_file_map map;
-    int rc = td_file_map(&map, path, err);
+    int rc = td_file_map(&map, session->records.path, err);
 
     if (rc < 0)
         return rc;
-    for (size_t at = 0; at + 8 <= map.size && rc == TD_OK;) {
-        const uint8_t *record = (const uint8_t *)map.data + at;
-        const size_t size = record[6] | (size_t)record[7] << 8;
+    rc = list_records(&records, &map, &layouts, err);
+    if (records.len > 1)
+        qsort(records.items, records.len, sizeof(*records.items), by_thread);
+    for (size_t i = 0; i < records.len && rc == TD_OK; i++) {
+        const uint8_t *record = (const uint8_t *)map.data + records.items[i].at;
         struct td_rec rec;
 
-        if (size < 8 || size > map.size - at) {
-            rc = td_fail_at(err, TD_EFORMAT, at, "%s: a record is cut off", path);
-            break;
-        }
-        rc = td_rec_parse(&rec, record, size, &layouts, err);
+        rc = td_rec_parse(&rec, record, record_size(record), &layouts, err);
         if (rc == TD_OK)
             td_recorder_take(recorder, 0, &rec);
-        at += size;
     }
+    free(records.items);
     td_file_unmap(&map);
-    return rc;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int take_folder(const struct td_sim_pmu_run *run, const struct session *session,
-                       struct td_recorder *recorder, struct td_err *err)
-{
-    char *const tail = td_xasprintf(".%s.ring", session->name);
-    struct dirent **entries = NULL;
-    const int count = scandir(run->folder, &entries, NULL, by_name);
-    int rc = count < 0 ? td_fail_errno(err, TD_EIO, errno, "cannot read '%s'", run->folder) : TD_OK;
-
-    for (int i = 0; i < count; i++) {
-        const char *found = strstr(entries[i]->d_name, tail);
-
-        if (rc == TD_OK && found && found[strlen(tail)] == '\0') {
-            char *path = td_xasprintf("%s/%s", run->folder, entries[i]->d_name);
-
-            rc = take_records(run, recorder, path, err);
-            unlink(path);
-            free(path);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    free(tail);
     return rc;
 }
 
@@ -380,7 +435,7 @@ static int make_profile(struct td_sim_pmu_run *run, const struct session *sessio
         td_profile_env(writer, td_env_key_name(TD_ENV_WARNING),
                        "sampled from the modelled core as from hardware: no machine was measured");
         struct td_recorder *recorder = td_recorder_new(&run->plan, writer, &ring, 1);
-        rc = take_folder(run, session, recorder, err);
+        rc = take_records(run, session, recorder, err);
         td_recorder_end(recorder);
         if (rc == TD_OK)
             rc = td_profile_finish(writer, err);
@@ -406,6 +461,5 @@ int td_sim_pmu_collect(struct td_sim_pmu_run *run, const struct td_request *requ
         rc = make_profile(run, &run->sessions[i], request, path, err);
         free(path);
     }
-    unlink(run->path);
     return rc;
 }

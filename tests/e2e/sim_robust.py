@@ -20,10 +20,10 @@ os.makedirs(TEMP)
 COMMAND = 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; echo finished >"$0"'
 
 
-def start(out, done, *prefix):
+def start(out, done, *prefix, options=()):
     if os.path.exists(done):
         os.unlink(done)
-    return subprocess.Popen([*prefix, td.TDREC, "--source", "sim", "-o", out, "--", "sh", "-c", COMMAND, done],
+    return subprocess.Popen([*prefix, td.TDREC, "--source", "sim", *options, "-o", out, "--", "sh", "-c", COMMAND, done],
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                             start_new_session=True, env={**os.environ, "TMPDIR": TEMP})
 
@@ -47,9 +47,9 @@ def wait_for_pieces(out):
     td.fail("nothing is written while the program runs")
 
 
-def ended(number, out_name):
+def ended(number, out_name, options=()):
     out, done = td.scratch(out_name), td.scratch("done")
-    child = start(out, done)
+    child = start(out, done, options=options)
     wait_for_pieces(out)
     child.send_signal(number)
     err = child.communicate(timeout=200)[1]
@@ -63,6 +63,12 @@ def ended(number, out_name):
 def kill():
     code, data, done, _ = ended(signal.SIGKILL, "killed.td")
     td.check(code == -signal.SIGKILL and data["coverage"]["complete"] is False, f"{code}: {data['coverage']}")
+    td.check(finished(done), "the program did not go on")
+
+
+def kill_sampled():
+    """The records of a simulated PMU lie in files, of which nothing is left either."""
+    _, _, done, _ = ended(signal.SIGKILL, "sampled.td", ["--sim-core", "golden-cove", "--sim-pmu", "1000,4000x2"])
     td.check(finished(done), "the program did not go on")
 
 
@@ -187,6 +193,6 @@ def crowd():
     td.check(len(td.report_json(out, "threads")["threads"]) == 62, "61 threads and a child")
 
 
-td.cases({"kill": kill, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
+td.cases({"kill": kill, "kill_sampled": kill_sampled, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
           "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate,
           "crowd": crowd})

@@ -422,8 +422,6 @@ static int parse_arguments(struct td_process *process, int argc, char **argv)
             process->sample = true;
     }
     process->spool = process->spool_name ? td_spool_open(process->spool_name) : NULL;
-    if (pmu)
-        process->pmu_folder = td_xstrndup(pmu, (size_t)(strrchr(pmu, '/') - pmu));
     if (read_core(process, core, &err) != TD_OK ||
         (pmu && !(process->pmu = td_qemu_pmu_read(pmu, &process->desc, &err)))) {
         fprintf(stderr, "tdprof: %s\n", err.text);

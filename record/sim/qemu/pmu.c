@@ -20,7 +20,7 @@ enum {
     SESSIONS_MAX = 64,
     GROUPS_MAX = 16,
     EVENTS_MAX = 16,
-    NAME_MAX_BYTES = 32,
+    PATH_BYTES = 32,
 };
 
 /* From overflow to the interrupted instruction, as measured on Intel servers (Xu et al., "Can We
@@ -36,7 +36,7 @@ struct group {
 };
 
 struct session {
-    char name[NAME_MAX_BYTES];
+    char path[PATH_BYTES]; /* of its records */
     uint64_t hz, seed, pair_ns;
 };
 
@@ -78,11 +78,11 @@ static bool next_number(char **line, uint64_t *ret)
 static bool parse_session(struct td_qemu_pmu *pmu, char *line)
 {
     struct session *session = &pmu->sessions[pmu->session_count];
-    const char *name = strsep(&line, " ");
+    const char *path = strsep(&line, " ");
 
-    if (pmu->session_count == SESSIONS_MAX || !name || strlen(name) >= NAME_MAX_BYTES)
+    if (pmu->session_count == SESSIONS_MAX || !path || strlen(path) >= PATH_BYTES)
         return false;
-    memcpy(session->name, name, strlen(name) + 1);
+    memcpy(session->path, path, strlen(path) + 1);
     pmu->session_count++;
     return next_number(&line, &session->hz) && next_number(&line, &session->seed) &&
            next_number(&line, &session->pair_ns) && session->hz;
@@ -355,7 +355,7 @@ static void put_session(const struct writing *w, size_t session)
 
 static int append_file(const char *path, const struct td_buf *bytes, struct td_err *err)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     int rc = fd < 0 ? td_fail_errno(err, TD_EIO, errno, "cannot write '%s'", path) : TD_OK;
 
     if (rc == TD_OK)
@@ -365,9 +365,9 @@ static int append_file(const char *path, const struct td_buf *bytes, struct td_e
     return rc;
 }
 
-int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, const char *spool, uint64_t start_ns,
-                      uint32_t pid, const struct td_piece_thread *who,
-                      const struct td_piece_maps *maps, struct td_err *err)
+int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, uint64_t start_ns, uint32_t pid,
+                      const struct td_piece_thread *who, const struct td_piece_maps *maps,
+                      struct td_err *err)
 {
     struct td_buf out = {0};
     const struct writing w = {
@@ -383,13 +383,9 @@ int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, const char *spool, uint
     thread->maps_written = maps->updates;
     const size_t head = out.len;
     for (size_t s = 0; s < thread->pmu->session_count && rc == TD_OK; s++) {
-        char *path =
-            td_xasprintf("%s/%u.%u.%s.ring", spool, pid, who->tid, thread->pmu->sessions[s].name);
-
         put_session(&w, s);
-        rc = append_file(path, &out, err);
+        rc = append_file(thread->pmu->sessions[s].path, &out, err);
         out.len = head;
-        free(path);
     }
     thread->sample_count = 0;
     td_buf_clear(&thread->reads);

@@ -166,8 +166,8 @@ static void write_piece(struct td_process *process)
         update_name(process, thread);
         struct td_piece_thread *task = update_task(process, thread, td_feed_lock(thread->feed));
         if (thread->sampled)
-            td_qemu_pmu_write(thread->sampled, process->pmu_folder, process->start_ns,
-                              (uint32_t)getpid(), task, &process->maps, NULL);
+            td_qemu_pmu_write(thread->sampled, process->start_ns, (uint32_t)getpid(), task,
+                              &process->maps, NULL);
     }
     lock_shared(process);
     const struct td_piece_source image = {

@@ -92,7 +92,6 @@ struct td_process {
     bool sample;
     enum td_sim_mode mode;   /* of all, when it is not sampled */
     struct td_qemu_pmu *pmu; /* NULL: none is simulated */
-    char *pmu_folder;        /* of its records: where its plan is */
     unsigned thread_limit;   /* vcpu indices are below */
     /* Every thread of the table, and those that left it. The first TD_PROCESS_MODELS have models
      * of their own. */
