@@ -73,6 +73,31 @@ char *td_procfs_field(const char *text, const char *key)
     return NULL;
 }
 
+static char *x86_id(const char *cpuinfo)
+{
+    char *vendor = td_procfs_field(cpuinfo, "vendor_id");
+    char *family = td_procfs_field(cpuinfo, "cpu family");
+    char *model = td_procfs_field(cpuinfo, "model");
+    char *stepping = td_procfs_field(cpuinfo, "stepping");
+    char *id = NULL;
+
+    if (vendor && family && model)
+        id = td_xasprintf("%s-%s-%s-%s", vendor, family, model, stepping ? stepping : "0");
+    free(vendor);
+    free(family);
+    free(model);
+    free(stepping);
+    return id;
+}
+
+char *td_procfs_cpu_id(const char *root, const char *cpuinfo)
+{
+    char *id = x86_id(cpuinfo);
+
+    return id ? id
+              : td_procfs_line(root, "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

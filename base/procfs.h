@@ -21,6 +21,9 @@ char *td_procfs_line(const char *root, const char *path);
 bool td_procfs_number(const char *root, const char *path, int64_t *ret);
 /* The value of "key<blanks>: value" in `text`, newly allocated; NULL when there is none. */
 char *td_procfs_field(const char *text, const char *key);
+/* Which CPU this is, as profiles hold it: "GenuineIntel-6-143-8", or an Arm's MIDR in hex. NULL
+ * when it cannot be found out. `cpuinfo` is the text of /proc/cpuinfo. */
+char *td_procfs_cpu_id(const char *root, const char *cpuinfo);
 /* The names in a folder, sorted, without "." and ".."; NULL when it cannot be read, else an array
  * that ends with NULL and is freed with td_procfs_names_free. */
 char **td_procfs_names(const char *root, const char *path);

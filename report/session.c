@@ -382,17 +382,22 @@ static void complain_damage(const struct td_session *session)
         td_complain("%s: the recording was cut off; what was written is shown", input);
 }
 
-int td_session_open(struct td_session *session, const struct td_common_opts *opts,
-                    struct td_session_needs needs)
+void td_session_begin(struct td_session *session, const struct td_common_opts *opts)
 {
-    struct td_err err = TD_ERR_INIT;
-
-    *session = (struct td_session){.opts = opts};
+    *session = (struct td_session){.opts = opts, .coverage = {.complete = true}};
     session->style = (struct td_style){.out = stdout,
                                        .width = choose_width(opts),
                                        .colour = wants_colour(opts) && !opts->json,
                                        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                        .full = opts->full};
+}
+
+int td_session_open(struct td_session *session, const struct td_common_opts *opts,
+                    struct td_session_needs needs)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    td_session_begin(session, opts);
     int rc = load(session, needs, &err);
     if (rc == TD_OK)
         rc = load_weights(session, needs, &err);

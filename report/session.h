@@ -113,6 +113,8 @@ struct td_session_needs {
     uint64_t metrics; /* td_filter.metrics */
 };
 
+/* A session without a profile, for what needs none: how its result goes out. */
+void td_session_begin(struct td_session *session, const struct td_common_opts *opts);
 /* Loads, symbolizes and measures. Returns TD_EXIT_OK, or the exit code after having said on stderr
  * what is wrong. Release in either case. */
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,

@@ -121,6 +121,10 @@ int td_pmu_core_event(const struct td_pmu_core *core, const char *name);
 double td_pmu_core_formula(const struct td_pmu_core *core, enum td_tma_node node,
                            const double *counts, uint32_t width);
 
+/* The events, by bit, that the node's formula reads, through all that it is made of; 0: the core
+ * has no formula for it. */
+uint64_t td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node);
+
 /* Shares of all slots a node, from event counts. */
 struct td_pmu_tree {
     double share[TD_NODE_COUNT]; /* NaN: this core or these counts do not say */

@@ -2,6 +2,8 @@
 #include "formats/cores/tma.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const struct td_tma_info infos[TD_NODE_COUNT] = {
@@ -28,4 +30,47 @@ enum td_tma_node td_tma_by_id(const char *id)
             return (enum td_tma_node)i;
     }
     return TD_NODE_NONE;
+}
+
+/* Letters in lower case, what separates words as '_'. */
+static void plain(char *dst, size_t size, const char *src)
+{
+    size_t len = 0;
+
+    for (; src[len] && len + 1 < size; len++)
+        dst[len] =
+            src[len] == '-' || src[len] == ' ' ? '_' : (char)tolower((unsigned char)src[len]);
+    dst[len] = '\0';
+}
+
+enum closeness { SAME, BEGINS, HAS, CLOSENESS_COUNT };
+
+static bool is_close(const char *name, const char *word, enum closeness closeness)
+{
+    switch (closeness) {
+    case SAME: return strcmp(name, word) == 0;
+    case BEGINS: return strncmp(name, word, strlen(word)) == 0;
+    case HAS:
+    case CLOSENESS_COUNT: break;
+    }
+    return strstr(name, word) != NULL;
+}
+
+size_t td_tma_matches(const char *word, enum td_tma_node ret[TD_NODE_COUNT])
+{
+    char wanted[32], name[32];
+    size_t len = 0;
+
+    if (!*word || strlen(word) >= sizeof(wanted))
+        return 0;
+    plain(wanted, sizeof(wanted), word);
+    for (int c = 0; c < CLOSENESS_COUNT && len == 0; c++) {
+        for (int i = 0; i < TD_NODE_COUNT; i++) {
+            plain(name, sizeof(name), infos[i].name);
+            if (is_close(infos[i].id, wanted, (enum closeness)c) ||
+                is_close(name, wanted, (enum closeness)c))
+                ret[len++] = (enum td_tma_node)i;
+        }
+    }
+    return len;
 }

@@ -6,6 +6,7 @@
 #ifndef TD_FORMATS_CORES_TMA_H
 #define TD_FORMATS_CORES_TMA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* X(symbol, id, parent symbol or TD_NODE_NONE, level, short name, meaning) */
@@ -68,5 +69,9 @@ struct td_tma_info {
 const struct td_tma_info *td_tma_info(enum td_tma_node node) __attribute__((returns_nonnull));
 /* TD_NODE_NONE when no node has this id. */
 enum td_tma_node td_tma_by_id(const char *id);
+/* The nodes that a user's word may mean, whatever the case of its letters: of its id or its short
+ * name; else those whose id or name begins with it; else those that have it as a part. '-' and a
+ * blank are as '_'. Returns how many: one, when it is clear. */
+size_t td_tma_matches(const char *word, enum td_tma_node ret[TD_NODE_COUNT]);
 
 #endif

@@ -214,6 +214,17 @@ uint64_t td_pmu_core_metric_events(const struct td_pmu_core *core,
     return events_of(core, metric->expr);
 }
 
+uint64_t td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node)
+{
+    const struct td_pmu_formulas *f = core->formulas;
+
+    for (size_t i = 0; i < f->len; i++) {
+        if (strcmp(f->at[i].name, td_tma_info(node)->id) == 0)
+            return events_of(core, f->at[i].expr);
+    }
+    return 0;
+}
+
 static bool has_formula(const struct td_pmu_formulas *f, int node)
 {
     for (size_t i = 0; i < f->len; i++) {

@@ -70,23 +70,6 @@ static void take(char **place, const char *text, const char *key)
         *place = td_procfs_field(text, key);
 }
 
-static char *x86_id(const char *cpuinfo)
-{
-    char *vendor = td_procfs_field(cpuinfo, "vendor_id");
-    char *family = td_procfs_field(cpuinfo, "cpu family");
-    char *model = td_procfs_field(cpuinfo, "model");
-    char *stepping = td_procfs_field(cpuinfo, "stepping");
-    char *id = NULL;
-
-    if (vendor && family && model)
-        id = td_xasprintf("%s-%s-%s-%s", vendor, family, model, stepping ? stepping : "0");
-    free(vendor);
-    free(family);
-    free(model);
-    free(stepping);
-    return id;
-}
-
 /* Leaf 0x40000000 names the hypervisor; the kernel shows it nowhere. Only of this machine. */
 static char *hypervisor_name(void)
 {
@@ -128,17 +111,10 @@ static void read_cpu(struct td_caps *caps)
 {
     char *cpuinfo = or_empty(td_procfs_text(caps->root, "/proc/cpuinfo"));
 
-    caps->cpu_id = x86_id(cpuinfo);
+    caps->cpu_id = td_procfs_cpu_id(caps->root, cpuinfo);
     if (caps->cpu_id && caps->machine[0] == '\0') {
         free(caps->machine);
-        caps->machine = td_xstrdup("x86_64");
-    }
-    if (!caps->cpu_id)
-        caps->cpu_id =
-            td_procfs_line(caps->root, "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
-    if (caps->cpu_id && caps->machine[0] == '\0') {
-        free(caps->machine);
-        caps->machine = td_xstrdup("aarch64");
+        caps->machine = td_xstrdup(strchr(caps->cpu_id, '-') ? "x86_64" : "aarch64");
     }
     take(&caps->cpu, cpuinfo, "model name");
     take(&caps->cpu, cpuinfo, "Hardware");

@@ -40,6 +40,22 @@ double td_tree_threshold(enum td_tma_node node)
     return thresholds[node] > 0 ? thresholds[node] : NAN;
 }
 
+enum td_tma_node td_tree_next(enum td_tma_node node)
+{
+    /* Children first, then the next sibling of it or of what it is part of. */
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (td_tma_info((enum td_tma_node)n)->parent == node)
+            return (enum td_tma_node)n;
+    }
+    for (; node != TD_NODE_NONE; node = td_tma_info(node)->parent) {
+        for (int n = (int)node + 1; n < TD_NODE_COUNT; n++) {
+            if (td_tma_info((enum td_tma_node)n)->parent == td_tma_info(node)->parent)
+                return (enum td_tma_node)n;
+        }
+    }
+    return TD_NODE_NONE;
+}
+
 /* What a tree is of: a measure's rows, or all that one kind of core counted. */
 struct whole {
     const struct td_measure *measure;

@@ -28,6 +28,10 @@ struct td_tree {
  * NaN: it has none. */
 double td_tree_threshold(enum td_tma_node node);
 
+/* The next node of the tree in the order in which it is printed; from NONE the first, after the
+ * last NONE. */
+enum td_tma_node td_tree_next(enum td_tma_node node);
+
 struct td_tree td_tree_of(const struct td_measure *measure);
 /* Of all that one kind of core counted, `part` of measure->slots, before any filter. */
 struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part);

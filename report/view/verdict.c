@@ -367,6 +367,10 @@ static void print_all(const struct td_verdict *verdict, const struct td_measure 
     for (size_t i = 0; i < verdict->place_count && (i == 0 || detail < DETAIL_LEAST); i++)
         print_place(&verdict->places[i], measure, i == 0, style);
     td_next_print(next, style);
+    if (detail == DETAIL_FULL && verdict->node_count > 0 && !is_work(verdict->nodes[0].node) &&
+        verdict->nodes[0].finding == TD_FINDING_HIGH)
+        fprintf(style->out, "%*stdreport explain %s\n", LABEL_WIDTH, "",
+                td_tma_info(verdict->nodes[0].node)->id);
 }
 
 static size_t count_lines(const char *text)

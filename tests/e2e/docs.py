@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is written down is true: manual pages name every option and no other, the README's commands work, what is
 installed runs."""
+import json
 import os
 import re
 import subprocess
@@ -36,6 +37,13 @@ def manual():
         missing = sorted(option for option in wanted if option not in OPTION.findall(page))
         missing += [command for command in commands_of_help(program) if f"\n*{command}*" not in page]
         td.check(not missing, f"man/{name}.1.scd does not mention {', '.join(missing)}")
+        built = os.path.join(td.BUILD, f"man/{name}.1")
+        if name == "tdreport" and os.path.exists(built):
+            with open(built, encoding="utf-8") as file:
+                text = file.read().replace("\\", "").replace("\n", " ")
+            said = json.loads(td.run([program, "explain", "--json"]).stdout)["categories"]
+            missing = [c["id"] for c in said if c["id"] not in text or c["try"] not in text]
+            td.check(len(said) > 20 and not missing, f"CATEGORIES of {name}.1 does not explain {missing}")
         listed = set(re.findall(r"^\*[^\n]*?(--[a-z][a-z0-9-]*)\*", page, re.M))
         stale = sorted(listed - wanted - {"--help", "--version"})
         td.check(not stale, f"man/{name}.1.scd documents what {name} does not know: {', '.join(stale)}")

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "formats/cores/uarch.h"
 #include "report/query/advice.h"
+#include "report/query/explain.h"
 #include "report/query/measure.h"
 #include "report/query/mostly.h"
 #include "report/query/tree.h"
@@ -131,12 +133,67 @@ static void test_advice(void **state)
     }
 }
 
+static void check_match(const char *word, size_t count, enum td_tma_node first)
+{
+    enum td_tma_node found[TD_NODE_COUNT];
+
+    assert_int_equal(td_tma_matches(word, found), count);
+    if (count > 0)
+        assert_int_equal(found[0], first);
+}
+
+static void test_words_for_categories(void **state)
+{
+    (void)state;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
+
+        check_match(info->id, 1, (enum td_tma_node)n); /* also of names that begin alike */
+        check_match(info->name, 1, (enum td_tma_node)n);
+    }
+    check_match("L3", 1, TD_NODE_L3_BOUND);
+    check_match("L3_Bound", 1, TD_NODE_L3_BOUND);
+    check_match("mem", 1, TD_NODE_MEMORY_BOUND);
+    check_match("mispred", 1, TD_NODE_BRANCH_MISPREDICTS);
+    check_match("branch-m", 1, TD_NODE_BRANCH_MISPREDICTS);
+    check_match("branch", 2, TD_NODE_BRANCH_MISPREDICTS);
+    check_match("l", 4, TD_NODE_LIGHT_OPERATIONS);
+    check_match("", 0, TD_NODE_NONE);
+    check_match("bogus", 0, TD_NODE_NONE);
+}
+
+/* Each core that counts level 1 says by which events, and counts them in some run. */
+static void test_how_cores_count(void **state)
+{
+    size_t cores = 0;
+
+    (void)state;
+    for (size_t i = 0; td_uarch_builtin_at(i); i++) {
+        struct td_explained_cores explained;
+        struct td_node_counted counted;
+
+        if (td_explained_named(&explained, td_uarch_builtin_at(i)->name, NULL) < 0)
+            continue;
+        td_node_counted_of(&counted, &explained.at[0], TD_NODE_RETIRING);
+        if (counted.formula) {
+            cores++;
+            assert_int_equal(strncmp(counted.formula, "retiring = ", 11), 0);
+            assert_true(counted.event_count >= 1);
+            assert_true(counted.run >= 1);
+        }
+        td_node_counted_release(&counted);
+        td_explained_release(&explained);
+    }
+    assert_true(cores > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),  cmocka_unit_test(test_times_of_parts),
-        cmocka_unit_test(test_mostly), cmocka_unit_test(test_mostly_useful),
-        cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_times),           cmocka_unit_test(test_times_of_parts),
+        cmocka_unit_test(test_mostly),          cmocka_unit_test(test_mostly_useful),
+        cmocka_unit_test(test_advice),          cmocka_unit_test(test_words_for_categories),
+        cmocka_unit_test(test_how_cores_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
