@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# cmake -DOUT=FILE.c -DDIR=report/html -P embed_page.cmake: the page of tdreport html as C arrays. page.css and page.js go
-# into page.html as they are, with their hashes, which its content security policy allows and nothing else. Everything is
-# handled as hexadecimal digits, because CMake's lists and strings would change some characters.
+# cmake -DOUT=FILE.c -DDIR=report/html -P embed_page.cmake: the page of tdreport html as C arrays. page.css and the
+# scripts, in one function, go into page.html with their hashes, which its content security policy allows and nothing else.
+# Text is handled as hexadecimal digits, because CMake's lists would change some characters.
+
+set(SCRIPTS base flame verdict time functions source main) # a script may use those before it, and all their functions
 
 # base64 of bytes given in hexadecimal.
 function(base64 hex result)
@@ -41,9 +43,16 @@ macro(fill mark with)
 endmacro()
 
 file(READ ${DIR}/page.html page HEX)
+file(WRITE ${OUT}.js "\"use strict\";\n(() => {\n")
+foreach(script ${SCRIPTS})
+  file(READ ${DIR}/${script}.js text)
+  file(APPEND ${OUT}.js "${text}")
+endforeach()
+file(APPEND ${OUT}.js "})();\n")
+file(COPY_FILE ${DIR}/page.css ${OUT}.css)
 foreach(kind css js)
-  file(READ ${DIR}/page.${kind} ${kind} HEX)
-  file(SHA256 ${DIR}/page.${kind} digest)
+  file(READ ${OUT}.${kind} ${kind} HEX)
+  file(SHA256 ${OUT}.${kind} digest)
   base64(${digest} hash)
   string(HEX "sha256-${hash}" ${kind}_hash)
 endforeach()
