@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "formats/notes.h"
 #include "report/cmd.h"
+#include "report/query/known.h"
 #include "report/query/weights.h"
 #include "report/view/head.h"
 #include "report/view/page.h"
@@ -24,6 +25,7 @@
 
 struct html_opts {
     const char *output;
+    const char *old; /* the profile to compare with; NULL: none */
     struct td_opt_list dirs;
     bool no_source;
 };
@@ -37,9 +39,21 @@ static const struct step {
     {2000, {150, 8, 100}},         {500, {50, 4, 50}},           {50, {10, 1, 10}},
 };
 
+/* The profile that the page's is compared with. */
+struct compared {
+    struct td_common_opts opts;
+    struct td_session session;
+    struct td_measure *exported;
+    struct td_stacks stacks;
+    struct td_diff diff;
+    bool is_made;
+    struct td_page_diff page;
+};
+
 /* Everything that a page is made of. */
 struct making {
     struct td_session *session;
+    struct compared old;
     struct td_page page;
     struct td_page_extras extras;
     struct td_measure *exported, *by_sample;
@@ -123,6 +137,51 @@ static int prepare(struct making *m, const struct html_opts *o, struct td_err *e
     return TD_OK;
 }
 
+/* Opens the other profile, under the same filters, and compares; an exit code. */
+static int compare(struct making *m, const struct html_opts *o)
+{
+    struct compared *old = &m->old;
+    const struct td_session *session = m->session;
+    const struct td_measure *now = session->measure, *before = NULL;
+    struct td_err err = TD_ERR_INIT;
+
+    old->opts = *session->opts;
+    old->opts.input = o->old;
+    int rc = td_session_open(&old->session, &old->opts,
+                             (struct td_session_needs){.stacks = true, .times = false});
+    if (rc != TD_EXIT_OK)
+        return rc;
+    before = old->session.measure;
+    const struct td_diff_side sides[] = {
+        {.name = o->old, .runs = &before, .run_count = 1},
+        {.name = session->opts->input ? session->opts->input : "profile.td",
+         .runs = &now,
+         .run_count = 1}};
+    const struct td_diff_opts opts = {.no_inline = session->opts->no_inline};
+    rc = td_diff_init(&old->diff, sides, TD_ARRAY_SIZE(sides), &opts, &err);
+    old->is_made = rc == TD_OK;
+    if (rc == TD_OK)
+        rc = td_session_measure_again(&old->session, false, &old->exported, &err);
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    td_known_only(old->exported, session->opts->no_inline);
+    td_stacks_init(&old->stacks, old->exported, session->opts->no_inline);
+    old->page = (struct td_page_diff){.diff = &old->diff, .old_stacks = &old->stacks};
+    m->extras.diff = &old->page;
+    return TD_EXIT_OK;
+}
+
+static void release_compared(struct compared *old)
+{
+    if (old->is_made)
+        td_diff_release(&old->diff);
+    td_stacks_release(&old->stacks);
+    td_measure_free(old->exported);
+    td_session_release(&old->session);
+}
+
 static void put_page(struct making *m, const struct td_page_limits *limits, struct td_buf *out)
 {
     char *data = NULL;
@@ -141,6 +200,7 @@ static void release(struct making *m)
     for (size_t i = 0; m->listings && i < m->page.code.len; i++)
         td_listing_release(&m->listings[i]);
     free(m->listings);
+    release_compared(&m->old);
     td_page_release(&m->page);
     td_measure_free(m->exported);
     td_measure_free(m->by_sample);
@@ -172,10 +232,15 @@ static int make(struct td_session *session, const struct html_opts *o)
     const char *path = o->output ? o->output : DEFAULT_OUTPUT;
     bool to_stdout = false;
     char bytes[32];
+    int exit_code = TD_EXIT_OK;
     int rc = prepare(&m, o, &err);
 
+    if (rc == TD_OK && o->old && (exit_code = compare(&m, o)) != TD_EXIT_OK)
+        goto out;
     for (size_t i = 0; rc == TD_OK && i < TD_ARRAY_SIZE(steps); i++) {
         td_stacks_cut(&m.page.stacks, steps[i].stacks);
+        if (o->old)
+            td_stacks_cut(&m.old.stacks, steps[i].stacks);
         put_page(&m, &steps[i].limits, &page);
         if (page.len <= PAGE_BYTES)
             break;
@@ -187,9 +252,13 @@ static int make(struct td_session *session, const struct html_opts *o)
     else if (!to_stdout)
         fprintf(stderr, "tdreport: wrote %s, %s: open it in a browser\n", path,
                 td_format_bytes(bytes, sizeof(bytes), page.len));
+    exit_code = rc < 0 ? td_exit_of((enum td_code)rc) : td_session_end_output(session);
+    if (exit_code == TD_EXIT_OK && m.old.session.status.damaged)
+        exit_code = TD_EXIT_DAMAGED;
+out:
     td_buf_release(&page);
     release(&m);
-    return rc < 0 ? td_exit_of((enum td_code)rc) : td_session_end_output(session);
+    return exit_code;
 }
 
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
@@ -198,6 +267,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_STRING, 'o', "output", "FILE", "where to (report.html; - is stdout)", &o.output},
+        {TD_OPT_STRING, 0, "diff", "OLD", "compare with this profile of the same work", &o.old},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
         {TD_OPT_FLAG, 0, "no-source", NULL, "leave the text of source files out", &o.no_source},
         TD_OPT_COMMON_OUTPUT(common),

@@ -3,7 +3,7 @@
 # scripts, in one function, go into page.html with their hashes, which its content security policy allows and nothing else.
 # Text is handled as hexadecimal digits, because CMake's lists would change some characters.
 
-set(SCRIPTS base flame verdict time functions source main) # a script may use those before it, and all their functions
+set(SCRIPTS base flame diff verdict time functions source main) # a script may use those before it, and all their functions
 
 # base64 of bytes given in hexadecimal.
 function(base64 hex result)

@@ -129,16 +129,26 @@ function rankModules() {
     .slice(0, 5)
     .forEach(([module], rank) => moduleRank.set(module, rank));
 }
-if (!hasNodes) rankModules();
+rankModules();
+// What frames may be coloured by, the first one at the begin.
+const colours = [hasNodes ? "cause" : "", page.diff ? "change" : "", "module"].filter(Boolean);
+state.colour = colours[0];
 const swatch = (kind) => make("span", { class: "swatch cause c-" + kind });
+const CHANGES = [
+  ["change-2", "less by a quarter or more, or gone"],
+  ["change-1", "less"],
+  ["change0", "the same, within 3 %"],
+  ["change1", "more"],
+  ["change2", "more by a quarter or more, or new"],
+];
 function legend() {
-  const items = hasNodes
-    ? causes.map((id) => [id, id])
-    : [...moduleRank].map(([module, rank]) => ["m" + rank, moduleName(module)]);
-  return make(
-    "ul",
-    { class: "legend", "aria-label": hasNodes ? "Colours: the greatest cause" : "Colours: modules" },
-    items.map(([kind, name]) => make("li", {}, swatch(kind), name)),
-    make("li", {}, swatch("none"), hasNodes ? "no category known" : "other modules"),
-  );
+  const items = {
+    cause: () => [...causes.map((id) => [id, id]), ["none", "most of it has no known category"]],
+    module: () => [
+      ...[...moduleRank].map(([module, rank]) => ["m" + rank, moduleName(module)]),
+      ["none", "other modules"],
+    ],
+    change: () => CHANGES,
+  }[state.colour]();
+  return items.map(([kind, name]) => make("li", {}, swatch(kind), name));
 }

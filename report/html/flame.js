@@ -2,9 +2,9 @@
 // Call stacks as a flame graph or an icicle.
 
 // Columns hold each value less what nodes below it in the tree of causes have.
-function decode(columns, length) {
+function decode(columns, length, list = metrics) {
   const values = {};
-  for (const m of metrics) {
+  for (const m of list) {
     const column = columns[m.id] || [];
     const all = (values[m.id] = new Float64Array(length));
     for (let i = 0, at = 0; i < column.length; i += 2) {
@@ -12,29 +12,33 @@ function decode(columns, length) {
       all[at] = column[i + 1];
     }
   }
-  for (const m of [...nodes].reverse()) {
+  for (const m of list.filter((l) => l.level).reverse()) {
     const above = values[m.parent || "slots"];
     for (let i = 0; above && i < length; i++) above[i] += values[m.id][i];
   }
   return values;
 }
-const stackCount = page.stacks.nodes.length;
-const own = decode(page.stacks.values, stackCount);
-const parentOf = Int32Array.from(page.stacks.parents, (back, i) => i - back);
-const children = Array.from({ length: stackCount }, () => []);
-const depthOf = new Int32Array(stackCount);
-for (let i = 1; i < stackCount; i++) {
-  children[parentOf[i]].push(i);
-  depthOf[i] = depthOf[parentOf[i]] + 1;
-}
-const sums = {};
-function withBelow(id) {
-  if (!sums[id]) {
-    const all = (sums[id] = Float64Array.from(own[id]));
-    for (let i = stackCount - 1; i > 0; i--) all[parentOf[i]] += all[i];
+function treeOf(stacks) {
+  const parents = Int32Array.from(stacks.parents, (back, i) => i - back);
+  const children = Array.from(parents, () => []);
+  const depths = new Int32Array(parents.length);
+  for (let i = 1; i < parents.length; i++) {
+    children[parents[i]].push(i);
+    depths[i] = depths[parents[i]] + 1;
   }
-  return sums[id];
+  return { parents, children, depths };
 }
+// What each node has with all below it.
+function sumsOf(values, parents) {
+  const all = Float64Array.from(values);
+  for (let i = all.length - 1; i > 0; i--) all[parents[i]] += all[i];
+  return all;
+}
+const { parents: parentOf, children, depths: depthOf } = treeOf(page.stacks);
+const stackCount = parentOf.length;
+const own = decode(page.stacks.values, stackCount);
+const sums = {};
+const withBelow = (id) => (sums[id] = sums[id] || sumsOf(own[id], parentOf));
 function frameName(i) {
   const frame = page.stacks.nodes[i];
   if (frame === -1) return "all";
@@ -46,9 +50,9 @@ const frameModule = (i) => {
   const frame = page.stacks.nodes[i];
   return frame < 0 ? -1 : page.stacks.frames[frame][1];
 };
+const moduleKind = (module) => (moduleRank.has(module) ? "m" + moduleRank.get(module) : "none");
 // The greatest cause; none where categories are known of less than half of it.
-function kindOf(i) {
-  if (!hasNodes) return moduleRank.has(frameModule(i)) ? "m" + moduleRank.get(frameModule(i)) : "none";
+function causeKind(i) {
   let best = "none",
     most = 0,
     known = 0;
@@ -58,6 +62,10 @@ function kindOf(i) {
     if (value > most) [best, most] = [id, value];
   }
   return known >= withBelow("slots")[i] / 2 ? best : "none";
+}
+function kindOf(i) {
+  if (state.colour === "change") return "change" + changeStep(i);
+  return state.colour === "cause" ? causeKind(i) : moduleKind(frameModule(i));
 }
 const matches = (...texts) => texts.some((t) => t && t.toLowerCase().includes(state.query));
 const frameMatches = (i) => state.query !== "" && i > 0 && matches(frameName(i), moduleName(frameModule(i)));
@@ -86,6 +94,11 @@ function layout(width) {
 }
 
 let boxOf = new Map();
+const spokenKind = (node) => {
+  const kind = kindOf(node);
+  if (state.colour === "change") return `, ${CHANGES.find((c) => c[0] === kind)[1]}`;
+  return state.colour === "cause" && kind !== "none" ? `, mostly ${kind}` : "";
+};
 function drawFlame() {
   const area = $("frames");
   const width = area.clientWidth || 800;
@@ -107,7 +120,7 @@ function drawFlame() {
         class: `frame ${look}${found ? " match" : ""}`,
         role: "treeitem",
         "aria-level": row + 1,
-        "aria-label": `${name}, ${percent(share)}`,
+        "aria-label": `${name}, ${percent(share)}${spokenKind(node)}`,
         "aria-selected": node === state.focus ? "true" : "false",
         tabindex: node === state.focus ? "0" : "-1",
         "data-node": node,
@@ -125,6 +138,7 @@ function drawFlame() {
   area.replaceChildren(room);
   area.setAttribute("aria-label", `${state.up ? "Flame graph" : "Icicle"}: width is ${label(state.metric)}`);
   if (state.up) area.scrollTop = area.scrollHeight;
+  fill("legend", legend());
   $("flame-reset").disabled = state.zoom === 0;
   describe(state.focus);
 }
@@ -178,6 +192,7 @@ function describe(i) {
         ? button("Show its source", () => openSource(page.functions[found]), { class: "plainly" })
         : "",
     ),
+    page.diff ? make("p", { id: "detail-change" }, beforeWords(i)) : null,
     hasNodes ? causesOf(i) : null,
   );
 }
@@ -249,8 +264,26 @@ function setUpFlame() {
       button("Flame graph", turn(true), { id: "flame-up", "aria-pressed": "true" }),
       button("Icicle", turn(false), { id: "flame-down", "aria-pressed": "false" }),
       button("Show all", () => zoomTo(0), { id: "flame-reset" }),
+      colours.length > 1
+        ? [
+            make("label", { for: "colour" }, "Colour by"),
+            make(
+              "select",
+              {
+                id: "colour",
+                on: {
+                  change: (e) => {
+                    state.colour = e.target.value;
+                    drawFlame();
+                  },
+                },
+              },
+              colours.map((c) => make("option", { value: c }, c === "cause" ? "greatest cause" : c)),
+            ),
+          ]
+        : null,
     ),
-    legend(),
+    make("ul", { class: "legend", id: "legend", "aria-label": "What the colours mean" }),
     make("div", {
       class: "scroll",
       id: "frames",
@@ -266,7 +299,7 @@ function setUpFlame() {
           focusFrame(Number(nodeAt(e).dataset.node), true),
       },
     }),
-    make("div", { id: "detail", "aria-live": "polite" }),
+    make("div", { id: "detail" }),
     page.stacks.left_out > 0
       ? make(
           "p",

@@ -28,7 +28,7 @@ const kindOfFunction = (f) => {
     const share = nodeShare(f, id) || 0;
     if (share > most) [best, most] = [id, share];
   }
-  return hasNodes ? best : moduleRank.has(f.module) ? "m" + moduleRank.get(f.module) : "none";
+  return hasNodes ? best : moduleKind(f.module);
 };
 function heat(share, id, error) {
   if (share === null) return "";

@@ -11,24 +11,27 @@ function choose(id, then) {
   drawTime();
   drawFunctions();
   drawSource();
+  tellFound();
   if (then) $(then).scrollIntoView();
 }
-function search() {
-  state.query = $("search").value.trim().toLowerCase();
+// How much of all is in frames that were found; a frame in one that was found counts once.
+function tellFound() {
   const weights = withBelow(state.metric);
+  const inside = new Uint8Array(stackCount);
   let found = 0,
     frames = 0;
-  const inside = new Uint8Array(stackCount); // a frame in a frame that was found counts once
   for (let i = 1; i < stackCount && state.query; i++) {
     const hit = frameMatches(i);
     frames += hit;
     if (hit && !inside[parentOf[i]]) found += weights[i];
     inside[i] = hit || inside[parentOf[i]];
   }
-  fill(
-    "found",
-    state.query ? `${count(frames)} frames: ${percent(found / (weights[0] || 1))} of all ${label(state.metric)}` : "",
-  );
+  const words = `${count(frames)} frames: ${percent(found / (weights[0] || 1))} of all ${label(state.metric)}`;
+  fill("found", state.query ? words : "");
+}
+function search() {
+  state.query = $("search").value.trim().toLowerCase();
+  tellFound();
   drawFlame();
   drawFunctions();
 }
@@ -82,6 +85,7 @@ for (const id of ["head", "bar", "main"]) $(id).hidden = false;
 setUpBar();
 setUpFlame();
 drawVerdict();
+drawDiff();
 drawAbout();
 choose(page.primary);
 document.documentElement.dataset.ready = "true";

@@ -3,6 +3,15 @@
 
 // ---- Head and verdict
 
+// "Golden Cove at 3.2 GHz; L1d 48 kB, L2 1.25 MB".
+function machineFacts() {
+  const m = page.machine;
+  const size = (kb) => (kb >= 1024 ? `${Number((kb / 1024).toFixed(2))} MB` : `${kb} kB`);
+  const caches = Object.entries(m.cache_kb).map(([name, kb]) => `${name} ${size(kb)}`);
+  if (!m.name) return report.profile.cpu || "";
+  const clock = m.clock_hz ? ` at ${(m.clock_hz * 1e-9).toFixed(1)} GHz` : "";
+  return m.name + clock + (caches.length ? `; ${caches.join(", ")}` : "");
+}
 function facts() {
   const p = report.profile,
     c = report.coverage;
@@ -14,8 +23,8 @@ function facts() {
       ? `${seconds(byId.get("time").total * 1e-9)} ${page.modelled && !page.hybrid ? "of modelled time" : "of CPU time"}`
       : "",
     c.samples > 0 && !(page.modelled && !page.hybrid) ? `${count(c.samples)} samples` : "",
-    p.instructions && p.cycles ? `${(p.instructions / p.cycles).toFixed(2)} instructions per cycle` : "",
-    p.cpu || "",
+    page.machine.ipc ? `${page.machine.ipc.toFixed(2)} instructions per cycle` : "",
+    machineFacts(),
     page.filter ? `only ${page.filter} (${percent(page.kept_share)} of the profile)` : "",
   ].filter(Boolean);
 }
@@ -28,6 +37,7 @@ function finding(n) {
   const gain =
     n.speedup_at_most >= 1.05 ? ` Removing it all gives at most ${n.speedup_at_most.toFixed(1)} times the speed.` : "";
   const time = n.seconds ? ` It is ${seconds(n.seconds)}.` : "";
+  const advice = n.try ? [make("br"), make("span", { class: "soft" }, "Try: "), `${n.try}. `] : [];
   return make(
     "div",
     { class: "finding" },
@@ -39,6 +49,7 @@ function finding(n) {
       make("b", {}, n.id),
       ` of ${label("slots")}: ${info.meaning || ""}.${time}${gain} `,
       button("Show where", () => choose(n.id, "flame"), { class: "plainly", "aria-label": `Show where ${n.id} is` }),
+      advice,
     ),
   );
 }
@@ -107,6 +118,15 @@ function topPlaces() {
       ),
   );
 }
+function usefulWork(useful) {
+  const where = useful.functions.map((f) => `${f.function} ${percent(f.work_share)}`).join(", ");
+  return make(
+    "p",
+    {},
+    make("b", {}, `${percent(useful.share)} of the slots do useful work: `),
+    `fewer instructions make it faster.${where ? ` They are in: ${where}.` : ""}`,
+  );
+}
 function drawVerdict() {
   const v = report.verdict;
   const c = report.coverage;
@@ -118,14 +138,10 @@ function drawVerdict() {
     "verdict-body",
     bad.map((text) => make("p", { class: "warn" }, text)),
     v ? v.high.map(finding) : noCategories(),
-    v && v.high.length === 0
-      ? make(
-          "p",
-          {},
-          make("b", {}, "No category of lost slots stands out: "),
-          "most slots do useful work, so only fewer instructions make it faster.",
-        )
+    v && v.high.length === 0 && !v.useful
+      ? make("p", {}, make("b", {}, "No category of lost slots stands out."))
       : null,
+    v && v.useful ? usefulWork(v.useful) : null,
     make("h3", {}, "Look at"),
     v && v.look_at.length > 0 ? make("ul", { class: "places" }, v.look_at.map(place)) : topPlaces(),
     v && v.unsure.length > 0 ? make("p", { class: "soft" }, `Not sure: ${listed(v.unsure, "high is")}`) : null,
@@ -145,10 +161,14 @@ function treeRow(n) {
     make(
       "th",
       { scope: "row", class: "l" + n.level },
-      button(n.id, () => choose(chosen ? page.primary : n.id), {
-        class: "plainly",
-        "aria-pressed": chosen ? "true" : "false",
-      }),
+      button(
+        n.id,
+        () => {
+          choose(chosen ? page.primary : n.id);
+          document.querySelector(`#tree [data-id="${n.id}"] button`).focus({ preventScroll: true });
+        },
+        { class: "plainly", "aria-pressed": chosen ? "true" : "false" },
+      ),
       n.flagged && n.id !== "retiring" ? make("span", { class: "tag" }, "high") : "",
     ),
     make(
@@ -166,6 +186,12 @@ function treeRow(n) {
     make("td", { class: "number soft" }, page.categorized_ns > 0 ? seconds(secondsOfSlots(n.slots)) : ""),
     make("td", { class: "soft" }, (info.meaning || "") + (n.run > 1 ? ` (run ${n.run})` : "")),
   );
+}
+// What is usually behind a category that was chosen, and what to do about it.
+function adviceOf(id) {
+  const info = byId.get(id);
+  if (!info.level) return null;
+  return make("p", { class: "advice" }, make("b", {}, id), ` ${sentence(info.causes)} ${sentence(info.details)}`);
 }
 function drawTree() {
   $("tree").hidden = !hasNodes;
@@ -205,6 +231,7 @@ function drawTree() {
       `All ${amount(slotsTotal)} ${label("slots")} are 100 %. The line in a bar is the threshold from which on a category is high. ` +
         "Click a category to weigh all that follows by it.",
     ),
+    adviceOf(state.metric),
   );
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/page.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "formats/notes.h"
+#include "report/query/advice.h"
+#include "report/query/machine.h"
 #include "report/query/measure.h"
 #include "report/query/names.h"
 #include "report/query/rates.h"
@@ -37,11 +40,35 @@ size_t td_page_metrics(enum td_metric ret[TD_METRIC_COUNT], const struct td_meas
     return len;
 }
 
+/* Of a metric that is a node's. */
+static enum td_tma_node info_node(enum td_metric metric)
+{
+    return (enum td_tma_node)(metric - TD_METRIC_FIRST_NODE);
+}
+
 static const struct td_tma_info *info_of(enum td_metric metric)
 {
-    return metric < TD_METRIC_FIRST_NODE
-               ? NULL
-               : td_tma_info((enum td_tma_node)(metric - TD_METRIC_FIRST_NODE));
+    return metric < TD_METRIC_FIRST_NODE ? NULL : td_tma_info(info_node(metric));
+}
+
+/* The core that the figures are of. */
+static void add_machine(struct td_json *json, const struct td_measure *measure)
+{
+    static const char *const caches[] = {
+        [TD_CACHE_L1D] = "L1d", [TD_CACHE_L1I] = "L1i", [TD_CACHE_L2] = "L2", [TD_CACHE_L3] = "L3"};
+    const struct td_machine machine = td_machine_of(measure);
+
+    td_json_object(json, "machine");
+    td_json_string(json, "name", machine.name);
+    td_json_double(json, "clock_hz", machine.clock_hz > 0 ? machine.clock_hz : NAN, DIGITS);
+    td_json_double(json, "ipc", machine.ipc > 0 ? machine.ipc : NAN, DIGITS);
+    td_json_object(json, "cache_kb");
+    for (int c = 0; c < TD_CACHE_COUNT; c++) {
+        if (machine.cache_kb[c] > 0)
+            td_json_u64(json, caches[c], machine.cache_kb[c]);
+    }
+    td_json_end(json);
+    td_json_end(json);
 }
 
 static void add_metrics(struct td_json *json, const struct td_measure *measure)
@@ -61,6 +88,8 @@ static void add_metrics(struct td_json *json, const struct td_measure *measure)
         if (info) {
             td_json_string(json, "name", info->name);
             td_json_string(json, "meaning", info->meaning);
+            td_json_string(json, "causes", td_advice_of(info_node(metrics[i]))->causes);
+            td_json_string(json, "details", td_advice_of(info_node(metrics[i]))->details);
             td_json_i64(json, "level", info->level);
             td_json_string(json, "parent",
                            info->parent == TD_NODE_NONE ? NULL : td_tma_info(info->parent)->id);
@@ -186,6 +215,13 @@ static void add_modules(struct td_json *json, const struct td_model *model)
         td_json_end(json);
     }
     td_json_end(json);
+}
+
+void td_page_json_stacks(struct td_json *json, const struct td_stacks *stacks)
+{
+    add_metrics(json, stacks->measure);
+    add_modules(json, stacks->measure->model);
+    add_stacks(json, stacks);
 }
 
 static void add_timeline(struct td_json *json, const struct td_page *page)
@@ -330,6 +366,7 @@ static void add_words(struct td_json *json, const struct td_measure *measure,
     td_json_bool(json, "modelled", td_measure_is_modelled(measure));
     td_json_bool(json, "hybrid", measure->weighted);
     td_json_u64(json, "categorized_ns", td_measure_categorized_ns(measure));
+    add_machine(json, measure);
     add_method(json, measure);
     td_json_array(json, "notes");
     td_notes(measure, extras->tool, put_note, json);
@@ -351,12 +388,12 @@ void td_page_json(struct td_json *json, const struct td_page *page,
     td_verdict_json(json, &page->verdict, measure, extras->next);
     td_json_object(json, "page");
     add_words(json, measure, extras);
-    add_metrics(json, measure);
-    add_modules(json, measure->model);
     add_functions(json, &page->functions, limits->functions);
-    add_stacks(json, &page->stacks);
+    td_page_json_stacks(json, &page->stacks);
     add_timeline(json, page);
     td_page_json_sources(json, page, extras, limits);
+    if (extras->diff)
+        td_page_json_diff(json, extras->diff, limits->functions / 2);
     td_json_end(json);
     td_json_end(json);
 }

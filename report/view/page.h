@@ -7,6 +7,7 @@
 #include "formats/export/json.h"
 #include "report/listing.h"
 #include "report/query/coverage.h"
+#include "report/query/diff.h"
 #include "report/query/page.h"
 #include "report/source.h"
 
@@ -15,6 +16,12 @@ struct td_page_limits {
     size_t functions; /* rows of the table; the others become one sum */
     size_t sources;   /* sections of source, and as many of instructions */
     size_t lines;     /* of each */
+};
+
+/* Two profiles compared: the page is of the new one. */
+struct td_page_diff {
+    const struct td_diff *diff;         /* of two columns: old, new */
+    const struct td_stacks *old_stacks; /* cut as the page's own */
 };
 
 /* What a page needs beside td_page. */
@@ -26,6 +33,7 @@ struct td_page_extras {
     const char *tool;                  /* "tdreport 0.1.0" */
     const char *filter;                /* in words; NULL: none */
     double kept_share;                 /* of the profile, by the filter */
+    const struct td_page_diff *diff;   /* NULL: there is none */
     uint64_t recorded_ns;              /* CLOCK_REALTIME of the recording; 0: not known */
 };
 
@@ -36,6 +44,10 @@ void td_page_json(struct td_json *json, const struct td_page *page,
 /* The member "sources": text, figures and notes of the first sections; and "instructions". */
 void td_page_json_sources(struct td_json *json, const struct td_page *page,
                           const struct td_page_extras *extras, const struct td_page_limits *limits);
+/* The member "diff". At most `rows` functions. */
+void td_page_json_diff(struct td_json *json, const struct td_page_diff *diff, size_t rows);
+/* Members "metrics", "modules" and "stacks". */
+void td_page_json_stacks(struct td_json *json, const struct td_stacks *stacks);
 /* An array of pairs, a metric's place in td_page_metrics and a value, of those that are not 0 and
  * not in `thin`. */
 void td_page_json_values(struct td_json *json, const char *key, const struct td_measure *measure,

@@ -228,6 +228,22 @@ async function checkTime(name, page) {
   check(`${name}: a moment has figures`, / to .*:/.test(step), step);
 }
 
+async function checkDiff(name, page) {
+  const shown = await page.$eval('#diff', (e) => !e.hidden);
+  check(`${name}: compared only where it was asked for`, shown === (name === 'diff'), shown);
+  if (!shown) return;
+  const body = await page.$eval('#diff-body', (e) => e.textContent);
+  check(`${name}: says slower or faster`, /slower|faster/.test(body), body.slice(0, 300));
+  const rows = await texts(page, '#diff-functions tbody tr');
+  check(`${name}: says what takes more`, rows.some((r) => r.includes('more') && r.includes('dram_bound')), rows);
+  await page.select('#colour', 'change');
+  check(`${name}: frames in the colour of their change`, (await page.$$('.frame.c-change2, .frame.c-change1')).length > 0, '');
+  const words = await page.$eval('#detail-change', (e) => e.textContent);
+  check(`${name}: before and now`, /Before: .*Now: /.test(words), words);
+  await audit(`${name}, by change`, page);
+  await page.select('#colour', 'cause');
+}
+
 async function checkTheme(name, page) {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await paper();
@@ -257,6 +273,7 @@ async function checkPage(browser, { name, page: file, report: reportFile }) {
       await checkFlame(name, page, report);
       await checkKeys(name, page);
       await checkTime(name, page);
+      await checkDiff(name, page);
       await checkTheme(name, page);
       if (name === 'sim' || name === 'pmu') await checkSearch(name, page, 'chase');
       await audit(`${name}, after use`, page);

@@ -211,7 +211,8 @@ def make_page(folder, path, *words):
 def check_page(name, folder, path, *words):
     _, text = make_page(folder, path, *words)
     data, plain = check_form(name, text)
-    report = json.loads(run("--json", "-n", "1000000", "-i", path, *words))
+    own = [word for i, word in enumerate(words) if "--diff" not in words[max(0, i - 1):i + 1]]
+    report = json.loads(run("--json", "-n", "1000000", "-i", path, *own))
     for key in ("schema", "profile", "coverage", "tree", "verdict", "total", "rates"):
         check(f"{name}: {key} as in --json", data.get(key) == report.get(key), (data.get(key), report.get(key)))
     check_stacks(name, data, report)
@@ -222,6 +223,29 @@ def check_page(name, folder, path, *words):
         check(f"{name}: the text without scripts has the verdict", node["id"] in plain, plain)
     check(f"{name}: there is a text without scripts", "source" in plain or "recorded" in plain or "coverage" in plain, plain)
     return data
+
+
+def check_diff(name, folder, old, new, *words):
+    """What a page says was and is are the figures of either profile."""
+    data = check_page(name, folder, new, *words, "--diff", old)
+    diff = data["page"]["diff"]
+    reports = [json.loads(run("--json", "-n", "1000000", "-i", path, *words)) for path in (old, new)]
+    key = COSTS[diff["cost"]]
+    totals = [sum(row[key] for row in report["functions"]) for report in reports]
+    for column, total in enumerate(totals):
+        check(f"{name}: total {column}", abs(diff["total"][column] - total) <= 1e-7 * total + 1, (diff["total"], totals))
+        for row in diff["functions"]:
+            if not row.get("rest") and row["cost"][column]:
+                found = [r[key] for r in reports[column]["functions"] if r["function"] == (row["function"] or "[unknown]") and r["module"] == row["module"]]
+                check(f"{name}: {row['function']}", any(abs(value - row["cost"][column]) <= 1e-6 * total + 1 for value in found), (row, found))
+        if diff["cost"] == "slots":
+            slots = {node["id"]: node["slots"] for node in reports[column]["tree"]}
+            for node in diff["tree"]:
+                check(f"{name}: {node['id']}", abs(slots[node["id"]] - node["cost"][column]) <= 1e-6 * total + 1, (node, slots))
+    stacks = decode(diff["metrics"], diff["stacks"]["values"], len(diff["stacks"]["nodes"]))
+    for metric in diff["metrics"]:
+        check(f"{name}: old stacks of {metric['id']}", sum(stacks[metric["id"]]) == metric["total"], metric)
+    return diff
 
 
 def compose(folder, kind, name, *lines):
@@ -251,6 +275,19 @@ def composed(folder):
     for path in sorted(glob.glob(os.path.join(SOURCE, "tests", "data", "profiles", "*.td"))):
         check_page(os.path.basename(path), folder, path)
     data = check_page("pmu over time", folder, os.path.join(folder, "pmu.td"))
+    faster = compose(folder, "sim", "faster", "tally 0 0 1000 1,1,1,1,1,1,1000 0:0x1010 0:0x2010")
+    for kind, other in (("sim", faster), ("pmu", os.path.join(folder, "pmu.td")), ("clock", clock)):
+        diff = check_diff(f"{kind} compared", folder, os.path.join(folder, f"{kind}.td"), other)
+        check(f"{kind}: compared with the like, nothing changed", not diff["verdict"]["significant"], diff["verdict"])
+    slow = compose_lines(folder, "slow", ["env argv ./app", "env source clock", "module kernel [kernel]", "symbol 0 0x1000 0x100 do_syscall_64",
+                                          "symbol 0 0x5000 0x100 newcomer", "thread 100 100 app app", "clock 1000",
+                                          "tally 0 0 5000 5000000000 0:0x1000", "tally 0 0 900 900000000 0:0x1000 0:0x5004"])
+    diff = check_diff("slower", folder, os.path.join(folder, "clock.td"), slow)
+    rows = {row["function"]: row for row in diff["functions"]}
+    check("what is slower is said", diff["verdict"]["significant"] and diff["verdict"]["change"] > 1 and rows["newcomer"]["is"]
+          and not rows["newcomer"]["was"] and rows["newcomer"]["cost"][4], diff["verdict"])
+    done = subprocess.run([TDREPORT, "html", "--diff", os.path.join(folder, "none.td"), "-i", clock, "-o", "-"], capture_output=True, check=False)
+    check("no old profile, no page", done.returncode == 2 and not done.stdout, done.stderr)
     check("samples of a PMU have times", data["page"]["timeline"]["steps"] > 10, data["page"]["timeline"])
     check("sums of a model have none", check_page("sim", folder, os.path.join(folder, "sim.td"))["page"]["timeline"] is None)
 
@@ -378,14 +415,15 @@ def browser(folder):
         node = shutil.which("node") or skip("node is not installed")
     pages = []
     for name, path in [("sim", compose(folder, "sim", "sim")), ("pmu", compose(folder, "pmu", "pmu")), ("clock", compose(folder, "clock", "clock")),
+                       ("diff", compose(folder, "sim", "changed", "tally 0 0 9000000 90000,90000000,6000,12000,2000,70000,90000000 0:0x1010")),
                        ("passes", compose(folder, "passes", "passes")), ("hostile", hostile_profile(folder)),
                        ("large", compose_lines(folder, "large", large_lines(100000)))]:
         out = os.path.join(folder, name + ".html")
-        run("html", "-o", out, "-i", path)
+        run("html", "-o", out, "-i", path, *(["--diff", pages[0]["profile"]] if name == "diff" else []))
         report = os.path.join(folder, name + ".json")
         with open(report, "wb") as file:
             file.write(run("--json", "-n", "1000000", "-i", path))
-        pages.append({"name": name, "page": out, "report": report})
+        pages.append({"name": name, "page": out, "report": report, "profile": path})
     done = subprocess.run([node, os.path.join(HERE, "page.cjs"), modules, chromium, json.dumps(pages)], check=False, timeout=170)
     check("page.cjs", done.returncode == 0, done.returncode)
 
