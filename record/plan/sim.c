@@ -25,6 +25,16 @@ static int read_core(struct td_core_desc *desc, const struct td_caps *caps, cons
     return rc;
 }
 
+/* The named core nearest to this machine's, when the program runs on such a machine. Only the
+ * guest's own has a PMU to sample. */
+static const char *default_core(const struct td_caps *caps, const struct td_request *request,
+                                const struct td_guest *guest)
+{
+    if (request->sim_pmu)
+        return guest->core;
+    return td_guest_by_name(caps->machine) == guest ? td_host_core_base(caps->cpu_id) : guest->core;
+}
+
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err)
 {
@@ -38,7 +48,7 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
         return td_fail(err, TD_EUNSUPPORTED,
                        "--source sim models x86-64 and aarch64 programs; this machine is %s",
                        caps->machine);
-    const char *core = request->sim_core ? request->sim_core : guest->core;
+    const char *core = request->sim_core ? request->sim_core : default_core(caps, request, guest);
     const int rc = read_core(&desc, caps, core, err);
     if (rc < 0)
         return rc;

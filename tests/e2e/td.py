@@ -22,6 +22,8 @@ SCRATCH = tempfile.mkdtemp(prefix="td-e2e-")
 # All that a test starts has this in its environment, however it came about.
 MARK = f"TD_TEST_SCRATCH={SCRATCH}"
 os.environ["TD_TEST_SCRATCH"] = SCRATCH
+# One core on every machine; a test of the choice unsets it.
+os.environ["TDPROF_SIM_CORE"] = "golden-cove"
 
 
 def end_left_over():

@@ -307,6 +307,37 @@ static void test_default(void **state)
     td_caps_release(&caps);
 }
 
+/* The core that is modelled: named, else the nearest to the CPU; of programs for another machine,
+ * and of the simulated PMU, the one there is. */
+static void test_default_core(void **state)
+{
+    static const struct {
+        const char *cpu, *program, *line, *core;
+    } cases[] = {
+        {"AuthenticAMD-26-2-1", NULL, "tdrec --source sim ./app", "zen4"},
+        {"GenuineIntel-6-85-7", NULL, "tdrec --source sim ./app", "skylake"},
+        {"GenuineIntel-6-106-6", NULL, "tdrec --source sim ./app", "golden-cove"},
+        {"", NULL, "tdrec --source sim ./app", "golden-cove"},
+        {"AuthenticAMD-25-1-1", NULL, "tdrec --source sim --sim-core skylake ./app", "skylake"},
+        {"AuthenticAMD-25-1-1", NULL, "tdrec --source sim --sim-pmu 1000 ./app", "golden-cove"},
+        {"AuthenticAMD-25-1-1", "aarch64", "tdrec --source sim ./app", "neoverse-n2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(cases); i++) {
+        struct td_caps caps = caps_new();
+        char *wanted = td_xasprintf("\"core\": \"%s\"", cases[i].core);
+
+        caps.can_model = true;
+        free(caps.cpu_id);
+        caps.cpu_id = td_xstrdup(cases[i].cpu);
+        caps.program = cases[i].program ? td_xstrdup(cases[i].program) : NULL;
+        expect(&caps, cases[i].line, TD_OK, wanted, NULL);
+        free(wanted);
+        td_caps_release(&caps);
+    }
+}
+
 /* A machine with a PMU: it is taken where it counts slots and this user may. */
 static void test_default_hardware(void **state)
 {
@@ -534,13 +565,14 @@ static void test_branches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_privilege),
-        cmocka_unit_test(test_scopes),        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_events),        cmocka_unit_test(test_hardware_events),
-        cmocka_unit_test(test_sources),       cmocka_unit_test(test_attr),
-        cmocka_unit_test(test_recorded_tree), cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_default),       cmocka_unit_test(test_default_hardware),
-        cmocka_unit_test(test_passes),        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_golden),           cmocka_unit_test(test_privilege),
+        cmocka_unit_test(test_scopes),           cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_events),           cmocka_unit_test(test_hardware_events),
+        cmocka_unit_test(test_sources),          cmocka_unit_test(test_attr),
+        cmocka_unit_test(test_recorded_tree),    cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_default),          cmocka_unit_test(test_default_core),
+        cmocka_unit_test(test_default_hardware), cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_columns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
