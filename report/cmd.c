@@ -6,7 +6,8 @@
 #include "report/view/head.h"
 
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
-    td_cmd_folded, td_cmd_export, td_cmd_html, td_cmd_explain, td_cmd_merge, td_cmd_dump;
+    td_cmd_diff, td_cmd_folded, td_cmd_export, td_cmd_html, td_cmd_explain, td_cmd_merge,
+    td_cmd_dump;
 
 const struct td_cmd *const td_cmds[] = {&td_cmd_report,
                                         &td_table_cmds[TD_ROWS_FUNCTIONS].cmd,
@@ -17,6 +18,7 @@ const struct td_cmd *const td_cmds[] = {&td_cmd_report,
                                         &td_table_cmds[TD_ROWS_MODULES].cmd,
                                         &td_table_cmds[TD_ROWS_THREADS].cmd,
                                         &td_table_cmds[TD_ROWS_PROGRAMS].cmd,
+                                        &td_cmd_diff,
                                         &td_cmd_folded,
                                         &td_cmd_export,
                                         &td_cmd_html,
@@ -37,8 +39,9 @@ static void print_help(const struct td_cmd *cmd, const struct td_opt *table)
     td_opt_print(table, stdout);
     if (!cmd->name[0])
         puts("\n'tdreport COMMAND --help' has the options of a command.\n"
-             "Exit: 0 good, 2 usage, 3 damaged or partial input (what could be read is shown)\n"
-             "or the output could not be written, 4 nothing to show.");
+             "Exit: 0 good, 1 a condition of diff --fail-if holds, 2 usage, 3 damaged or\n"
+             "partial input (what could be read is shown) or the output could not be written,\n"
+             "4 nothing to show.");
 }
 
 int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,

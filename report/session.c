@@ -426,6 +426,11 @@ int td_session_measure_again(const struct td_session *session, bool by_sample,
     return td_measure_new(ret, session->model, &filter, err);
 }
 
+struct td_filter td_session_filter(const struct td_session *session)
+{
+    return make_filter(session->opts, (struct td_session_needs){.samples = false});
+}
+
 void td_session_symbolize_more(struct td_session *session)
 {
     struct td_err err = TD_ERR_INIT;

@@ -20,7 +20,7 @@
 /* Exit codes (DESIGN.md). */
 enum td_exit {
     TD_EXIT_OK = 0,
-    /* 1 is kept for a gate that fails, once profiles can be compared. */
+    TD_EXIT_GATE = 1, /* a condition of diff --fail-if holds */
     TD_EXIT_USAGE = 2,
     TD_EXIT_DAMAGED = 3,
     TD_EXIT_NOTHING = 4
@@ -123,6 +123,8 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
  * opened with `times` and has any. Fails as td_measure_new does. */
 int td_session_measure_again(const struct td_session *session, bool by_sample,
                              struct td_measure **ret, struct td_err *err);
+/* What its options filter: for a measure of a part of its model. Borrows the options. */
+struct td_filter td_session_filter(const struct td_session *session);
 /* Names and lines for locations that were added to the model since; complains when that fails. */
 void td_session_symbolize_more(struct td_session *session);
 /* Before an export: leaves of each place what the tables say (td_known_only), and says on stderr

@@ -16,6 +16,9 @@
  * that is looked at makes chance more likely everywhere. */
 #define LEAST_TESTED 0.001
 
+/* From this part of a column on a row is worth a look though it did not change. */
+#define LARGE_SHARE 0.01
+
 /* With several runs, what they show counts as this many degrees of freedom of a spread that is
  * found over all rows. */
 #define FOUND_FREEDOM 4
@@ -304,8 +307,7 @@ static void find_spread(struct td_diff *diff, const struct table *functions)
 /* Cells from sums. */
 
 static void make_cells(struct td_diff *diff, const struct table *t, size_t id,
-                       const struct td_run_spread *spread, const struct table *total,
-                       struct td_diff_row *row)
+                       const struct table *total, struct td_diff_row *row)
 {
     const struct memory *memory = diff->memory;
 
@@ -317,6 +319,9 @@ static void make_cells(struct td_diff *diff, const struct table *t, size_t id,
             if (memory->at[what] < 0)
                 continue;
             const struct td_run_sums *old = sums_at(t, id, 0, u, what);
+            const struct td_run_spread *spread = row->kind == TD_DIFF_TOTAL && what == TD_DIFF_WHOLE
+                                                     ? &diff->of_total
+                                                     : &diff->of_rows;
 
             for (size_t column = 0; column < diff->column_count; column++) {
                 const struct td_run_sums *s = sums_at(t, id, column, u, what);
@@ -338,7 +343,6 @@ static void make_rows(struct td_diff *diff, struct table *t, int kept, enum td_d
                       bool rest, const struct table *total, struct td_diff_row *rows)
 {
     struct memory *memory = diff->memory;
-    const struct td_run_spread *spread = kind == TD_DIFF_TOTAL ? &diff->of_total : &diff->of_rows;
     const size_t cells = figures_of(memory) * diff->column_count;
 
     memory->places[kept] = t->places;
@@ -347,7 +351,7 @@ static void make_rows(struct td_diff *diff, struct table *t, int kept, enum td_d
         rows[id] = (struct td_diff_row){.kind = rest && id == 0 ? TD_DIFF_REST : kind,
                                         .places = &t->places[id * diff->column_count],
                                         .cells = &memory->cells[kept][id * cells]};
-        make_cells(diff, t, id, spread, total, &rows[id]);
+        make_cells(diff, t, id, total, &rows[id]);
     }
 }
 
@@ -403,20 +407,30 @@ static void judge_all(struct td_diff *diff)
     }
 }
 
-/* How much a row says, over all columns. */
-static double weight_of(const struct td_diff *diff, const struct td_diff_row *row,
-                        bool *significant)
+enum td_diff_rank td_diff_rank_of(const struct td_diff *diff, const struct td_diff_row *row)
+{
+    enum td_diff_rank rank = TD_DIFF_SMALL;
+
+    if (row->kind == TD_DIFF_REST)
+        return TD_DIFF_SMALL;
+    for (size_t c = 0; c < diff->column_count; c++) {
+        const struct td_diff_cell *cell = cell_at(diff, row, c, TD_DIFF_WHOLE, TD_DIFF_COST);
+        const double all = cell_at(diff, &diff->total, c, TD_DIFF_WHOLE, TD_DIFF_COST)->value;
+
+        if (cell->change.significant)
+            return TD_DIFF_CHANGED;
+        if (cell->value >= LARGE_SHARE * all && all > 0)
+            rank = TD_DIFF_LARGE;
+    }
+    return rank;
+}
+
+static double weight_of(const struct td_diff *diff, const struct td_diff_row *row)
 {
     double most = 0;
 
-    *significant = false;
-    for (size_t c = 1; c < diff->column_count; c++) {
-        const struct td_change *change =
-            &cell_at(diff, row, c, TD_DIFF_WHOLE, TD_DIFF_COST)->change;
-
-        *significant = *significant || change->significant;
-        most = fmax(most, fabs(change->delta));
-    }
+    for (size_t c = 1; c < diff->column_count; c++)
+        most = fmax(most, fabs(cell_at(diff, row, c, TD_DIFF_WHOLE, TD_DIFF_COST)->change.delta));
     return most;
 }
 
@@ -435,14 +449,14 @@ static int by_name(const struct td_diff *diff, const struct td_diff_row *a,
 static int compare_rows(const void *x, const void *y, void *ctx)
 {
     const struct td_diff_row *a = x, *b = y;
-    bool a_significant = false, b_significant = false;
-    const double p = weight_of(ctx, a, &a_significant), q = weight_of(ctx, b, &b_significant);
+    const enum td_diff_rank m = td_diff_rank_of(ctx, a), n = td_diff_rank_of(ctx, b);
+    const double p = weight_of(ctx, a), q = weight_of(ctx, b);
     double size[2] = {0, 0};
 
     if ((a->kind == TD_DIFF_REST) != (b->kind == TD_DIFF_REST))
         return a->kind == TD_DIFF_REST ? 1 : -1;
-    if (a_significant != b_significant)
-        return a_significant ? -1 : 1;
+    if (m != n)
+        return m < n ? -1 : 1;
     if (p != q)
         return p > q ? -1 : 1;
     for (int i = 0; i < 2; i++)
@@ -522,6 +536,15 @@ static struct table sum_total(struct td_diff *diff, const struct td_diff_source 
     return total;
 }
 
+static bool is_empty(const struct td_diff *diff, const struct td_diff_row *row)
+{
+    bool empty = true;
+
+    for (size_t c = 0; c < diff->column_count; c++)
+        empty = empty && cell_at(diff, row, c, TD_DIFF_WHOLE, TD_DIFF_COST)->value == 0;
+    return empty;
+}
+
 static void make_lines(struct td_diff *diff, struct td_diff_source *sources, size_t count,
                        const struct td_diff_opts *opts, const struct table *total)
 {
@@ -538,6 +561,10 @@ static void make_lines(struct td_diff *diff, struct td_diff_source *sources, siz
     diff->lines.at = td_xcalloc((size_t)len + 1, sizeof(*diff->lines.at));
     diff->lines.len = len;
     make_rows(diff, &t, 2, TD_DIFF_LINE, true, total, diff->lines.at);
+    if (is_empty(diff, &diff->lines.at[0])) {
+        diff->lines.len--;
+        memmove(diff->lines.at, diff->lines.at + 1, diff->lines.len * sizeof(*diff->lines.at));
+    }
     release_table(&t);
     free(ids);
 }
@@ -581,6 +608,17 @@ int td_diff_init(struct td_diff *diff, const struct td_diff_side *sides, size_t 
     }
     free(sources);
     return TD_OK;
+}
+
+int td_diff_metric(enum td_metric *ret, const struct td_diff_side *sides, size_t count,
+                   struct td_err *err)
+{
+    struct td_diff diff = {.columns = NULL};
+    const int rc = td_diff_check(&diff, sides, count, err);
+
+    *ret = diff.cost;
+    td_diff_release(&diff);
+    return rc;
 }
 
 void td_diff_release(struct td_diff *diff)

@@ -73,7 +73,7 @@ struct td_diff_row {
 };
 
 struct td_diff_rows {
-    struct td_diff_row *at; /* significant changes first, then the greatest first */
+    struct td_diff_row *at; /* by rank, then the greatest change first */
     size_t len;
 };
 
@@ -116,6 +116,9 @@ struct td_diff {
 int td_diff_init(struct td_diff *diff, const struct td_diff_side *sides, size_t count,
                  const struct td_diff_opts *opts, struct td_err *err);
 void td_diff_release(struct td_diff *diff);
+/* Whether sides can be compared at all, as td_diff_init says, and by which metric (COST). */
+int td_diff_metric(enum td_metric *ret, const struct td_diff_side *sides, size_t count,
+                   struct td_err *err);
 
 /* Whether `what` (TD_DIFF_WHOLE, TD_DIFF_NODE) is known in all columns. */
 bool td_diff_has(const struct td_diff *diff, unsigned what);
@@ -126,6 +129,9 @@ const struct td_diff_cell *td_diff_cell_of(const struct td_diff *diff,
 /* The place in `column`, or where it is not there, the next best. */
 const struct td_diff_place *td_diff_place_of(const struct td_diff *diff,
                                              const struct td_diff_row *row, size_t column);
+/* What is worth a look: what changed significantly in a column, what is large, and what is not. */
+enum td_diff_rank { TD_DIFF_CHANGED, TD_DIFF_LARGE, TD_DIFF_SMALL };
+enum td_diff_rank td_diff_rank_of(const struct td_diff *diff, const struct td_diff_row *row);
 /* Of COST: the change as a part of the first column's total. */
 double td_diff_part(const struct td_diff *diff, double delta);
 

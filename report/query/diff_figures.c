@@ -20,15 +20,19 @@
  * By how much two runs of one program differ, as parts and standard deviations, when nothing says
  * it. Eight recordings each of five programs on a virtual machine that others loaded: the total's
  * spread was 1.2 to 1.4 % where the program computed in its own caches, and 6 to 9 % where it
- * shared them; functions of 1 % and more spread by 10 to 20 % beyond what their samples explain.
- * The machine was busy when the command had less of the CPU than the clock went on.
+ * shared them (a fourth recording in hybrid: 17 %); functions of 1 % and more spread by 10 to 20 %
+ * beyond what their samples explain, and of the kernel's one took 4 % in one of them and 0.1 %
+ * else. The machine was busy when the command had less of the CPU than the clock went on.
  */
-#define QUIET_TOTAL    0.02
-#define BUSY_TOTAL     0.06  /* more, when it had next to nothing of the CPU */
-#define ROWS_TO_TOTAL  2.0   /* functions spread more than their sum; */
-#define QUIET_OF_TOTAL 0.001 /* small ones by a part of the whole */
-#define BUSY_OF_TOTAL  0.003
-#define FREEDOM        10
+#define QUIET_TOTAL     0.02
+#define BUSY_TOTAL      0.10  /* more, when it had next to nothing of the CPU */
+#define ROWS_TO_TOTAL   2.0   /* functions spread more than their sum; */
+#define QUIET_OF_TOTAL  0.001 /* small ones by a part of the whole */
+#define BUSY_OF_TOTAL   0.003
+#define FREEDOM         10
+#define KERNEL_OF_TOTAL 0.01 /* which pages are free, who else asks: not the program's */
+
+#define WORTH_SAYING 0.2 /* of the time that passed: from that on it is said that it was busy */
 
 /* A model that is run twice on the same instructions gives the same cycles. What differs is the
  * program: where it lies in memory, the seeds of its hashes, how its threads take turns. */
@@ -133,6 +137,23 @@ static void note_env(struct td_diff *diff, const struct td_diff_side *old,
         td_diff_note(diff, "%s: %s in %s, %s in %s", what, a, old->name, b, now->name);
 }
 
+/* The program's name may be another; other arguments are other work. */
+static void note_arguments(struct td_diff *diff, const struct td_diff_side *old,
+                           const struct td_diff_side *now)
+{
+    const char *a = NULL, *b = NULL;
+    size_t i = 1;
+
+    do {
+        a = td_model_env_at(old->runs[0]->model, TD_ENV_ARGV, i);
+        b = td_model_env_at(now->runs[0]->model, TD_ENV_ARGV, i);
+        i++;
+    } while (a && b && strcmp(a, b) == 0);
+    if (a || b)
+        td_diff_note(diff, "the commands of %s and %s have other arguments: is it the same work?",
+                     old->name, now->name);
+}
+
 static void note_side(struct td_diff *diff, const struct td_diff_side *side)
 {
     for (size_t r = 0; r < side->run_count; r++) {
@@ -185,6 +206,8 @@ int td_diff_check(struct td_diff *diff, const struct td_diff_side *sides, size_t
         note_side(diff, &sides[s]);
         note_env(diff, &sides[0], &sides[s], TD_ENV_CPU, "the CPUs differ");
         note_env(diff, &sides[0], &sides[s], TD_ENV_KERNEL, "the kernels differ");
+        if (sides[0].work <= 0)
+            note_arguments(diff, &sides[0], &sides[s]);
     }
     if (!diff->has_slots)
         diff->nodes = 0;
@@ -232,6 +255,12 @@ static void put(struct td_run_figure *ret, const struct td_diff_source *source, 
     s->bias = of_slots->bias * source->scale;
 }
 
+static bool is_kernel(const struct td_measure *m, const struct td_row *row)
+{
+    return row->module != TD_NONE &&
+           td_model_module(m->model, row->module)->kind == TD_MODULE_KERNEL;
+}
+
 /* Deviations of a row's cost and slots: [0] and [1]. */
 static void row_deviations(struct td_run_figure ret[2], const struct td_diff_source *source,
                            const struct td_rows *rows, const struct td_row *row)
@@ -252,6 +281,10 @@ static void row_deviations(struct td_run_figure ret[2], const struct td_diff_sou
     } else {
         ret[0].random = source->cost * error;
         ret[1].random = slots * error;
+    }
+    if (!has_modelled_time(m) && is_kernel(m, row)) {
+        ret[0].random = hypot(ret[0].random, source->cost * KERNEL_OF_TOTAL);
+        ret[1].random = hypot(ret[1].random, slots * KERNEL_OF_TOTAL);
     }
 }
 
@@ -357,6 +390,11 @@ void td_diff_assume(struct td_diff *diff, const struct td_diff_source *sources, 
     }
     for (size_t i = 0; i < count; i++)
         busy = fmax(busy, waiting(sources[i].measure));
+    if (busy >= WORTH_SAYING)
+        td_diff_note(diff,
+                     "of the time of a recording up to %.0f %% went by without the command on a "
+                     "CPU: on a machine that is busy runs differ more",
+                     100 * busy);
     diff->of_total.part = QUIET_TOTAL + BUSY_TOTAL * busy;
     diff->of_total.freedom = FREEDOM;
     diff->of_rows.part = ROWS_TO_TOTAL * diff->of_total.part;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which lines are the same: files in pairs, then lines by content, or by where functions begin. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,10 @@
 #include "report/attribution/stats.h"
 #include "report/query/diff_priv.h"
 
-#define LEAST_SHARE 0.0001 /* of a run: lines below that are in one row */
-#define NO_LINE     (UINT64_C(1) << 62)
-#define NEW_LINE    (UINT64_C(1) << 61)
+#define LEAST_SHARE  0.0001 /* of a run: lines below that are in one row */
+#define WORTH_SAYING 0.005  /* of a run: how so much of it was matched */
+#define NO_LINE      (UINT64_C(1) << 62)
+#define NEW_LINE     (UINT64_C(1) << 61)
 
 /* A file of a side, and how its lines become those of the first side's. */
 struct file {
@@ -107,7 +109,7 @@ static void pair_files(struct files *files, const struct td_diff *diff,
 }
 
 /* How the file's lines are found, once. */
-static void prepare(struct td_diff *diff, const struct files *files, struct file *file, size_t side,
+static void prepare(const struct files *files, struct file *file, size_t side,
                     const struct td_diff_opts *opts)
 {
     const struct td_match_text *old = NULL, *now = NULL;
@@ -135,7 +137,6 @@ static void prepare(struct td_diff *diff, const struct files *files, struct file
         td_match_lines(file->old_of, old, now);
     }
     td_match_sort_anchors(file->anchors, file->anchor_count);
-    diff->lines_by |= 1U << file->by;
 }
 
 /* The line's number in the first side's file; 0: it has none there. */
@@ -152,7 +153,7 @@ static uint32_t old_line(const struct file *file, uint32_t line)
 }
 
 struct keys {
-    struct td_diff *diff;
+    double matched_by[TD_DIFF_LINES_NUMBER + 1]; /* the greatest part of a run */
     struct files files;
     bool *prepared; /* by file */
     size_t prepared_cap;
@@ -182,7 +183,9 @@ static uint32_t key_id(struct keys *k, uint64_t a, uint64_t b)
     return id;
 }
 
-static uint32_t id_of(struct keys *k, const struct td_diff_source *source, const struct td_row *row)
+/* `shares`: adds the row's to those of how its line was found. */
+static uint32_t id_of(struct keys *k, const struct td_diff_source *source, const struct td_row *row,
+                      double *shares)
 {
     const char *path = file_of(source, row);
     bool added = false;
@@ -199,9 +202,12 @@ static uint32_t id_of(struct keys *k, const struct td_diff_source *source, const
     const size_t index = (size_t)(file - k->files.at);
     k->prepared = td_grow_zeroed(k->prepared, &k->prepared_cap, k->files.len, sizeof(bool));
     if (!k->prepared[index])
-        prepare(k->diff, &k->files, file, source->side, k->opts);
+        prepare(&k->files, file, source->side, k->opts);
     k->prepared[index] = true;
     const uint32_t line = old_line(file, row->line);
+    /* What did not move is the same however it was found. */
+    shares[line == row->line && file->by != TD_DIFF_LINES_NUMBER ? TD_DIFF_LINES_SAME : file->by] +=
+        td_row_share(&source->lines, row);
     return line ? key_id(k, hash_path(file->old), line)
                 : key_id(k, hash_path(path), NEW_LINE | row->line);
 }
@@ -233,18 +239,23 @@ uint32_t td_diff_line_ids(struct td_diff *diff, struct td_diff_source *sources, 
                           const struct td_diff_rows *functions, const struct td_diff_opts *opts,
                           uint32_t **ids)
 {
-    struct keys k = {.diff = diff, .opts = opts};
+    struct keys k = {.opts = opts};
 
     find_old_files(&k.files, sources, count);
     pair_files(&k.files, diff, functions);
     for (size_t i = 0; i < count; i++) {
         const struct td_rows *lines = &sources[i].lines;
+        double shares[TD_DIFF_LINES_NUMBER + 1] = {0};
 
         index_functions(&k, &sources[i]);
         ids[i] = td_xcalloc(lines->len + 1, sizeof(*ids[i]));
         for (size_t r = 0; r < lines->len; r++)
-            ids[i][r] = id_of(&k, &sources[i], &lines->at[r]);
+            ids[i][r] = id_of(&k, &sources[i], &lines->at[r], shares);
+        for (unsigned by = TD_DIFF_LINES_SAME; by <= TD_DIFF_LINES_NUMBER; by++)
+            k.matched_by[by] = fmax(k.matched_by[by], shares[by]);
     }
+    for (unsigned by = TD_DIFF_LINES_SAME; by <= TD_DIFF_LINES_NUMBER; by++)
+        diff->lines_by |= (unsigned)(k.matched_by[by] >= WORTH_SAYING) << by;
     for (size_t i = 0; i < k.files.len; i++) {
         free(k.files.at[i].old_of);
         free(k.files.at[i].anchors);

@@ -111,14 +111,16 @@ struct td_diff_verdict td_diff_verdict_of(const struct td_diff *diff, size_t col
     struct td_diff_verdict verdict = {.significant = now->change.significant,
                                       .delta = now->change.delta,
                                       .error = now->change.error};
-    const double low = old->value + now->change.delta - now->change.error;
-    const double high = old->value + now->change.delta + now->change.error;
+    /* Of a ratio errors are parts: a run that is 10 % off is so whatever it is compared with. */
+    const double off = old->value > 0 && now->value > 0
+                           ? hypot(now->error / now->value, old->error / old->value)
+                           : NAN;
 
     verdict.change = old->value > 0 ? verdict.delta / old->value : NAN;
-    verdict.change_error = old->value > 0 ? verdict.error / old->value : NAN;
+    verdict.change_error = isnan(off) ? verdict.error / old->value : off * now->value / old->value;
     verdict.speed = now->value > 0 ? old->value / now->value : NAN;
-    verdict.speed_high = low > 0 ? old->value / low : NAN;
-    verdict.speed_low = high > 0 ? old->value / high : NAN;
+    verdict.speed_high = verdict.speed * (1 + off);
+    verdict.speed_low = verdict.speed / (1 + off);
     for (size_t i = 0; i < diff->functions.len && verdict.significant; i++)
         add_function(&verdict, diff, &diff->functions.at[i], column);
     return verdict;

@@ -192,6 +192,8 @@ static bool thread_matches(const struct td_model *model, const struct td_thread 
 {
     bool thread_ok = filter->threads.len == 0, process_ok = filter->processes.len == 0;
 
+    if (filter->origin && filter->origin != thread->origin)
+        return false;
     for (size_t i = 0; i < filter->threads.len && !thread_ok; i++) {
         const char *p = filter->threads.at[i];
 

@@ -24,6 +24,7 @@ struct td_filter {
     struct td_patterns processes; /* names of processes or pids */
     struct td_patterns modules;
     struct td_patterns functions;
+    uint32_t origin;   /* string of td_thread.origin: one recording of a merge; 0: all */
     const char *event; /* of a profile with several; NULL: the first that measures time */
     bool no_inline;    /* of the function filter: the containing function */
     bool by_sample;    /* rows are samples in order of time, where the model has them */

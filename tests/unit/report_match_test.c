@@ -115,10 +115,10 @@ static struct td_match_text text(const char *lines)
     return td_match_text_of(lines, strlen(lines));
 }
 
-static void expect_lines(const char *old, const char *now, const uint32_t *expected)
+static void expect_lines(const char *old, const char *now, const uint32_t expected[32])
 {
     struct td_match_text a = text(old), b = text(now);
-    uint32_t old_of[32];
+    uint32_t old_of[32] = {0};
 
     td_match_lines(old_of, &a, &b);
     for (uint32_t i = 0; i < b.count; i++)
@@ -129,18 +129,20 @@ static void expect_lines(const char *old, const char *now, const uint32_t *expec
 
 static void lines_by_content(void **state)
 {
+    static const uint32_t none[32];
+
     (void)state;
     /* Inserted above, and blanks at the ends of a line do not count. */
-    expect_lines("a\nb\n  c\n", "x\ny\na\n  b  \nc", (const uint32_t[]){0, 0, 1, 2, 3});
+    expect_lines("a\nb\n  c\n", "x\ny\na\n  b  \nc", (const uint32_t[32]){0, 0, 1, 2, 3});
     /* Taken out, and one changed. */
-    expect_lines("a\nb\nc\nd\n", "a\nC\nd\n", (const uint32_t[]){1, 0, 4});
+    expect_lines("a\nb\nc\nd\n", "a\nC\nd\n", (const uint32_t[32]){1, 0, 4});
     /* Equal lines (braces) follow the unique ones around them. */
     expect_lines("f\n{\n}\ng\n{\n}\n", "f\n{\nnew\n}\ng\n{\n}\n",
-                 (const uint32_t[]){1, 2, 0, 3, 4, 5, 6});
+                 (const uint32_t[32]){1, 2, 0, 3, 4, 5, 6});
     /* Two blocks that changed places: the order of one of them is kept. */
-    expect_lines("a\nb\nc\nd\ne\n", "d\ne\na\nb\nc\n", (const uint32_t[]){0, 0, 1, 2, 3});
-    expect_lines("", "a\n", (const uint32_t[]){0});
-    expect_lines("a\n", "", (const uint32_t[]){0});
+    expect_lines("a\nb\nc\nd\ne\n", "d\ne\na\nb\nc\n", (const uint32_t[32]){0, 0, 1, 2, 3});
+    expect_lines("", "a\n", none);
+    expect_lines("a\n", "", none);
 }
 
 /* Of any two texts: what is matched is equal, and rises. */
