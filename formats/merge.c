@@ -403,7 +403,8 @@ static bool same_group(const struct td_group *a, const struct td_group *b)
 {
     bool same = a->name == b->name && a->role == b->role && a->attribution == b->attribution &&
                 a->locates == b->locates && a->sampler == b->sampler &&
-                a->cpu_type == b->cpu_type && a->column_count == b->column_count;
+                a->cpu_type == b->cpu_type && a->pass == b->pass &&
+                a->column_count == b->column_count;
 
     for (uint32_t c = 0; same && c < a->column_count; c++)
         same = a->columns[c].kind == b->columns[c].kind &&

@@ -366,6 +366,12 @@ void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origi
     model->threads.at[thread].origin = origin;
 }
 
+void td_model_set_pass(struct td_model *model, uint32_t group, uint32_t pass)
+{
+    assert(group < model->groups.len);
+    model->groups.at[group].pass = pass;
+}
+
 uint32_t td_model_add_event(struct td_model *model, const struct td_event *event)
 {
     *VECTOR_PUSH(model->events) = *event;

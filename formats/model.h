@@ -152,6 +152,7 @@ struct td_group {
     enum td_tma_node locates; /* LOCATOR groups: which node; TD_NODE_NONE else */
     uint32_t sampler;         /* the event whose overflow takes the sample; TD_NONE for tallies */
     uint32_t cpu_type;        /* string: "" or the PMU's name on hybrid machines */
+    uint32_t pass;            /* of several runs, the one that sampled it; 0: the first, or only */
     uint32_t column_count;
     struct td_column columns[TD_COLUMNS_MAX];
 };
@@ -234,6 +235,7 @@ uint32_t td_model_add_event(struct td_model *model, const struct td_event *event
 uint32_t td_model_add_group(struct td_model *model, const struct td_group *group);
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
 void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin);
+void td_model_set_pass(struct td_model *model, uint32_t group, uint32_t pass);
 /* At first each thread is its own holder. */
 void td_model_set_holder(struct td_model *model, uint32_t thread, uint32_t holder);
 /* Adds to what is known of the event. */

@@ -123,6 +123,11 @@ static void on_thread(void *ctx, uint32_t id, const struct td_thread *t)
             id, t->pid, t->tid, t->name, t->process, t->start_ns);
 }
 
+static void on_pass(void *ctx, uint32_t group, uint32_t pass)
+{
+    fprintf(begin(ctx, "pass"), " group=%" PRIu32 " pass=%" PRIu32 "\n", group, pass);
+}
+
 static void on_origin(void *ctx, uint32_t thread, uint32_t string)
 {
     fprintf(begin(ctx, "origin"), " thread=%" PRIu32 " origin=%" PRIu32 "\n", thread, string);
@@ -254,6 +259,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .module = on_module,
         .thread = on_thread,
         .origin = on_origin,
+        .pass = on_pass,
         .counts = on_counts,
         .event = on_event,
         .group = on_group,

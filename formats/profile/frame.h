@@ -41,7 +41,8 @@
     X(END, 12, "end", true)                 \
     X(ORIGINS, 13, "origins", false)        \
     X(PLACED, 14, "placed symbols", false)  \
-    X(COUNTS, 15, "counts", false)
+    X(COUNTS, 15, "counts", false)          \
+    X(PASSES, 16, "passes", true)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -50,7 +51,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 16
+#define TD_CHUNK_KIND_LIMIT 17
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

@@ -115,6 +115,7 @@ static int compare_groups(const struct writer *w, uint32_t a, uint32_t b)
     RETURN_IF_DIFFERENT(compare_u64(x->role, y->role));
     RETURN_IF_DIFFERENT(compare_strings(w, x->name, y->name));
     RETURN_IF_DIFFERENT(compare_strings(w, x->cpu_type, y->cpu_type));
+    RETURN_IF_DIFFERENT(compare_u64(x->pass, y->pass));
     RETURN_IF_DIFFERENT(compare_u64(x->attribution, y->attribution));
     RETURN_IF_DIFFERENT(compare_u64((uint32_t)x->locates, (uint32_t)y->locates));
     RETURN_IF_DIFFERENT(compare_u64(event_rank(w, x->sampler), event_rank(w, y->sampler)));

@@ -51,6 +51,7 @@ struct loader {
     struct td_map leaf_ids; /* leaves_only: module and offset to node */
     struct td_map programs; /* by_program: name of a process to the thread that holds its tallies */
     struct td_map lost_events; /* the file's id to the event that stands for it */
+    struct td_map passes;      /* of a profile of version 1.0: GROUP@CPU_TYPE to its run */
     uint32_t epoch;
     uint64_t started_ns;
     bool started;    /* which a counter said */
@@ -124,12 +125,29 @@ static void note_width(struct loader *loader, const char *text, size_t len)
         loader->width = width;
 }
 
+/* Version 1.0 said in the environment which group a later run sampled: run=N:GROUP@CPU_TYPE. */
+static void note_pass(struct loader *loader, const char *text, size_t len)
+{
+    const char *colon = len > 4 && memcmp(text, "run=", 4) == 0 ? memchr(text, ':', len) : NULL;
+    char number[12] = "";
+    uint64_t pass = 0;
+
+    if (!colon || (size_t)(colon - text) - 4 >= sizeof(number))
+        return;
+    memcpy(number, text + 4, (size_t)(colon - text) - 4);
+    const uint32_t name =
+        td_model_intern(loader->model, colon + 1, len - (size_t)(colon - text) - 1);
+    if (td_parse_u64(number, &pass) && pass <= UINT32_MAX)
+        td_map_put(&loader->passes, name, 0, (uint32_t)pass, NULL);
+}
+
 static void on_env(void *ctx, const char *const text[2], const size_t len[2])
 {
     struct loader *loader = ctx;
 
     td_model_add_env_len(loader->model, text[0], len[0], text[1], len[1]);
     note_width(loader, text[1], len[1]);
+    note_pass(loader, text[1], len[1]);
 }
 
 static void on_header(void *ctx, const struct td_profile_header *header)
@@ -192,6 +210,19 @@ static void on_counts(void *ctx, uint32_t event, const struct td_event_counts *c
         td_model_add_counts(loader->model, event, counts);
 }
 
+static uint32_t pass_of(struct loader *loader, const struct td_group *group)
+{
+    if (loader->passes.len == 0)
+        return 0;
+    char *name = td_xasprintf("%s@%s", td_model_string(loader->model, group->name),
+                              td_model_string(loader->model, group->cpu_type));
+    const uint32_t id = td_model_intern_z(loader->model, name);
+    const uint32_t *pass = td_map_find(&loader->passes, id, 0);
+
+    free(name);
+    return pass ? *pass : 0;
+}
+
 static void on_group(void *ctx, uint32_t id, const struct td_group *group)
 {
     struct loader *loader = ctx;
@@ -202,7 +233,17 @@ static void on_group(void *ctx, uint32_t id, const struct td_group *group)
     ours.sampler = event_of(loader, group->sampler);
     for (uint32_t c = 0; c < ours.column_count; c++)
         ours.columns[c].event = event_of(loader, group->columns[c].event);
+    ours.pass = pass_of(loader, &ours);
     id_map_set(&loader->tables[TD_TABLE_GROUPS], id, td_model_add_group(loader->model, &ours));
+}
+
+static void on_pass(void *ctx, uint32_t group, uint32_t pass)
+{
+    struct loader *loader = ctx;
+
+    group = id_map_get(&loader->tables[TD_TABLE_GROUPS], group);
+    if (group != TD_NONE)
+        td_model_set_pass(loader->model, group, pass);
 }
 
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)
@@ -512,7 +553,8 @@ static void on_chunk(void *ctx, uint64_t offset, const struct td_chunk_head *hea
 
 static uint64_t memory_of(const struct loader *loader)
 {
-    uint64_t slots = loader->leaf_ids.cap + loader->programs.cap + loader->lost_events.cap;
+    uint64_t slots =
+        loader->leaf_ids.cap + loader->programs.cap + loader->lost_events.cap + loader->passes.cap;
     uint64_t ids = loader->nodes.cap;
 
     for (int t = 0; t < TD_TABLE_COUNT; t++)
@@ -663,6 +705,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .counts = on_counts,
         .event = on_event,
         .group = on_group,
+        .pass = on_pass,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,
@@ -697,5 +740,6 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
     td_map_release(&loader.leaf_ids);
     td_map_release(&loader.programs);
     td_map_release(&loader.lost_events);
+    td_map_release(&loader.passes);
     return rc;
 }

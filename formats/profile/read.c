@@ -300,6 +300,18 @@ static void read_origins(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_passes(struct reader *reader, struct td_rd *rd)
+{
+    while (td_rd_left(rd) > 0) {
+        begin_record(reader, rd, TD_CHUNK_PASSES);
+        const uint32_t group = get_id(reader, rd, TD_TABLE_GROUPS);
+        const uint32_t pass = get_u32(rd);
+
+        if (td_rd_ok(rd))
+            VISIT(reader, pass, group, pass);
+    }
+}
+
 static void read_counts(struct reader *reader, struct td_rd *rd)
 {
     while (td_rd_left(rd) > 0) {
@@ -459,7 +471,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_SAMPLES] = read_samples,         [TD_CHUNK_TALLIES] = read_tallies,
     [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
     [TD_CHUNK_ORIGINS] = read_origins,         [TD_CHUNK_PLACED] = read_placed,
-    [TD_CHUNK_COUNTS] = read_counts,
+    [TD_CHUNK_COUNTS] = read_counts,           [TD_CHUNK_PASSES] = read_passes,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

@@ -53,7 +53,8 @@ struct td_profile_visitor {
     void (*origin)(void *ctx, uint32_t thread, uint32_t string);
     void (*event)(void *ctx, uint32_t id, const struct td_event *event);
     void (*counts)(void *ctx, uint32_t event, const struct td_event_counts *counts);
-    void (*group)(void *ctx, uint32_t id, const struct td_group *group);
+    void (*group)(void *ctx, uint32_t id, const struct td_group *group); /* without its pass */
+    void (*pass)(void *ctx, uint32_t group, uint32_t pass);
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);
     void (*nodes)(void *ctx, const struct td_profile_nodes *nodes);
     void (*samples)(void *ctx, const struct td_profile_values *values);

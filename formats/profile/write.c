@@ -108,8 +108,9 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
 static void flush_texts(struct td_profile_writer *w)
 {
     static const enum td_chunk_kind order[] = {
-        TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS, TD_CHUNK_EVENTS,
-        TD_CHUNK_GROUPS,      TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS, TD_CHUNK_PLACED,  TD_CHUNK_COUNTS,
+        TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
+        TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
+        TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -388,6 +389,11 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
     }
     writer->columns = td_grow(writer->columns, &writer->columns_cap, id + 1, 1);
     writer->columns[id] = (uint8_t)group->column_count;
+    if (group->pass > 1) {
+        td_buf_uleb(&writer->texts[TD_CHUNK_PASSES].buf, id);
+        td_buf_uleb(&writer->texts[TD_CHUNK_PASSES].buf, group->pass);
+        end_text(writer, TD_CHUNK_PASSES);
+    }
     return end_text(writer, TD_CHUNK_GROUPS);
 }
 

@@ -115,6 +115,7 @@ static struct group describe_group(struct td_recorder *recorder, const struct td
         .role = group->role,
         .attribution = group->attribution,
         .locates = group->locates,
+        .pass = group->pass,
         .column_count = (uint32_t)group->column_count,
     };
 

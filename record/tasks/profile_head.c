@@ -136,25 +136,6 @@ static void put_cores(struct td_profile_writer *writer, const struct td_caps *ca
     }
 }
 
-/* What each further run counts: what the first did not is told apart by it. */
-static void put_runs(struct td_profile_writer *writer, const struct td_plan *plan)
-{
-    char text[160];
-
-    if (plan->passes > 1) {
-        snprintf(text, sizeof(text), "passes=%u", plan->passes);
-        put(writer, TD_ENV_PARAMETER, text);
-    }
-    for (size_t i = 0; i < plan->group_count; i++) {
-        const struct td_plan_group *group = &plan->groups[i];
-
-        if (group->pass < 2)
-            continue;
-        snprintf(text, sizeof(text), "run=%u:%s@%s", group->pass, group->name, group->cpu_type);
-        put(writer, TD_ENV_PARAMETER, text);
-    }
-}
-
 void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
                   const struct td_request *request, const struct td_plan *plan)
 {
@@ -182,7 +163,12 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
         put(writer, TD_ENV_METHOD, td_method_name(plan->method));
     put(writer, TD_ENV_PRIVILEGE, plan->privilege);
     put(writer, TD_ENV_RANK, td_output_rank());
-    put_runs(writer, plan);
+    if (plan->passes > 1) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "passes=%u", plan->passes);
+        put(writer, TD_ENV_PARAMETER, text);
+    }
     for (size_t i = 0; i < plan->left_out_count; i++) {
         if (td_plan_left_out_text(plan, i, left_out, sizeof(left_out)))
             put(writer, TD_ENV_LEFT_OUT, left_out);

@@ -55,27 +55,6 @@ struct division {
     double share[TD_NODE_COUNT];     /* of all slots; NaN */
 };
 
-unsigned td_later_group_run(const struct td_model *model, uint32_t group)
-{
-    const struct td_group *g = td_model_group(model, group);
-    const char *text = NULL;
-
-    for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
-        char wanted[160];
-        unsigned run = 0;
-        char *end = NULL;
-
-        if (strncmp(text, "run=", 4) != 0)
-            continue;
-        run = (unsigned)strtoul(text + 4, &end, 10);
-        snprintf(wanted, sizeof(wanted), ":%s@%s", td_model_string(model, g->name),
-                 td_model_string(model, g->cpu_type));
-        if (strcmp(end, wanted) == 0)
-            return run;
-    }
-    return 0;
-}
-
 /* Functions. */
 
 static uint64_t function_of(const struct later *l, uint32_t node)
@@ -460,7 +439,7 @@ void td_later_add(struct td_slots_part *part, size_t part_index, struct td_measu
     for (uint32_t g = 0; g < td_model_group_count(model); g++) {
         const struct td_group *group = td_model_group(model, g);
 
-        l.run = td_later_group_run(model, g);
+        l.run = group->pass;
         if (l.run < 2 || group->role != TD_ROLE_SLOTS || g == part->counted.group ||
             strcmp(td_model_string(model, group->cpu_type), part->cpu_type) != 0)
             continue;

@@ -24,8 +24,6 @@ struct td_slots_part;
 /* Adds the nodes to the part's `later`, and their slots to the measure's values. */
 void td_later_add(struct td_slots_part *part, size_t part_index, struct td_measure *measure,
                   bool no_inline);
-/* The run that a group was sampled in, from 1; 0 where there was only one. */
-unsigned td_later_group_run(const struct td_model *model, uint32_t group);
 /* The run that a node's slots come from, if it is a later one; else 0. */
 unsigned td_later_run(const struct td_measure *measure, enum td_tma_node node);
 void td_later_release(struct td_later *later);

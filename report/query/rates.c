@@ -54,7 +54,7 @@ static void add_group(struct td_rates *rates, size_t first, struct td_counted *c
         if (isnan(value) || isinf(value))
             continue;
         rate->value = value;
-        rate->run = td_later_group_run(core->model, group);
+        rate->run = td_model_group(core->model, group)->pass;
     }
     free(counts);
 }

@@ -394,6 +394,7 @@ def passes():
     for group in range(2):
         td.check(f"run group={group} " in dump, f"no samples of group {group}")
     td.check('"passes=2"' in dump, "the profile does not say how many runs there were")
+    td.check("pass group=1 pass=2" in dump and "pass group=0" not in dump, "the profile does not say which run sampled what")
     td.check(dump.count("  total 9 samples") == 1, "one end")
     tdrec("--passes", "2", "-o", out, "--", "true", status=125)
     tdrec("--passes", "17", "-o", out, "--", "true", status=125)

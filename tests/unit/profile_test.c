@@ -463,10 +463,50 @@ static void order_does_not_matter(void **state)
     td_buf_release(&b);
 }
 
+/* Which run sampled a group: as profiles say it now, and as those of version 1.0 did. A group that
+ * is named like it, of another kind of core, is another. */
+static void passes_survive(void **state)
+{
+    const struct td_group group = {.locates = TD_NODE_NONE, .sampler = TD_NONE};
+
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct td_buf buf = {0}, again = {0};
+        struct td_profile_writer *w = open_writer(&buf, 0);
+        struct td_group later = group;
+
+        later.pass = old ? 0 : 3;
+        if (old)
+            td_profile_env(w, "parameter", "run=3:split@cpu_core");
+        td_profile_group(w, &group, "split", "cpu_atom");
+        td_profile_group(w, &later, "split", "cpu_core");
+        assert_int_equal(td_profile_finish(w, NULL), TD_OK);
+        struct td_model *first = load(&buf, false);
+        write_canonical(first, &again);
+        struct td_model *second = load(&again, false);
+        const struct td_model *const models[] = {first, second};
+        for (size_t m = 0; m < TD_ARRAY_SIZE(models); m++) {
+            assert_int_equal(td_model_group_count(models[m]), 2);
+            for (uint32_t g = 0; g < 2; g++) {
+                const struct td_group *read = td_model_group(models[m], g);
+                const bool core = !strcmp(td_model_string(models[m], read->cpu_type), "cpu_core");
+
+                assert_int_equal(read->pass, core ? 3 : 0);
+            }
+        }
+        td_model_free(second);
+        td_model_free(first);
+        td_profile_writer_free(w);
+        td_buf_release(&again);
+        td_buf_release(&buf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptions_survive),
+        cmocka_unit_test(passes_survive),
         cmocka_unit_test(epochs_do_not_change_samples),
         cmocka_unit_test(tallies_are_summed),
         cmocka_unit_test(time_range_is_relative_to_the_start),

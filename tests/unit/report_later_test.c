@@ -144,8 +144,8 @@ static struct profile three_runs(int length)
                                add_group(p.model, "backend", backend)};
 
     td_model_add_env(p.model, "parameter", "passes=3");
-    td_model_add_env(p.model, "parameter", "run=2:split@");
-    td_model_add_env(p.model, "parameter", "run=3:backend@");
+    td_model_set_pass(p.model, groups[1], 2);
+    td_model_set_pass(p.model, groups[2], 3);
     for (int run = 0; run < 3; run++)
         run_once(&p, run, groups[run], run ? length : 600);
     return p;
@@ -267,10 +267,12 @@ static void test_two_later_runs(void **state)
         const char *const *const events[] = {swapped ? loads : waits, swapped ? waits : loads};
 
         run_once(&p, 0, add_group(p.model, "topdown", topdown), 600);
-        run_once(&p, swapped ? 4 : 3, add_group(p.model, "one", events[0]), 900);
-        td_model_add_env(p.model, "parameter", "run=2:one@");
-        run_once(&p, swapped ? 3 : 4, add_group(p.model, "two", events[1]), 300);
-        td_model_add_env(p.model, "parameter", "run=3:two@");
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t group = add_group(p.model, i ? "two" : "one", events[i]);
+
+            td_model_set_pass(p.model, group, i + 2);
+            run_once(&p, (int)i == swapped ? 3 : 4, group, i ? 300 : 900);
+        }
         struct td_measure *m = fx_slots_measure(p.model, NULL);
         const struct td_tree tree = td_tree_of(m);
         const struct td_tree_node *memory = td_tree_find(&tree, TD_NODE_MEMORY_BOUND);

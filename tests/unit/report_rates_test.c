@@ -61,15 +61,14 @@ static void test_runs(void **state)
     struct td_rates rates;
 
     (void)state;
-    td_model_add_env(model, "parameter", "run=1:topdown@");
-    td_model_add_env(model, "parameter", "run=2:branch@");
+    td_model_set_pass(model, second, 2);
     td_model_add_values(model, thread, 0, first, 1, (const uint64_t[]){1000, 2000, 10, 10, 10});
     td_model_add_values(model, thread, 0, second, 1, (const uint64_t[]){900, 6000, 500, 12});
     td_model_add_values(model, other, 0, second, 1, (const uint64_t[]){100, 4000, 500, 8});
     td_rates_of(&rates, model);
     assert_int_equal(rates.len, 5);
     assert_float_equal(find(&rates, "ipc").value, 2, 1e-9);
-    assert_int_equal(find(&rates, "ipc").run, 1);
+    assert_int_equal(find(&rates, "ipc").run, 0);
     assert_float_equal(find(&rates, "branch_mpki").value, 2, 1e-9);
     assert_int_equal(find(&rates, "branch_mpki").run, 2);
     assert_float_equal(find(&rates, "branch_miss_ratio").value, 0.02, 1e-9);
