@@ -233,8 +233,8 @@ static void keep(struct td_perf_session *session, const struct td_perf_event *ev
         td_perf_damage(session, offset, "a sample holds counts that cannot be");
         return;
     }
-    const uint32_t thread = td_perf_thread(session, rec->pid, rec->tid, rec->time_ns);
-    const uint32_t node = td_perf_stack(session, rec);
+    uint32_t thread = 0, node = 0;
+    td_perf_place(session, rec, &thread, &node);
     session->counters[TD_COUNTER_SAMPLES]++;
     if (td_model_event(session->model, event->event)->unit == TD_UNIT_NS)
         session->counters[TD_COUNTER_SAMPLED_NS] += rec->u.sample.period;

@@ -278,8 +278,8 @@ int td_perfdata_load(struct td_model *model, const void *data, size_t size,
         .data = data,
         .size = size,
         .big = starts_with(data, size, magic_big),
-        .processes = td_perf_processes_new(),
     };
+    session.processes = td_perf_processes_new(&session);
     const int rc = load(&session, err);
 
     release(&session);

@@ -186,22 +186,21 @@ bool td_perf_build_id_record(struct td_perf_session *session, struct td_perf_rd 
 void td_perf_environment(struct td_perf_session *session);
 
 /* perfdata_process.c */
-struct td_perf_processes *td_perf_processes_new(void);
+struct td_perf_processes *td_perf_processes_new(struct td_perf_session *session);
 void td_perf_processes_free(struct td_perf_processes *processes);
-/* MMAP, COMM, FORK and KSYMBOL records; others are ignored. */
+/* MMAP, COMM, FORK, EXIT and KSYMBOL records; others are ignored. */
 void td_perf_processes_apply(struct td_perf_session *session, const struct td_rec *rec);
-/* The model's thread, made when it is new. */
-uint32_t td_perf_thread(struct td_perf_session *session, uint32_t pid, uint32_t tid,
-                        uint64_t time_ns);
-/* The model's node of a sample: its IP, under its callers. */
-uint32_t td_perf_stack(struct td_perf_session *session, const struct td_rec *rec);
+/* The model's thread and node of a sample. */
+void td_perf_place(struct td_perf_session *session, const struct td_rec *rec, uint32_t *thread,
+                   uint32_t *node);
 /* perfdata_stack.c: the frames of the sample's copied user stack; 0 when it cannot be unwound. */
 size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec, uint64_t *frames,
                       size_t max);
-/* The mapping of a process; `version` changes with its mappings. */
+/* The executable mapping of a process. */
 bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
                   struct td_load_place *place);
-uint64_t td_perf_space(struct td_perf_session *session, uint32_t pid);
+/* Names a sampled process's mappings as they are now. */
+uint64_t td_perf_space(const struct td_perf_session *session, uint32_t pid);
 void td_perf_processes_count(const struct td_perf_processes *processes, uint64_t *process_count,
                              uint64_t *thread_count);
 

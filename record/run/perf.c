@@ -11,6 +11,7 @@
 #include "formats/profile/write.h"
 #include "record/events/drain.h"
 #include "record/tasks/profile_head.h"
+#include "record/tasks/scan.h"
 #include "record/events/phase.h"
 #include "record/run/loop.h"
 #include "record/run/recorder.h"

@@ -254,7 +254,7 @@ static void add_modules(struct adding *a)
         const struct td_piece_module *m = &a->piece->modules[i];
         const struct td_profile_module module = {
             .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
-        const bool is_file = m->path && !td_module_path_is_anon(m->path, strlen(m->path));
+        const bool is_file = m->path && td_mapping_kind(m->path, strlen(m->path)) != TD_MODULE_ANON;
 
         a->modules[i] = is_file ? put_module(a->pieces, &module) : TD_NONE;
         if (is_file && td_jitdump_is_name(m->path) && !a->image->dump_path)

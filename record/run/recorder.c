@@ -15,6 +15,7 @@
 #include "record/tasks/jit.h"
 #include "record/tasks/kernel.h"
 #include "record/tasks/modules.h"
+#include "record/tasks/scan.h"
 #include "record/tasks/stacks.h"
 #include "symbolize/maps/vdso.h"
 
@@ -160,12 +161,13 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->plan = plan;
     recorder->writer = writer;
     recorder->modules = td_modules_new(writer);
+    const struct td_tasks_hooks hooks = td_scan_hooks(recorder->modules);
     recorder->kernel = td_kernel_new(recorder->modules, writer);
     recorder->stacks = td_stacks_new(writer, recorder->modules, recorder->kernel);
     recorder->frames = td_frames_new(recorder->modules);
     recorder->deltas = td_deltas_new();
     recorder->jit = td_jit_new(writer, recorder->modules);
-    recorder->tasks = td_tasks_new(plan->follow, recorder->modules, end_process, recorder);
+    recorder->tasks = td_tasks_new(plan->follow, &hooks, end_process, recorder);
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
     for (size_t i = 0; i < plan->group_count; i++)
         recorder->groups[i] = describe_group(recorder, &plan->groups[i]);
@@ -224,14 +226,8 @@ static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *tas
 /* The thread of a sample, or NULL when it is not wanted. */
 static struct td_task *sampled_task(struct td_recorder *recorder, const struct td_rec *rec)
 {
-    struct td_task *task = td_tasks_find(recorder->tasks, rec->pid, rec->tid);
+    struct td_task *task = td_tasks_sampled(recorder->tasks, rec);
 
-    if (!task && !recorder->plan->follow && rec->pid != TD_NONE) {
-        struct td_process *process =
-            td_tasks_add_process(recorder->tasks, rec->pid, "", rec->time_ns);
-
-        task = td_tasks_add_thread(recorder->tasks, process, rec->tid, "", rec->time_ns);
-    }
     return task && !task->process->before_exec ? task : NULL;
 }
 

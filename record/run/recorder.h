@@ -10,7 +10,7 @@
 #include "record/events/events.h"
 #include "formats/kernel/record.h"
 #include "record/plan/plan.h"
-#include "record/tasks/tasks.h"
+#include "formats/kernel/tasks.h"
 
 struct td_recorder;
 

@@ -11,7 +11,7 @@
 #include "record/tasks/modules.h"
 #include "formats/kernel/record.h"
 #include "record/tasks/stacks.h"
-#include "record/tasks/tasks.h"
+#include "formats/kernel/tasks.h"
 #include "symbolize/unwind/unwind.h"
 
 struct td_frames;

@@ -10,7 +10,7 @@
 #include "formats/profile/write.h"
 #include "record/tasks/modules.h"
 #include "record/tasks/stacks.h"
-#include "record/tasks/tasks.h"
+#include "formats/kernel/tasks.h"
 
 struct td_jit;
 

@@ -12,6 +12,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "formats/kernel/tasks.h"
 #include "symbolize/elf/buildid.h"
 #include "symbolize/identity.h"
 
@@ -57,26 +58,6 @@ void td_modules_free(struct td_modules *modules)
     free(modules);
 }
 
-static bool has_prefix(const char *s, size_t len, const char *prefix)
-{
-    return len >= strlen(prefix) && memcmp(s, prefix, strlen(prefix)) == 0;
-}
-
-bool td_module_path_is_anon(const char *path, size_t len)
-{
-    /* Names of mappings that no file on disk stands behind: mm/mmap.c, mm/shmem.c, ipc/shm.c,
-     * fs/proc/task_mmu.c. */
-    static const char *const prefixes[] = {
-        "//anon", "/anon_hugepage", "/memfd:", "/dev/zero",  "/SYSV",
-        "[heap]", "[stack",         "[anon",   "anon_inode:"};
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(prefixes); i++) {
-        if (has_prefix(path, len, prefixes[i]))
-            return true;
-    }
-    return len == 0;
-}
-
 static uint64_t identity(const struct module *m)
 {
     uint64_t hash = td_hash_bytes(m->build_id.bytes, m->build_id.size);
@@ -102,36 +83,34 @@ static uint32_t put(struct td_modules *modules, const struct module *m)
     return index;
 }
 
-uint32_t td_modules_put(struct td_modules *modules, const struct td_module_info *info)
+uint32_t td_modules_put(struct td_modules *modules, uint32_t pid, const struct td_rec_mmap *mmap)
 {
-    size_t len = info->path_len;
-    struct module m = {.kind = TD_MODULE_FILE};
+    size_t len = mmap->path_len;
 
     if (len > strlen(DELETED) &&
-        memcmp(info->path + len - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
+        memcmp(mmap->path + len - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
         len -= strlen(DELETED);
-    if (has_prefix(info->path, len, "[vdso]")) {
-        m.kind = TD_MODULE_VDSO;
-        m.build_id = info->build_id;
-    } else if (td_module_path_is_anon(info->path, len)) {
-        m.kind = TD_MODULE_ANON;
-        m.pid = info->pid;
-        len = 0; /* all of a process's code without a file is one module */
-    } else {
-        m.build_id = info->build_id;
-        m.major = info->major;
-        m.minor = info->minor;
-        m.inode = info->inode;
+    struct module m = {.kind = td_mapping_kind(mmap->path, len)};
+    if (m.kind == TD_MODULE_ANON) {
+        /* All of a process's code without a file is one module. */
+        m.pid = pid;
+        m.path = td_intern_put(modules->paths, "//anon", 6);
+        return put(modules, &m);
     }
-    m.path = m.kind == TD_MODULE_ANON ? td_intern_put(modules->paths, "//anon", 6)
-                                      : td_intern_put(modules->paths, info->path, len);
+    m.path = td_intern_put(modules->paths, mmap->path, len);
+    m.build_id = mmap->build_id;
+    if (m.kind == TD_MODULE_FILE) {
+        m.major = mmap->major;
+        m.minor = mmap->minor;
+        m.inode = mmap->inode;
+    }
     const uint32_t index = put(modules, &m);
     /* A process of those that map it, through which its file can be found; not part of what it
      * is. */
     if (m.kind == TD_MODULE_FILE) {
-        modules->items[index].pid = info->pid;
-        modules->items[index].start = info->start;
-        modules->items[index].end = info->end;
+        modules->items[index].pid = pid;
+        modules->items[index].start = mmap->start;
+        modules->items[index].end = mmap->start + mmap->size;
     }
     return index;
 }

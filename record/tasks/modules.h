@@ -10,28 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/kernel/record.h"
 #include "formats/profile/write.h"
 
 struct td_modules;
-
-/* A mapping's origin. `path` is as the kernel reports it and is not terminated. */
-struct td_module_info {
-    const char *path;
-    size_t path_len;
-    uint32_t pid;                /* whose mapping it is */
-    struct td_build_id build_id; /* size 0: not known; then the three below may be */
-    uint32_t major, minor;
-    uint64_t inode;
-    uint64_t start, end; /* where it is mapped; 0, 0: not known */
-};
 
 /* `writer` is borrowed; it may be NULL in tests, profile ids then count from 0. */
 struct td_modules *td_modules_new(struct td_profile_writer *writer);
 void td_modules_free(struct td_modules *modules); /* NULL is allowed */
 
-/* The module's index. What identifies a file without a known build-id (symbolize/identity.h) is
- * read when the module is first used, if the file is still the one that was mapped. */
-uint32_t td_modules_put(struct td_modules *modules, const struct td_module_info *info);
+/* The index of the module of a process's mapping. What identifies a file without a known build-id
+ * (symbolize/identity.h) is read when the module is first used, if the file is still the one that
+ * was mapped. */
+uint32_t td_modules_put(struct td_modules *modules, uint32_t pid, const struct td_rec_mmap *mmap);
 /* For modules that are not mappings: unknown addresses, the kernel and its modules. */
 uint32_t td_modules_put_kernel(struct td_modules *modules, enum td_module_kind kind,
                                const char *path, uint64_t base, const struct td_build_id *build_id);
@@ -45,7 +36,5 @@ uint32_t td_modules_use(struct td_modules *modules, uint32_t module, bool *added
 /* A descriptor of the file that was mapped, read through a process that mapped it; -1 when it is
  * gone or has been replaced. */
 int td_modules_open(const struct td_modules *modules, uint32_t module);
-/* Whether mappings of this name are code made at run time. */
-bool td_module_path_is_anon(const char *path, size_t len);
 
 #endif

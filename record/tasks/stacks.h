@@ -13,7 +13,7 @@
 #include "formats/kernel/chain.h"
 #include "formats/profile/write.h"
 #include "record/tasks/kernel.h"
-#include "record/tasks/tasks.h"
+#include "formats/kernel/tasks.h"
 
 struct td_stacks;
 

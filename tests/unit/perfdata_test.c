@@ -585,6 +585,39 @@ static void test_ended_task_in_an_unmapped_kernel(void **state)
     td_buf_release(&m.buf);
 }
 
+static enum td_module_kind kind_at(const struct td_model *model, uint32_t node)
+{
+    const uint32_t location = td_model_node(model, node)->location;
+
+    return td_model_module(model, td_model_location(model, location)->module)->kind;
+}
+
+/* Mappings mean what they mean to the recorder: code copied to huge pages is the file's still,
+ * memory of memfd_create is code made at run time. */
+static void test_mappings_without_a_file(void **state)
+{
+    const struct td_load_opts opts = {.keep_samples = true};
+    const uint64_t made = 0x9010;
+    struct td_load_status status = {0};
+    struct maker m;
+
+    (void)state;
+    put_file(&m, false, false);
+    put_mmap(&m, 54, 0x1000, "//anon");
+    put_mmap(&m, 55, 0x9000, "/memfd:code (deleted)");
+    put_sample(&m, 60, 300, 0);
+    const size_t begin = m.buf.len;
+    put_sample(&m, 61, 400, 0);
+    memcpy(m.buf.data + begin + 16, &made, sizeof(made));
+    struct td_model *const model = load(&m.buf, &opts, &status);
+    const size_t count = td_model_sample_count(model);
+    assert_int_equal(count, 4);
+    assert_int_equal(kind_at(model, td_model_sample(model, count - 2)->node), TD_MODULE_FILE);
+    assert_int_equal(kind_at(model, td_model_sample(model, count - 1)->node), TD_MODULE_ANON);
+    td_model_free(model);
+    td_buf_release(&m.buf);
+}
+
 static void test_a_part_of_the_time(void **state)
 {
     const struct td_load_opts opts = {.from_ns = 10};
@@ -637,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_trace_data_are_mentioned),
         cmocka_unit_test(test_filtered_samples_are_not_lost),
         cmocka_unit_test(test_ended_task_in_an_unmapped_kernel),
+        cmocka_unit_test(test_mappings_without_a_file),
         cmocka_unit_test(test_a_part_of_the_time),
         cmocka_unit_test(test_refusals_name_the_offset),
     };

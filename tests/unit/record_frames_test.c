@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "record/tasks/frames.h"
+#include "record/tasks/scan.h"
 
 #define COPY_BYTES   65528
 #define DEEPEST      20
@@ -52,7 +53,8 @@ static int setup(void **state)
     f->layout.user_regs = td_unwind_registers(TD_CFI_X86_64);
 #endif
     f->modules = td_modules_new(NULL);
-    f->tasks = td_tasks_new(true, f->modules, NULL, NULL);
+    const struct td_tasks_hooks hooks = td_scan_hooks(f->modules);
+    f->tasks = td_tasks_new(true, &hooks, NULL, NULL);
     f->frames = td_frames_new(f->modules);
     f->rec = (struct td_rec){.kind = TD_REC_SAMPLE, .layout = &f->layout};
     td_tasks_scan_process(f->tasks, (uint32_t)getpid(), 1);

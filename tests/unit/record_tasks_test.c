@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "record/tasks/tasks.h"
+#include "record/tasks/scan.h"
 
 struct fixture {
     struct td_modules *modules;
@@ -32,7 +32,8 @@ static struct fixture *fixture_new(bool follow)
     struct fixture *f = calloc(1, sizeof(*f));
 
     f->modules = td_modules_new(NULL);
-    f->tasks = td_tasks_new(follow, f->modules, count_end, f);
+    const struct td_tasks_hooks hooks = td_scan_hooks(f->modules);
+    f->tasks = td_tasks_new(follow, &hooks, count_end, f);
     return f;
 }
 

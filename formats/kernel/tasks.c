@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/tasks/tasks.h"
+#include "formats/kernel/tasks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/procfs.h"
-#include "base/text.h"
 
 /* Places for pointers that are found by id. A map entry stays when its process ends (ids are
  * reused, so their number is bounded) and points to an empty place. */
@@ -27,7 +25,7 @@ struct pool {
 
 struct td_tasks {
     bool follow;
-    struct td_modules *modules;
+    struct td_tasks_hooks hooks;
     td_process_end_fn *end;
     void *ctx;
     struct pool processes, threads;
@@ -121,6 +119,16 @@ struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid
     return process ? td_tasks_add_thread(tasks, process, tid, "", 0) : NULL;
 }
 
+struct td_task *td_tasks_sampled(struct td_tasks *tasks, const struct td_rec *rec)
+{
+    struct td_task *task = td_tasks_find(tasks, rec->pid, rec->tid);
+
+    if (task || tasks->follow)
+        return task;
+    struct td_process *process = td_tasks_add_process(tasks, rec->pid, "", rec->time_ns);
+    return td_tasks_add_thread(tasks, process, rec->tid, "", rec->time_ns);
+}
+
 static void unlink_task(struct td_task *task)
 {
     struct td_task **link = &task->process->first;
@@ -152,8 +160,10 @@ static void end_process(struct td_tasks *tasks, struct td_process *process)
 static void drop_process(struct td_tasks *tasks, struct td_process *process)
 {
     end_process(tasks, process);
-    while (process->first)
-        drop_task(tasks, process->first);
+    for (struct td_task *task = process->first, *next = NULL; task; task = next) {
+        next = task->next;
+        drop_task(tasks, task);
+    }
     *place_of(&tasks->processes, process->pid) = NULL;
     space_drop(process->space);
     free(process);
@@ -200,13 +210,13 @@ struct td_process *td_tasks_add_process(struct td_tasks *tasks, uint32_t pid, co
     return process;
 }
 
-struct td_tasks *td_tasks_new(bool follow, struct td_modules *modules, td_process_end_fn *end,
-                              void *ctx)
+struct td_tasks *td_tasks_new(bool follow, const struct td_tasks_hooks *hooks,
+                              td_process_end_fn *end, void *ctx)
 {
     struct td_tasks *tasks = td_xcalloc(1, sizeof(*tasks));
 
     tasks->follow = follow;
-    tasks->modules = modules;
+    tasks->hooks = *hooks;
     tasks->end = end;
     tasks->ctx = ctx;
     return tasks;
@@ -272,7 +282,8 @@ static void apply_fork(struct td_tasks *tasks, const struct td_rec *rec)
     const uint32_t pid = rec->u.task.pid, ppid = rec->u.task.ppid;
     struct td_process *parent = td_tasks_find_process(tasks, ppid);
     const struct td_task *forker = find_in(&tasks->threads, rec->u.task.ptid);
-    struct td_process *old = pid != ppid ? td_tasks_find_process(tasks, pid) : NULL;
+    const bool new_process = pid != ppid && !rec->u.task.made_up;
+    struct td_process *old = new_process ? td_tasks_find_process(tasks, pid) : NULL;
 
     if (is_outside(pid))
         return;
@@ -281,9 +292,10 @@ static void apply_fork(struct td_tasks *tasks, const struct td_rec *rec)
     if (!parent && tasks->follow)
         return;
     const char *comm = forker ? forker->comm : parent ? parent->comm : "";
-    if (pid == ppid) {
-        parent = parent ? parent : td_tasks_add_process(tasks, pid, comm, rec->time_ns);
-        td_tasks_add_thread(tasks, parent, rec->u.task.tid, comm, rec->time_ns);
+    if (!new_process) {
+        struct td_process *process = td_tasks_add_process(tasks, pid, comm, rec->time_ns);
+
+        td_tasks_add_thread(tasks, process, rec->u.task.tid, comm, rec->time_ns);
         return;
     }
     struct td_process *child = td_tasks_add_process(tasks, pid, comm, rec->time_ns);
@@ -362,39 +374,86 @@ static void apply_comm(struct td_tasks *tasks, const struct td_rec *rec)
         task->profile_thread = TD_NONE;
 }
 
-/* What a location in this mapping is counted from (TD_MODULE_KINDS). */
-static uint64_t first_offset(enum td_module_kind kind, uint64_t start, uint64_t file_offset)
+static bool has_prefix(const char *s, size_t len, const char *prefix)
 {
-    return kind == TD_MODULE_FILE || kind == TD_MODULE_VDSO ? file_offset : start;
+    return len >= strlen(prefix) && memcmp(s, prefix, strlen(prefix)) == 0;
+}
+
+enum td_module_kind td_mapping_kind(const char *path, size_t len)
+{
+    /* Names of mappings that no file on disk stands behind: mm/mmap.c, mm/shmem.c, ipc/shm.c,
+     * fs/proc/task_mmu.c. */
+    static const char *const prefixes[] = {"//anon", "/anon_hugepage", "/memfd:", "/dev/zero",
+                                           "/SYSV",  "[heap]",         "[stack",  "[anon",
+                                           "[vvar",  "anon_inode:"};
+
+    if (has_prefix(path, len, "[vdso]"))
+        return TD_MODULE_VDSO;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(prefixes); i++) {
+        if (has_prefix(path, len, prefixes[i]))
+            return TD_MODULE_ANON;
+    }
+    return len == 0 ? TD_MODULE_ANON : TD_MODULE_FILE;
+}
+
+/* What a location in this mapping is counted from (TD_MODULE_KINDS). */
+static uint64_t first_offset(enum td_module_kind kind, const struct td_rec_mmap *mmap)
+{
+    if (kind == TD_MODULE_FILE)
+        return mmap->offset;
+    return kind == TD_MODULE_VDSO ? 0 : mmap->start;
 }
 
 /* Text that was copied to huge pages: anonymous code inside what was a file's mapping keeps the
  * file's names. */
 static bool is_remapped_text(const struct td_tasks *tasks, const struct td_space *space,
-                             enum td_module_kind kind, uint64_t start, uint64_t end)
+                             enum td_module_kind kind, const struct td_rec_mmap *mmap)
 {
-    const struct td_range *old = td_range_set_find(&space->ranges, start);
+    const struct td_range *old = td_range_set_find(&space->ranges, mmap->start);
 
-    return kind == TD_MODULE_ANON && old && old->end >= end &&
-           td_modules_kind(tasks->modules, old->value) == TD_MODULE_FILE;
+    return kind == TD_MODULE_ANON && mmap->executable && old &&
+           old->end >= mmap->start + mmap->size &&
+           tasks->hooks.kind(tasks->hooks.ctx, old->value) == TD_MODULE_FILE;
 }
 
-static void renew(struct td_tasks *tasks, struct td_process *process);
-
-static void map_module(struct td_tasks *tasks, struct td_process *process,
-                       const struct td_module_info *info, uint64_t start, uint64_t end,
-                       uint64_t file_offset)
+/* Leaves of a space with very many ranges what is mapped now. Of a process that has ended nothing
+ * is known: all of it is kept. */
+static void renew(struct td_tasks *tasks, struct td_process *process)
 {
-    const uint32_t module = td_modules_put(tasks->modules, info);
-    const enum td_module_kind kind = td_modules_kind(tasks->modules, module);
+    struct td_space *old = process->space;
+
+    if (!old->renew_at)
+        old->renew_at = RANGES_MAX;
+    if (old->ranges.len < old->renew_at || !tasks->hooks.scan)
+        return;
+    process->space = space_new(tasks);
+    process->space->renew_at = SIZE_MAX;
+    tasks->hooks.scan(tasks, process);
+    if (process->space->ranges.len == 0) {
+        space_drop(process->space);
+        process->space = old;
+    } else {
+        space_drop(old);
+    }
+    process->space->renew_at = process->space->ranges.len + RANGES_MAX;
+}
+
+void td_tasks_map(struct td_tasks *tasks, struct td_process *process,
+                  const struct td_rec_mmap *mmap)
+{
+    const uint32_t module = tasks->hooks.module(tasks->hooks.ctx, process->pid, mmap);
+
+    if (module == TD_NONE)
+        return;
+    const enum td_module_kind kind = tasks->hooks.kind(tasks->hooks.ctx, module);
     const struct td_range range = {
-        .start = start,
-        .end = end,
-        .offset = first_offset(kind, start, file_offset),
+        .start = mmap->start,
+        .end = mmap->start + mmap->size,
+        .offset = first_offset(kind, mmap),
         .value = module,
     };
 
-    if (!is_remapped_text(tasks, process->space, kind, start, end))
+    if (!is_remapped_text(tasks, process->space, kind, mmap))
         td_range_set_put(&space_to_change(tasks, process)->ranges, &range);
     renew(tasks, process);
 }
@@ -403,24 +462,13 @@ static void apply_mmap(struct td_tasks *tasks, const struct td_rec *rec)
 {
     const struct td_rec_mmap *mmap = &rec->u.mmap;
     struct td_process *process = td_tasks_find_process(tasks, rec->pid);
-    const struct td_module_info info = {
-        .path = mmap->path,
-        .path_len = mmap->path_len,
-        .pid = rec->pid,
-        .build_id = mmap->build_id,
-        .major = mmap->major,
-        .minor = mmap->minor,
-        .inode = mmap->inode,
-        .start = mmap->start,
-        .end = mmap->start + mmap->size,
-    };
 
-    if (!mmap->executable || mmap->size > UINT64_MAX - mmap->start || is_outside(rec->pid))
+    if (mmap->size > UINT64_MAX - mmap->start || is_outside(rec->pid))
         return;
     if (!process && !tasks->follow)
         process = td_tasks_add_process(tasks, rec->pid, "", rec->time_ns);
     if (process)
-        map_module(tasks, process, &info, mmap->start, mmap->start + mmap->size, mmap->offset);
+        td_tasks_map(tasks, process, mmap);
 }
 
 void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec)
@@ -437,110 +485,4 @@ void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec)
     case TD_REC_LOST_SAMPLES:
     case TD_REC_THROTTLE: break;
     }
-}
-
-/* What runs already. */
-
-static void scan_maps(struct td_tasks *tasks, struct td_process *process)
-{
-    char path[64];
-    struct td_map_line line;
-
-    snprintf(path, sizeof(path), "/proc/%u/maps", process->pid);
-    char *text = td_procfs_text(NULL, path);
-    const char *p = text;
-    while (p && td_map_line_next(&p, &line)) {
-        const struct td_module_info info = {
-            .path = line.path,
-            .path_len = line.path_len,
-            .pid = process->pid,
-            .major = line.major,
-            .minor = line.minor,
-            .inode = line.inode,
-            .start = line.start,
-            .end = line.end,
-        };
-
-        if (line.executable)
-            map_module(tasks, process, &info, line.start, line.end, line.offset);
-    }
-    free(text);
-}
-
-/* Leaves of a space with very many ranges what is mapped now. Of a process that has ended nothing
- * is known: all of it is kept. */
-static void renew(struct td_tasks *tasks, struct td_process *process)
-{
-    struct td_space *old = process->space;
-
-    if (!old->renew_at)
-        old->renew_at = RANGES_MAX;
-    if (old->ranges.len < old->renew_at)
-        return;
-    process->space = space_new(tasks);
-    process->space->renew_at = SIZE_MAX;
-    if (td_procfs_is_ours())
-        scan_maps(tasks, process);
-    if (process->space->ranges.len == 0) {
-        space_drop(process->space);
-        process->space = old;
-    } else {
-        space_drop(old);
-    }
-    process->space->renew_at = process->space->ranges.len + RANGES_MAX;
-}
-
-static char *read_comm(const char *folder)
-{
-    char *path = td_xasprintf("%s/comm", folder);
-    char *comm = td_procfs_line(NULL, path);
-
-    free(path);
-    return comm;
-}
-
-static void scan_threads(struct td_tasks *tasks, struct td_process *process, uint64_t time_ns)
-{
-    char folder[128];
-
-    snprintf(folder, sizeof(folder), "/proc/%u/task", process->pid);
-    char **names = td_procfs_names(NULL, folder);
-    for (char **name = names; name && *name; name++) {
-        uint64_t tid = 0;
-
-        snprintf(folder, sizeof(folder), "/proc/%u/task/%.20s", process->pid, *name);
-        char *comm = read_comm(folder);
-        if (comm && td_parse_u64(*name, &tid) && tid <= UINT32_MAX)
-            td_tasks_add_thread(tasks, process, (uint32_t)tid, comm, time_ns);
-        free(comm);
-    }
-    td_procfs_names_free(names);
-}
-
-bool td_tasks_scan_process(struct td_tasks *tasks, uint32_t pid, uint64_t time_ns)
-{
-    char folder[64];
-
-    snprintf(folder, sizeof(folder), "/proc/%u", pid);
-    char *comm = td_procfs_is_ours() ? read_comm(folder) : NULL;
-    if (!comm)
-        return false;
-    struct td_process *process = td_tasks_add_process(tasks, pid, comm, time_ns);
-    free(comm);
-    scan_threads(tasks, process, time_ns);
-    scan_maps(tasks, process);
-    return true;
-}
-
-void td_tasks_scan_all(struct td_tasks *tasks, uint64_t time_ns)
-{
-    char **names = td_procfs_names(NULL, "/proc");
-
-    for (char **name = names; name && *name; name++) {
-        uint64_t pid = 0;
-
-        if (td_parse_u64(*name, &pid) && pid <= UINT32_MAX)
-            td_tasks_scan_process(tasks, (uint32_t)pid, time_ns);
-    }
-    td_procfs_names_free(names);
 }

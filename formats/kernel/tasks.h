@@ -4,20 +4,19 @@
  * they are called. Pids are reused; a process between its fork and its end has a generation of its
  * own. With `follow`, only the processes that were added as roots, and their descendants, are kept.
  */
-#ifndef TD_RECORD_TASKS_TASKS_H
-#define TD_RECORD_TASKS_TASKS_H
+#ifndef TD_FORMATS_KERNEL_TASKS_H
+#define TD_FORMATS_KERNEL_TASKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/range.h"
-#include "record/tasks/modules.h"
 #include "formats/kernel/record.h"
 
 #define TD_COMM_BYTES 32
 
-/* Executable mappings: value = module, offset = what the profile calls the first address. Shared
+/* Mappings: value = module, offset = what the profile calls the first address. Shared
  * between a process and its children until one of them changes it. */
 struct td_space {
     unsigned refs;
@@ -30,7 +29,7 @@ struct td_process {
     uint32_t pid;
     uint32_t generation;
     bool before_exec; /* a command that is still our own copy: its samples are not the command's */
-    bool jit_used;    /* a sample fell into anonymous code; then also: */
+    bool jit_used;    /* the recorder's: a sample fell into anonymous code; then also: */
     uint32_t owner;   /* the user whose process it is, who may name its code */
     struct td_space *space;
     char comm[TD_COMM_BYTES]; /* of its main thread */
@@ -51,11 +50,25 @@ struct td_task {
 
 struct td_tasks;
 
+/* What a mapping of this name is: a file, the vdso or memory that no file stands behind. */
+enum td_module_kind td_mapping_kind(const char *path, size_t len);
+
+/* What the owner of the tasks knows of modules. */
+struct td_tasks_hooks {
+    /* The module of a process's mapping, TD_NONE when it is of no interest. */
+    uint32_t (*module)(void *ctx, uint32_t pid, const struct td_rec_mmap *mmap);
+    enum td_module_kind (*kind)(void *ctx, uint32_t module);
+    /* Maps what a process has mapped now, of one that runs. NULL: nobody can tell. */
+    void (*scan)(struct td_tasks *tasks, struct td_process *process);
+    void *ctx;
+};
+
 /* Called when a process ends or executes another program, while its mappings are known. */
 typedef void td_process_end_fn(void *ctx, const struct td_process *process);
 
-struct td_tasks *td_tasks_new(bool follow, struct td_modules *modules, td_process_end_fn *end,
-                              void *ctx);
+/* `end` may be NULL; `hooks` is copied. */
+struct td_tasks *td_tasks_new(bool follow, const struct td_tasks_hooks *hooks,
+                              td_process_end_fn *end, void *ctx);
 void td_tasks_free(struct td_tasks *tasks); /* NULL is allowed; ends no process */
 
 /* Adds a process with its main thread, or finds it. */
@@ -63,15 +76,14 @@ struct td_process *td_tasks_add_process(struct td_tasks *tasks, uint32_t pid, co
                                         uint64_t time_ns);
 struct td_task *td_tasks_add_thread(struct td_tasks *tasks, struct td_process *process,
                                     uint32_t tid, const char *comm, uint64_t time_ns);
-/* Adds what runs now: the process, its threads and mappings from /proc. False when it is gone. */
-bool td_tasks_scan_process(struct td_tasks *tasks, uint32_t pid, uint64_t time_ns);
-/* All that run. */
-void td_tasks_scan_all(struct td_tasks *tasks, uint64_t time_ns);
-
 /* The thread, or NULL when its process is not followed (or, without `follow`, not known). */
 struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid);
+/* The thread of a sample: td_tasks_find's, or without `follow` a new one. */
+struct td_task *td_tasks_sampled(struct td_tasks *tasks, const struct td_rec *rec);
 struct td_process *td_tasks_find_process(const struct td_tasks *tasks, uint32_t pid);
 
+void td_tasks_map(struct td_tasks *tasks, struct td_process *process,
+                  const struct td_rec_mmap *mmap);
 /* FORK, EXIT, COMM and MMAP records; others are ignored. */
 void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec);
 /* Calls the end function for every process that is left. */
