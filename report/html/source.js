@@ -148,7 +148,7 @@ function drawSource() {
       make(
         "p",
         { class: "note" },
-        "No source lines are known for the hot functions: the programs have no debug information (gcc -g).",
+        "Neither source lines nor instructions of the hot functions are to be had: see below for what is missing.",
       ),
     );
     return;
@@ -156,7 +156,8 @@ function drawSource() {
   const c = choices[Math.max(0, state.source)];
   const sources = page.sources.filter((s) => s.function === c.name && s.module === c.module);
   const listings = page.instructions.filter((s) => s.function === c.name && s.module === c.module);
-  const assembly = state.assembly && listings.length > 0;
+  const hasLines = sources.some((s) => s.lines.length > 0);
+  const assembly = listings.length > 0 && (state.assembly || !hasLines);
   const show = (value) => () => {
     state.assembly = value;
     drawSource();
@@ -186,11 +187,11 @@ function drawSource() {
           return make(
             "option",
             { selected: i === state.source ? "" : null },
-            `${g ? percent(primaryShare(g)) + "  " : ""}${choice.name}`,
+            `${g ? percent(primaryShare(g)) + "  " : ""}${shownName(choice)}`,
           );
         }),
       ),
-      listings.length > 0
+      listings.length > 0 && hasLines
         ? [
             button("Source", show(false), { id: "show-source", "aria-pressed": assembly ? "false" : "true" }),
             button("Instructions", show(true), { id: "show-asm", "aria-pressed": assembly ? "true" : "false" }),
@@ -206,6 +207,9 @@ function drawSource() {
         : `The first column is per cent of all ${label(page.primary)}`,
       hasNodes ? "; categories are per cent of the line’s own slots." : ".",
     ),
+    assembly && !hasLines
+      ? make("p", { class: "note" }, "No source line is known for it: these are its instructions.")
+      : null,
     (assembly ? listings : sources).flatMap((s) => [
       make(
         "h3",

@@ -85,7 +85,7 @@ function noCategories() {
   return make(
     "p",
     {},
-    make("b", {}, "Time only: "),
+    make("b", {}, page.primary === "time" ? "Time only: " : "No categories: "),
     `this profile has no pipeline categories, so the page shows where the ${label(page.primary)} went, not why. ${why ? sentence(why) : ""} ` +
       "tdrec --source pmu (where the CPU can count them) or --source sim records categories.",
   );
@@ -184,7 +184,7 @@ function treeRow(n) {
     make("td", { class: "number" }, (100 * n.share).toFixed(1)),
     make("td", { class: "number soft" }, n.error >= 0.00005 ? (100 * n.error).toFixed(n.error < 0.0005 ? 2 : 1) : ""),
     make("td", { class: "number soft" }, page.categorized_ns > 0 ? seconds(secondsOfSlots(n.slots)) : ""),
-    make("td", { class: "soft" }, (info.meaning || "") + (n.run > 1 ? ` (run ${n.run})` : "")),
+    make("td", { class: "soft meaning" }, (info.meaning || "") + (n.run > 1 ? ` (run ${n.run})` : "")),
   );
 }
 // What is usually behind a category that was chosen, and what to do about it.

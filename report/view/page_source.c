@@ -219,9 +219,11 @@ static void add_listing(struct td_json *json, const struct td_measure *measure,
     const struct td_code_part *part = listing->part;
     bool *shown = choose_instructions(listing, td_measure_primary(measure), max);
     bool follows = true;
+    const uint32_t function = part->function != TD_NONE ? part->function : part->container;
 
     td_json_object(json, NULL);
-    td_json_string(json, "function", function_name(measure->model, part->function));
+    td_json_string(json, "function",
+                   function == TD_NONE ? "[unknown]" : function_name(measure->model, function));
     td_json_string(json, "container", function_name(measure->model, part->container));
     td_json_u64(json, "module", part->module);
     td_json_string(json, "note", listing->note);
