@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/coverage.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "formats/file_id.h"
@@ -53,6 +55,21 @@ static uint64_t count_lost(const struct td_model *model)
     return samples > records ? samples : records;
 }
 
+/* Whole CPUs are busy with others too. */
+static bool is_of_tasks(const struct td_model *model)
+{
+    const char *scope = td_model_env(model, TD_ENV_SCOPE);
+
+    return scope && (strcmp(scope, "command") == 0 || strcmp(scope, "process") == 0 ||
+                     strcmp(scope, "thread") == 0);
+}
+
+double td_coverage_busy(const struct td_coverage *coverage)
+{
+    return coverage->cpu_s > 0 && coverage->duration_s > 0 ? coverage->cpu_s / coverage->duration_s
+                                                           : NAN;
+}
+
 struct td_coverage td_coverage_of(const struct td_measure *measure)
 {
     const struct td_model *model = measure->model;
@@ -88,6 +105,8 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
         c.duration_s = (double)longest_ns * 1e-9;
     else if (ended > started)
         c.duration_s = (double)(ended - started) * 1e-9;
+    if (c.recordings == 0 && !measure->weighted && is_of_tasks(model))
+        c.cpu_s = (double)counted * 1e-9;
     return c;
 }
 

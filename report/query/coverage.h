@@ -20,12 +20,17 @@ struct td_coverage {
     double truncated_stacks_share; /* of samples */
     double unsampled_share;        /* of CPU time: counted by the kernel, but not sampled */
     double duration_s;             /* 0 when not known; of a merge the longest recording's */
+    double cpu_s;                  /* CPU time that the recorded tasks used in it, counted by the
+                                      kernel; 0 when not known */
     uint64_t recordings;           /* merged ones; 0 when it is no merge */
     bool complete;
     const struct td_losses *losses; /* of the model */
 };
 
 struct td_coverage td_coverage_of(const struct td_measure *measure);
+/* How many CPUs were busy with what was recorded, on average: below 1 the rest was waiting. NaN
+ * when not known. */
+double td_coverage_busy(const struct td_coverage *coverage);
 
 /* A module whose names or lines are missing, and how much of the primary metric that concerns. */
 struct td_gap {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/head.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -481,6 +482,30 @@ static void print_total(const struct td_head *head, const struct td_machine *mac
     subject_end(style, "total", &text);
 }
 
+/* Below half a CPU a profile of CPU time says little of why the program takes so long. */
+#define MOSTLY_WAITING 0.5
+
+static void print_busy(const struct td_head *head, const struct td_style *style)
+{
+    const double busy = td_coverage_busy(head->coverage);
+    struct text text;
+
+    if (isnan(busy))
+        return;
+    text_begin(&text);
+    if (busy < MOSTLY_WAITING)
+        fprintf(text.out,
+                "CPU busy %.1f %% of %.2f s: mostly waiting (files, network, locks, sleep); the "
+                "tables show the time on a CPU only",
+                100 * busy, head->coverage->duration_s);
+    else if (busy < 1.05)
+        fprintf(text.out, "CPU busy %.0f %% of %.2f s", 100 * fmin(busy, 1),
+                head->coverage->duration_s);
+    else
+        fprintf(text.out, "%.1f CPUs on average for %.2f s", busy, head->coverage->duration_s);
+    subject_end(style, "busy", &text);
+}
+
 /* "48 kB", "1.25 MB": caches are in powers of two. */
 static void print_cache(FILE *out, const char *before, const char *name, uint64_t kb)
 {
@@ -595,6 +620,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);
     print_total(head, &machine, style);
+    print_busy(head, style);
     print_core(&machine, style);
     if (is_doubtful(head))
         print_coverage(head, style);

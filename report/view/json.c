@@ -182,6 +182,10 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
     td_json_double(json, "unverified_share", coverage->unverified_share, DIGITS);
     td_json_double(json, "truncated_stacks_share", coverage->truncated_stacks_share, DIGITS);
     td_json_double(json, "unsampled_share", coverage->unsampled_share, DIGITS);
+    if (coverage->cpu_s > 0) {
+        td_json_double(json, "cpu_s", coverage->cpu_s, 9);
+        td_json_double(json, "busy_cpus", td_coverage_busy(coverage), DIGITS);
+    }
     if (measure->weighted) {
         const struct td_weights_coverage c = td_weights_coverage_of(measure);
 

@@ -234,6 +234,29 @@ static void test_events(void **state)
     td_model_free(p.model);
 }
 
+static double busy_of(const struct td_measure *measure)
+{
+    const struct td_coverage c = td_coverage_of(measure);
+
+    return td_coverage_busy(&c);
+}
+
+/* Whole CPUs run other programs too: how busy they were says nothing. */
+static void test_busy_of_whole_cpus(void **state)
+{
+    const struct clock_profile p = clock_profile();
+
+    (void)state;
+    td_model_set_counter(p.model, TD_COUNTER_COUNTED_NS, 200000);
+    td_model_set_counter(p.model, TD_COUNTER_STARTED_NS, 1000000);
+    td_model_set_counter(p.model, TD_COUNTER_ENDED_NS, 3000000);
+    td_model_add_env(p.model, "scope", "system");
+    struct td_measure *m = fx_measure(p.model, NULL);
+    assert_true(isnan(busy_of(m)));
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
 static void test_coverage(void **state)
 {
     const struct clock_profile p = clock_profile();
@@ -245,8 +268,13 @@ static void test_coverage(void **state)
     td_model_set_counter(p.model, TD_COUNTER_TRUNCATED_STACKS, 5);
     td_model_set_counter(p.model, TD_COUNTER_COUNTED_NS, 200000);
     td_model_set_counter(p.model, TD_COUNTER_SAMPLED_NS, 100000);
+    td_model_set_counter(p.model, TD_COUNTER_STARTED_NS, 1000000);
+    td_model_set_counter(p.model, TD_COUNTER_ENDED_NS, 3000000);
     td_model_set_complete(p.model, true);
     m = fx_measure(p.model, NULL);
+    assert_true(isnan(busy_of(m)));
+    td_model_add_env(p.model, "scope", "command");
+    assert_true(fabs(busy_of(m) - 0.1) < 1e-12);
     const struct td_coverage c = td_coverage_of(m);
     assert_int_equal(c.lost, 7);
     assert_true(fabs(c.unresolved_share - 0.10) < 1e-12);
@@ -508,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_busy_of_whole_cpus),
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_sim_reconciles),
         cmocka_unit_test(test_sim_tree),
