@@ -169,7 +169,8 @@ static uint32_t made_up_name(struct td_perf_session *session, const struct td_pe
                  td_model_string(session->model, *pmu), attr->config[0]);
     else if (attr->type == PERF_TYPE_RAW)
         snprintf(text, sizeof(text), "raw 0x%" PRIx64, attr->config[0]);
-    else
+    else if (attr->type != PERF_TYPE_TRACEPOINT ||
+             !td_perf_tracepoint_name(session, attr->config[0], text, sizeof(text)))
         snprintf(text, sizeof(text), "type %" PRIu32 " config 0x%" PRIx64, attr->type,
                  attr->config[0]);
     return td_model_intern_z(session->model, text);

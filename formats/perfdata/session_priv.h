@@ -137,6 +137,8 @@ struct td_perf_session {
     uint64_t counters[TD_COUNTER_COUNT];
     uint64_t first_ns, last_ns, guest_samples, raw_stacks;
     uint64_t delivered, damaged_records, dropped;
+    const uint8_t *tracing; /* the tracing data of a pipe; NULL: none */
+    uint64_t tracing_bytes;
     uint64_t trace_bytes; /* of AUXTRACE records, which are not read */
     uint32_t trace_type;  /* as AUXTRACE_INFO says; 0: it does not */
     bool is_stat;         /* counts of perf stat record */
@@ -159,6 +161,11 @@ void td_perf_flaw(struct td_perf_session *session, uint64_t offset, const char *
 void td_perf_cut(struct td_perf_session *session, uint64_t offset, const char *text);
 /* Whether the rest is not to be read, for what was read is too large; notes it once. */
 bool td_perf_is_full(struct td_perf_session *session, uint64_t offset);
+
+/* tracing.c */
+/* "system:name" of a tracepoint by its number; false when the file does not tell it. */
+bool td_perf_tracepoint_name(const struct td_perf_session *session, uint64_t id, char *text,
+                             size_t size);
 
 /* perfdata_attr.c */
 /* Reads one perf_event_attr; leaves the cursor behind its attr.size bytes. False when it is not

@@ -300,6 +300,18 @@ static void handle_update(struct td_perf_session *session, struct td_perf_rd *rd
         event->name = td_model_intern(session->model, name, len);
 }
 
+/* The walk has looked whether the bytes behind it are there. */
+static void note_tracing(struct td_perf_session *session, const uint8_t *record,
+                         const struct header *header)
+{
+    uint64_t size = 0;
+
+    if (session->tracing || !bytes_behind(session, record, header, &size) || size == 0)
+        return;
+    session->tracing = record + header->size;
+    session->tracing_bytes = size;
+}
+
 static void handle_head(struct td_perf_session *session, const uint8_t *record,
                         const struct header *header)
 {
@@ -308,6 +320,8 @@ static void handle_head(struct td_perf_session *session, const uint8_t *record,
 
     if (header->type == TD_PERF_HEADER_ATTR)
         handle_attr(session, &rd);
+    else if (header->type == TD_PERF_TRACING_DATA)
+        note_tracing(session, record, header);
     else if (header->type == TD_PERF_EVENT_UPDATE)
         handle_update(session, &rd);
     else if (header->type == TD_PERF_HEADER_FEATURE)

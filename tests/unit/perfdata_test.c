@@ -400,6 +400,105 @@ static void put_file(struct maker *m, bool big, bool compressed)
     td_buf_release(&records.buf);
 }
 
+static void put_piece(struct maker *m, const char *text)
+{
+    put_u64(m, strlen(text));
+    td_buf_bytes(&m->buf, text, strlen(text));
+}
+
+/* As trace-cmd.dat.v6 says, with two systems. */
+static struct td_buf make_tracing(bool big)
+{
+    struct maker m = {.big = big};
+
+    td_buf_bytes(&m.buf, "\x17\x08\x44tracing0.6", 14); /* with its end */
+    td_buf_u8(&m.buf, big);
+    td_buf_u8(&m.buf, 8);
+    put(&m, 4096, 4);
+    td_buf_bytes(&m.buf, "header_page", 12);
+    put_piece(&m, "\tfield: u64 timestamp;\n");
+    td_buf_bytes(&m.buf, "header_event", 13);
+    put_piece(&m, "# compressed entry header\n");
+    put(&m, 1, 4);
+    put_piece(&m, "name: function\nID: 1\nformat:\n");
+    put(&m, 2, 4);
+    td_buf_bytes(&m.buf, "sched", 6);
+    put(&m, 2, 4);
+    put_piece(&m, "name: sched_wakeup\nID: 31\nformat:\n");
+    put_piece(&m, "name: sched_switch\nID: 314\nformat:\n");
+    td_buf_bytes(&m.buf, "irq", 4);
+    put(&m, 1, 4);
+    put_piece(&m, "name: softirq_entry\nID: 131\nformat:\n");
+    while (m.buf.len % 8)
+        td_buf_u8(&m.buf, 0);
+    return m.buf;
+}
+
+static size_t make_tracing_size(void)
+{
+    struct td_buf tracing = make_tracing(false);
+    const size_t size = tracing.len;
+
+    td_buf_release(&tracing);
+    return size;
+}
+
+/* A pipe of an old perf: an event, and what its number means. */
+static struct td_buf make_tracepoint(bool big, uint64_t config, size_t cut)
+{
+    struct maker m = {.big = big};
+    struct td_buf tracing = make_tracing(big);
+
+    td_buf_bytes(&m.buf, big ? "2ELIFREP" : "PERFILE2", 8);
+    put_u64(&m, 16);
+    put_header(&m, 64, 0, 64 + 8);
+    put(&m, PERF_TYPE_TRACEPOINT, 4);
+    put(&m, 64, 4);
+    put_u64(&m, config);
+    for (int i = 0; i < 6; i++)
+        put_u64(&m, i == 1 ? PERF_SAMPLE_IP | PERF_SAMPLE_TID : 0);
+    put_u64(&m, 42);
+    put_header(&m, 66, 0, 8);
+    put(&m, (uint32_t)(tracing.len - cut), 4);
+    put(&m, 0, 4);
+    td_buf_bytes(&m.buf, tracing.data, tracing.len - cut);
+    put_header(&m, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 16);
+    put_u64(&m, 0x1234);
+    put(&m, 7, 4);
+    put(&m, 8, 4);
+    td_buf_release(&tracing);
+    return m.buf;
+}
+
+static void expect_tracepoint(bool big, uint64_t config, size_t cut, const char *name)
+{
+    struct td_load_status status = {0};
+    struct td_buf file = make_tracepoint(big, config, cut);
+    struct td_model *const model = load(&file, NULL, &status);
+
+    assert_int_equal(td_model_event_count(model), 1);
+    assert_string_equal(td_model_string(model, td_model_event(model, 0)->name), name);
+    td_model_free(model);
+    td_buf_release(&file);
+}
+
+/* Names of tracepoints that only the tracing data tells; cut anywhere, it tells less. */
+static void test_tracepoints(void **state)
+{
+    const size_t size = make_tracing_size();
+
+    (void)state;
+    for (int big = 0; big < 2; big++) {
+        expect_tracepoint(big, 314, 0, "sched:sched_switch");
+        expect_tracepoint(big, 31, 0, "sched:sched_wakeup");
+        expect_tracepoint(big, 131, 0, "irq:softirq_entry");
+        expect_tracepoint(big, 3, 0, "type 2 config 0x3");
+        expect_tracepoint(big, 1, 0, "type 2 config 0x1");
+        for (size_t cut = 104; cut <= size; cut += 8)
+            expect_tracepoint(big, 131, cut, "type 2 config 0x83");
+    }
+}
+
 static void check_made_sample(const struct td_model *model, size_t i, const char *module,
                               uint64_t growth)
 {
@@ -666,6 +765,7 @@ int main(void)
         cmocka_unit_test(test_environment_is_read),
         cmocka_unit_test(test_cut_files_say_so),
         cmocka_unit_test(test_made_files),
+        cmocka_unit_test(test_tracepoints),
         cmocka_unit_test(test_damage_of_a_description_is_no_cut),
         cmocka_unit_test(test_trace_data_are_mentioned),
         cmocka_unit_test(test_filtered_samples_are_not_lost),
