@@ -137,6 +137,7 @@ static int symbolize(struct td_session *session, bool quiet, struct td_err *err)
     struct progress progress = {.terminal = isatty(STDERR_FILENO)};
     const struct td_symbolizer_opts opts = {.cache_dir = o->no_cache ? "" : NULL,
                                             .debug_dirs = o->debug_dir ? dirs : NULL,
+                                            .kallsyms = o->kallsyms,
                                             .debuginfod = o->debuginfod,
                                             .progress = show_progress,
                                             .progress_ctx = &progress};
@@ -372,6 +373,21 @@ static int measure(struct td_session *session, struct td_session_needs needs, st
     return check_time(session, err);
 }
 
+/* An option that could not act is refused. */
+static int check_kallsyms(const struct td_session *session, struct td_err *err)
+{
+    const char *path = session->opts->kallsyms;
+
+    if (!path)
+        return TD_OK;
+    if (td_model_source(session->model) != TD_SOURCE_IMPORT)
+        return td_fail(err, TD_EUSAGE,
+                       "--kallsyms is for imports: tdrec keeps the kernel's names in its profiles");
+    if (access(path, R_OK) < 0)
+        return td_fail_errno(err, TD_EIO, errno, "cannot read '%s'", path);
+    return TD_OK;
+}
+
 static void complain_damage(const struct td_session *session)
 {
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
@@ -401,6 +417,8 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     int rc = load(session, needs, &err);
     if (rc == TD_OK)
         rc = load_weights(session, needs, &err);
+    if (rc == TD_OK)
+        rc = check_kallsyms(session, &err);
     if (rc < 0)
         goto out;
     if (!needs.quiet)

@@ -42,6 +42,7 @@ struct td_common_opts {
     bool help;
     uint64_t width;
     const char *debug_dir;
+    const char *kallsyms;
     bool debuginfod;
     bool no_cache;
 };
@@ -58,6 +59,8 @@ void td_common_opts_release(struct td_common_opts *opts);
      "take the time from this clock profile of the same command", &(o)->weights},       \
     {TD_OPT_STRING, 0, "event", "NAME", "of several sampled events, the one to report",          \
      &(o)->event},                                                                               \
+    {TD_OPT_STRING, 0, "kallsyms", "FILE", "names of the kernel for an import",                  \
+     &(o)->kallsyms},                                                                            \
     {TD_OPT_STRING, 0, "debug-dir", "DIR", "search DIR for debug files, as /usr/lib/debug",      \
      &(o)->debug_dir},                                                                           \
     {TD_OPT_FLAG, 0, "debuginfod", NULL, "ask the servers in $DEBUGINFOD_URLS for debug files",  \

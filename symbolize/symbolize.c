@@ -362,7 +362,8 @@ static void prepare_import(struct resolve *r, const struct module_work *w)
         offsets[i] = w->wants[i].offset;
     td_model_symbols(r->model, w->module, &known);
     if (known == 0)
-        td_here_add_symbols(r->model, w->module, &r->origin, offsets, w->count);
+        td_here_add_symbols(r->model, w->module, &r->origin, r->symbolizer->opts.kallsyms, offsets,
+                            w->count);
     free(offsets);
 }
 
@@ -417,15 +418,18 @@ static uint32_t coverage_note(struct resolve *r, const struct module_work *w,
     case TD_MODULE_KERNEL_MODULE:
         snprintf(text, sizeof(text), "no symbol for %zu of %zu kernel addresses; %s", unnamed,
                  w->count,
-                 r->import ? "they are found as root on the machine of the recording, until it "
-                             "is started anew"
-                           : "record as root or with kernel.kptr_restrict=0");
+                 r->import && r->symbolizer->opts.kallsyms
+                     ? "the file of --kallsyms does not name them: it is of another boot, or was "
+                       "copied without the right to see addresses"
+                 : r->import ? "they are found as root on the machine of the recording, until it "
+                               "is started anew; --kallsyms FILE takes a copy of /proc/kallsyms"
+                             : "record as root or with kernel.kptr_restrict=0");
         break;
     case TD_MODULE_ANON:
         snprintf(text, sizeof(text), "no symbol for %zu of %zu addresses of generated code; %s",
                  unnamed, w->count,
-                 r->import ? "on the machine of the recording they are found in /tmp/perf-PID.map; "
-                             "perf inject --jit adds those of a jitdump"
+                 r->import ? "on the machine of the recording they are found in /tmp/perf-PID.map "
+                             "or the jitdump"
                            : "a JIT can write /tmp/perf-PID.map or a jitdump");
         break;
     case TD_MODULE_FILE:

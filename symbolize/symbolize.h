@@ -20,12 +20,13 @@ typedef void td_symbolize_progress_fn(void *ctx, size_t done, size_t total, cons
 struct td_symbolizer_opts {
     const char *cache_dir; /* NULL: $XDG_CACHE_HOME/tdprof or ~/.cache/tdprof; "": no cache */
     const char *const
-        *debug_dirs;     /* NULL-terminated, searched first; NULL: only the standard ones */
-    const char *sysroot; /* put before recorded paths; NULL: none */
-    unsigned jobs;       /* child processes at a time; 0: one a CPU */
-    unsigned timeout_s;  /* for one module; 0: the default, 60 */
-    bool functions_only; /* names of containing functions; no inlines, no lines */
-    bool debuginfod;     /* ask servers (off: never the network) */
+        *debug_dirs;      /* NULL-terminated, searched first; NULL: only the standard ones */
+    const char *kallsyms; /* a copy of /proc/kallsyms, for imports; NULL: none */
+    const char *sysroot;  /* put before recorded paths; NULL: none */
+    unsigned jobs;        /* child processes at a time; 0: one a CPU */
+    unsigned timeout_s;   /* for one module; 0: the default, 60 */
+    bool functions_only;  /* names of containing functions; no inlines, no lines */
+    bool debuginfod;      /* ask servers (off: never the network) */
     td_symbolize_progress_fn *progress; /* NULL: none */
     void *progress_ctx;
 };
