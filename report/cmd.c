@@ -79,6 +79,19 @@ bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *com
     return true;
 }
 
+int td_category_parse(enum td_metric *ret, const struct td_measure *measure, const char *word)
+{
+    struct td_err err = TD_ERR_INIT;
+    const bool has = measure->values[TD_METRIC_SLOTS];
+
+    if (has && td_metric_parse(ret, measure, word, TD_METRIC_FIRST_NODE, &err) == TD_OK)
+        return TD_EXIT_OK;
+    td_complain("--category %s: %s", word,
+                has ? err.text
+                    : "this profile has no categories (tdrec --source sim, or a PMU, has)");
+    return TD_EXIT_USAGE;
+}
+
 struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double percent, uint64_t max)
 {
     struct td_cut cut = {0};

@@ -41,8 +41,13 @@ struct td_table_cmd {
 };
 extern const struct td_table_cmd td_table_cmds[]; /* by enum td_row_kind */
 
-/* `functions --children`: each function with all it calls. `max` 0: all rows. */
-int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max);
+/* `functions --children`: each function with all it calls. `category` NULL: what it costs; `max` 0:
+ * all rows. */
+int td_children_run(const struct td_common_opts *common, const char *category, double percent_limit,
+                    uint64_t max);
+
+/* What --category names. TD_EXIT_USAGE after having said what there is. */
+int td_category_parse(enum td_metric *ret, const struct td_measure *measure, const char *word);
 
 /* Whether a stack of what the options choose goes through a function of this name. Reads the
  * profile once more, and says nothing. */

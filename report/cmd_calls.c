@@ -22,7 +22,25 @@ struct calls_opts {
     double percent_limit; /* negative: not given */
     uint64_t depth;
     uint64_t rows;
+    const char *category; /* NULL: the primary metric */
 };
+
+/* Of a category everything that it is part of is needed, too. */
+static struct td_session_needs needs_of(const char *category)
+{
+    struct td_session_needs needs = costs;
+
+    needs.metrics = category ? 0 : needs.metrics;
+    return needs;
+}
+
+/* What is summed: a category, or what the tables are sorted by. */
+static int choose_metric(const struct td_session *session, const char *category,
+                         enum td_metric *metric)
+{
+    *metric = td_measure_primary(session->measure);
+    return category ? td_category_parse(metric, session->measure, category) : TD_EXIT_OK;
+}
 
 struct choice {
     bool *functions, *modules;
@@ -71,13 +89,17 @@ static int show_calls(struct td_session *session, enum td_calls_kind kind, const
                                                                          : DEPTH_MAX};
     struct choice choice = {.functions = NULL};
     struct td_calls calls = {.at = NULL};
-    int exit_code = TD_EXIT_NOTHING;
-    bool found = choose(&choice, session->model, pattern);
+    enum td_metric metric = TD_METRIC_SAMPLES;
+    int exit_code = choose_metric(session, o->category, &metric);
 
+    if (exit_code != TD_EXIT_OK)
+        return exit_code;
+    exit_code = TD_EXIT_NOTHING;
+    bool found = choose(&choice, session->model, pattern);
     if (found) {
         const struct td_wanted wanted = {choice.functions, choice.modules};
 
-        td_calls_init(&calls, session->measure, kind, &wanted, session->opts->no_inline);
+        td_calls_init_of(&calls, session->measure, metric, kind, &wanted, session->opts->no_inline);
         found = !choice.unnamed || calls.at[0].value > 0;
     }
     if (!found) {
@@ -112,8 +134,12 @@ static int show_children(struct td_session *session, const struct calls_opts *o)
     const double percent = o->percent_limit >= 0 ? o->percent_limit : json ? 0 : 0.5;
     const size_t max = o->rows ? (size_t)o->rows : SIZE_MAX;
     struct td_inclusives rows;
+    enum td_metric metric = TD_METRIC_SAMPLES;
+    const int rc = choose_metric(session, o->category, &metric);
 
-    td_inclusives_init(&rows, session->measure, session->opts->no_inline);
+    if (rc != TD_EXIT_OK)
+        return rc;
+    td_inclusives_init_of(&rows, session->measure, metric, session->opts->no_inline);
     td_session_begin_output(session);
     if (json) {
         struct td_json out = td_json_init(stdout, 2);
@@ -133,11 +159,12 @@ static int show_children(struct td_session *session, const struct calls_opts *o)
     return td_session_end_output(session);
 }
 
-int td_children_run(const struct td_common_opts *common, double percent_limit, uint64_t max)
+int td_children_run(const struct td_common_opts *common, const char *category, double percent_limit,
+                    uint64_t max)
 {
-    const struct calls_opts o = {.percent_limit = percent_limit, .rows = max};
+    const struct calls_opts o = {.percent_limit = percent_limit, .rows = max, .category = category};
     struct td_session session;
-    int exit_code = td_session_open(&session, common, costs);
+    int exit_code = td_session_open(&session, common, needs_of(category));
 
     if (exit_code == TD_EXIT_OK)
         exit_code = show_children(&session, &o);
@@ -175,6 +202,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out calls below P percent (0.5)",
          &o.percent_limit},
         {TD_OPT_U64, 0, "depth", "N", "at most N calls deep", &o.depth},
+        {TD_OPT_STRING, 0, "category", "NODE", "what is lost to a category", &o.category},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
@@ -192,7 +220,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("%s takes one function: tdreport %s NAME", cmd->name, cmd->name);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, costs);
+    exit_code = td_session_open(&session, common, needs_of(o.category));
     if (exit_code == TD_EXIT_OK)
         exit_code =
             show_calls(&session, callers ? TD_CALLS_CALLERS : TD_CALLS_CALLEES, argv[used], &o);

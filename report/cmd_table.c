@@ -46,7 +46,8 @@ static void print_table(const struct td_session *session, const struct td_table_
         td_table_add(&table, sorted < TD_METRIC_FIRST_NODE ? &td_field_value : &td_field_share,
                      sorted);
     td_table_add_cost(&table);
-    td_table_add_nodes(&table, l->level);
+    if (metric == rows->primary || l->level > 0)
+        td_table_add_nodes(&table, l->level);
     for (size_t f = 0; table_cmd->fields[f]; f++)
         td_table_add(&table, table_cmd->fields[f], rows->primary);
     td_table_print(&table, style);
@@ -71,17 +72,8 @@ static int choose_order(const struct td_session *session, enum td_row_kind kind,
     struct td_err err = TD_ERR_INIT;
 
     *metric = td_measure_primary(session->measure);
-    if (o->category) {
-        const bool has = session->measure->values[TD_METRIC_SLOTS];
-
-        if (!has || td_metric_parse(metric, session->measure, o->category, TD_METRIC_FIRST_NODE,
-                                    &err) < 0) {
-            td_complain("--category %s: %s", o->category,
-                        has ? err.text
-                            : "this profile has no categories (tdrec --source sim, or a PMU, has)");
-            return TD_EXIT_USAGE;
-        }
-    }
+    if (o->category && td_category_parse(metric, session->measure, o->category) != TD_EXIT_OK)
+        return TD_EXIT_USAGE;
     *sort = (struct td_sort){.by = TD_SORT_VALUE, .metric = *metric};
     if (o->sort && td_sort_parse(sort, session->measure, kind, o->sort, &err) < 0) {
         td_complain("-s %s: %s", o->sort, err.text);
@@ -158,13 +150,12 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--children goes with tdreport functions");
         return TD_EXIT_USAGE;
     }
-    if (o.children && (o.sort || o.category)) {
-        td_complain("%s does not go with --children: its rows are sorted by what the calls cost",
-                    o.sort ? "-s" : "--category");
+    if (o.children && o.sort) {
+        td_complain("-s does not go with --children: its rows are sorted by what the calls cost");
         return TD_EXIT_USAGE;
     }
     if (o.children)
-        return td_children_run(common, o.percent_limit, o.rows);
+        return td_children_run(common, o.category, o.percent_limit, o.rows);
     exit_code = td_session_open(
         &session, common, (struct td_session_needs){.threads = table_cmd->kind == TD_ROWS_THREADS});
     if (exit_code == TD_EXIT_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flat rows for other programs: csv, one JSON object a line, or one JSON document. Columns are
- * always the same, blank or null where a profile does not say, so that files can be concatenated.
+ * Flat rows for other programs: csv, or one JSON object a line. Columns are always the same, blank
+ * or null where a profile does not say, so that files can be concatenated.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "formats/export/export.h"
 #include "formats/frames.h"
 #include "formats/export/json.h"
-#include "formats/notes.h"
 
 /* The fields of a row that say where it is. */
 struct place {
@@ -190,58 +189,6 @@ static int write_ndjson(const struct td_measure *measure, const struct td_export
     return TD_OK;
 }
 
-static void json_note(void *ctx, const char *line)
-{
-    td_json_string(ctx, NULL, line);
-}
-
-static void json_environment(struct td_json *json, const struct td_model *model)
-{
-    td_json_array(json, "environment");
-    for (size_t i = 0; i < td_model_env_count(model); i++) {
-        const char *key = NULL;
-        const char *value = NULL;
-
-        td_model_env_entry(model, i, &key, &value);
-        td_json_object(json, NULL);
-        td_json_string(json, key, value);
-        td_json_end(json);
-    }
-    td_json_end(json);
-}
-
-static int write_json(const struct td_measure *measure, const struct td_export_opts *opts,
-                      FILE *out, struct td_err *err)
-{
-    struct td_json json = td_json_init(out, 2);
-    struct td_frames frames = {0};
-
-    (void)err;
-    td_json_object(&json, NULL);
-    td_json_string(&json, "schema", "tdreport-export/1");
-    td_json_string(&json, "tool", opts->tool);
-    td_json_string(&json, "attribution", td_attribution_name(measure->attribution));
-    if (measure->event != TD_NONE && measure->values[TD_METRIC_EVENT])
-        td_json_string(&json, "event", td_measure_event_name(measure));
-    td_json_array(&json, "notes");
-    td_notes(measure, opts->tool, json_note, &json);
-    td_json_end(&json);
-    json_environment(&json, measure->model);
-    td_json_object(&json, "totals");
-    for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
-        if (measure->values[m])
-            td_json_u64(&json, td_metric_key((enum td_metric)m), measure->totals[m]);
-    }
-    td_json_end(&json);
-    td_json_array(&json, "rows");
-    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
-        json_row(&json, measure, &frames, row, opts->no_inline);
-    td_json_end(&json);
-    td_json_end(&json);
-    td_frames_release(&frames);
-    return TD_OK;
-}
-
 const struct td_exporter td_export_csv = {
     .name = "csv",
     .suffix = "csv",
@@ -256,12 +203,4 @@ const struct td_exporter td_export_ndjson = {
     .about = "the rows of csv, each a JSON object on a line of its own",
     .wants_threads = true,
     .write = write_ndjson,
-};
-
-const struct td_exporter td_export_json = {
-    .name = "json",
-    .suffix = "json",
-    .about = "one JSON document: environment, totals, rows",
-    .wants_threads = true,
-    .write = write_json,
 };

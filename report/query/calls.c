@@ -62,17 +62,19 @@ static size_t find_outermost(const struct td_frames *frames, const struct td_wan
 }
 
 static void add_stack(struct builder *b, enum td_calls_kind kind, const struct td_frames *frames,
-                      size_t start, uint64_t value)
+                      size_t start, uint64_t value, uint64_t time_ns)
 {
     const size_t steps = kind == TD_CALLS_CALLERS ? frames->len - 1 - start : start;
     uint32_t node = 0;
 
     b->calls->at[0].value += value;
+    b->calls->at[0].time_ns += time_ns;
     for (size_t i = 1; i <= steps; i++) {
         const size_t at = kind == TD_CALLS_CALLERS ? start + i : start - i;
 
         node = child_of(b, node, &frames->at[at]);
         b->calls->at[node].value += value;
+        b->calls->at[node].time_ns += time_ns;
     }
     b->calls->at[node].self += value;
 }
@@ -107,13 +109,25 @@ static void sort_children(struct td_calls *c, uint32_t node, uint32_t *scratch)
         c->at[scratch[i]].next = i + 1 < count ? scratch[i + 1] : 0;
 }
 
+static uint64_t time_of(const struct td_measure *measure, size_t row)
+{
+    return measure->values[TD_METRIC_TIME_NS] ? measure->values[TD_METRIC_TIME_NS][row] : 0;
+}
+
 void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
                    enum td_calls_kind kind, const struct td_wanted *wanted, bool no_inline)
+{
+    td_calls_init_of(calls, measure, td_measure_primary(measure), kind, wanted, no_inline);
+}
+
+void td_calls_init_of(struct td_calls *calls, const struct td_measure *measure,
+                      enum td_metric metric, enum td_calls_kind kind,
+                      const struct td_wanted *wanted, bool no_inline)
 {
     struct builder b = {.calls = calls};
     struct td_frames frames = {0};
 
-    *calls = (struct td_calls){.measure = measure, .primary = td_measure_primary(measure)};
+    *calls = (struct td_calls){.measure = measure, .primary = metric};
     calls->at = td_grow(NULL, &b.cap, 1, sizeof(*calls->at));
     calls->at[0] = (struct td_call){.function = TD_NONE, .module = TD_NONE};
     calls->len = 1;
@@ -128,7 +142,7 @@ void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
             continue;
         calls->at[0].function = frames.at[start].function;
         calls->at[0].module = frames.at[start].module;
-        add_stack(&b, kind, &frames, start, value);
+        add_stack(&b, kind, &frames, start, value, time_of(measure, i));
     }
     uint32_t *scratch = td_xcalloc(calls->len, sizeof(*scratch));
     for (uint32_t node = 0; node < calls->len; node++)
@@ -151,8 +165,14 @@ struct summing {
     uint32_t *seen; /* by row: 1 + the last stack that counted for it */
 };
 
-static void count_frame(struct summing *s, const struct td_frame *frame, uint32_t stack,
-                        uint64_t value, bool self)
+/* A stack, and what it took. */
+struct counted {
+    uint32_t stack;
+    uint64_t value, time_ns;
+};
+
+static void count_frame(struct summing *s, const struct td_frame *frame,
+                        const struct counted *counted, bool self)
 {
     struct td_inclusives *rows = s->rows;
     bool added = false;
@@ -167,11 +187,12 @@ static void count_frame(struct summing *s, const struct td_frame *frame, uint32_
             (struct td_inclusive){.function = frame->function, .module = frame->module};
     }
     if (self)
-        rows->at[id].self += value;
-    if (s->seen[id] == stack)
+        rows->at[id].self += counted->value;
+    if (s->seen[id] == counted->stack)
         return; /* recursion */
-    s->seen[id] = stack;
-    rows->at[id].value += value;
+    s->seen[id] = counted->stack;
+    rows->at[id].value += counted->value;
+    rows->at[id].time_ns += counted->time_ns;
 }
 
 static int compare_inclusives(const void *pa, const void *pb, void *ctx)
@@ -189,18 +210,26 @@ static int compare_inclusives(const void *pa, const void *pb, void *ctx)
 void td_inclusives_init(struct td_inclusives *rows, const struct td_measure *measure,
                         bool no_inline)
 {
+    td_inclusives_init_of(rows, measure, td_measure_primary(measure), no_inline);
+}
+
+void td_inclusives_init_of(struct td_inclusives *rows, const struct td_measure *measure,
+                           enum td_metric metric, bool no_inline)
+{
     struct summing s = {.rows = rows};
     struct td_frames frames = {0};
 
-    *rows = (struct td_inclusives){.measure = measure, .primary = td_measure_primary(measure)};
+    *rows = (struct td_inclusives){.measure = measure, .primary = metric};
     for (size_t i = 0; i < measure->row_count; i++) {
         const uint64_t value = measure->values[rows->primary][i];
 
         if (value == 0)
             continue;
         td_frames_fill(&frames, measure->model, measure->rows[i].node, no_inline);
+        const struct counted counted = {
+            .stack = (uint32_t)i + 1, .value = value, .time_ns = time_of(measure, i)};
         for (size_t k = 0; k < frames.len; k++)
-            count_frame(&s, &frames.at[k], (uint32_t)i + 1, value, k == 0);
+            count_frame(&s, &frames.at[k], &counted, k == 0);
     }
     if (rows->len > 1)
         qsort_r(rows->at, rows->len, sizeof(*rows->at), compare_inclusives, rows);

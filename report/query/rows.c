@@ -428,27 +428,63 @@ static size_t list_metrics(const struct td_measure *measure, enum td_metric from
     return len;
 }
 
-/* By its id, or the event's name; TD_METRIC_COUNT when there is none such. */
-static enum td_metric metric_named(const struct td_measure *measure, const char *key)
+/* What a word may mean: an id, the event's name, or a part of a category's name. Of several
+ * categories those that the measure has. */
+struct meant {
+    enum td_metric metric; /* COUNT: none, or several */
+    enum td_tma_node several[TD_NODE_COUNT];
+    size_t count;
+};
+
+static struct meant metric_meant(const struct td_measure *measure, const char *key)
 {
-    return measure->event_name && strcmp(key, measure->event_name) == 0 &&
-                   measure->values[TD_METRIC_EVENT]
-               ? TD_METRIC_EVENT
-               : td_metric_by_id(key);
+    struct meant meant = {.metric = td_metric_by_id(key)};
+    enum td_tma_node found[TD_NODE_COUNT];
+
+    if (measure->event_name && strcmp(key, measure->event_name) == 0 &&
+        measure->values[TD_METRIC_EVENT])
+        meant.metric = TD_METRIC_EVENT;
+    if (meant.metric < TD_METRIC_COUNT)
+        return meant;
+    const size_t count = td_tma_matches(key, found);
+    for (size_t i = 0; i < count; i++) {
+        if (measure->values[td_metric_of_node(found[i])])
+            meant.several[meant.count++] = found[i];
+    }
+    if (meant.count == 1)
+        meant.metric = td_metric_of_node(meant.several[0]);
+    else if (count == 1) /* known, but not of this profile */
+        meant.metric = td_metric_of_node(found[0]);
+    return meant;
+}
+
+static int refuse_meant(const struct meant *meant, const char *const *names, const char *key,
+                        struct td_err *err)
+{
+    char text[512] = "";
+    size_t used = 0;
+
+    if (meant->count < 2)
+        return refuse_key(names, key, meant->metric < TD_METRIC_COUNT, err);
+    for (size_t i = 0; i < meant->count && used < sizeof(text); i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
+                                 td_tma_info(meant->several[i])->id);
+    return td_fail(err, TD_EUSAGE, "it may be any of %s", text);
 }
 
 int td_metric_parse(enum td_metric *ret, const struct td_measure *measure, const char *key,
                     enum td_metric from, struct td_err *err)
 {
     const char *names[TD_METRIC_COUNT + 1];
-    const enum td_metric metric = metric_named(measure, key);
+    const struct meant meant = metric_meant(measure, key);
+    const enum td_metric metric = meant.metric;
 
     if (metric < TD_METRIC_COUNT && metric >= from && measure->values[metric]) {
         *ret = metric;
         return TD_OK;
     }
     list_metrics(measure, from, names, 0);
-    return refuse_key(names, key, metric < TD_METRIC_COUNT, err);
+    return refuse_meant(&meant, names, key, err);
 }
 
 int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, enum td_row_kind kind,
@@ -463,7 +499,8 @@ int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, enum td
                   {"file", TD_SORT_FILE}};
     const bool has_code = kind == TD_ROWS_FUNCTIONS || kind == TD_ROWS_LINES;
     const char *names[TD_METRIC_COUNT + TD_ARRAY_SIZE(places) + 1];
-    const enum td_metric metric = metric_named(measure, key);
+    const struct meant meant = metric_meant(measure, key);
+    const enum td_metric metric = meant.metric;
     size_t len = 0;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(places); i++) {
@@ -480,7 +517,7 @@ int td_sort_parse(struct td_sort *ret, const struct td_measure *measure, enum td
         return TD_OK;
     }
     list_metrics(measure, TD_METRIC_SAMPLES, names, len);
-    return refuse_key(names, key, metric < TD_METRIC_COUNT, err);
+    return refuse_meant(&meant, names, key, err);
 }
 
 double td_row_share(const struct td_rows *rows, const struct td_row *row)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/query/names.h"
+#include "report/query/weights.h"
 #include "report/attribution/stats.h"
 #include "report/view/table.h"
 #include "report/view/units.h"
@@ -27,26 +28,55 @@ static double share_of(const struct td_measure *measure, enum td_metric primary,
     return td_ratio(value, measure->totals[primary]);
 }
 
-static void print_value(const struct td_style *style, const struct td_measure *measure,
-                        enum td_metric primary, uint64_t value)
+/* What a value is in time: measured or modelled; of a category the part of it that was lost to it.
+ * 0 where no time is known. */
+static double time_of(const struct td_measure *measure, enum td_metric metric, uint64_t value,
+                      uint64_t time_ns)
 {
-    const struct td_time_unit unit = td_time_unit_of(style, measure->totals[primary]);
+    if (metric >= TD_METRIC_FIRST_NODE)
+        return (double)td_measure_categorized_ns(measure) *
+               td_ratio(value, measure->totals[TD_METRIC_SLOTS]);
+    return (double)time_ns;
+}
 
-    if (primary == TD_METRIC_TIME_NS)
-        fprintf(style->out, " %9.*f", unit.decimals, (double)value * unit.per_ns);
+static bool in_time(const struct td_measure *measure)
+{
+    return measure->values[TD_METRIC_TIME_NS] != NULL;
+}
+
+static void print_value(const struct td_style *style, const struct td_measure *measure,
+                        enum td_metric metric, uint64_t value, uint64_t time_ns)
+{
+    const struct td_time_unit unit = td_time_unit_of(style, measure->totals[TD_METRIC_TIME_NS]);
+    char count[32];
+
+    if (in_time(measure))
+        fprintf(style->out, " %9.*f", unit.decimals,
+                time_of(measure, metric, value, time_ns) * unit.per_ns);
     else
-        fprintf(style->out, " %9.3g", (double)value);
+        fprintf(style->out, " %9s", td_format_count(count, sizeof(count), value));
 }
 
 /* Of a column of nine. */
 static void print_unit(const struct td_style *style, const struct td_measure *measure,
-                       enum td_metric primary)
+                       enum td_metric metric)
 {
-    const char *unit = primary == TD_METRIC_TIME_NS
-                           ? td_time_unit_of(style, measure->totals[primary]).name
-                           : td_metric_heading(measure, primary);
+    const char *unit = in_time(measure)
+                           ? td_time_unit_of(style, measure->totals[TD_METRIC_TIME_NS]).name
+                       : metric == TD_METRIC_EVENT ? "count"
+                                                   : td_metric_id(metric);
 
     fprintf(style->out, " %*s", 9 + (int)(strlen(unit) - td_text_width(unit)), unit);
+}
+
+/* Above the table, where its shares are of a category: which. */
+static void print_category(const struct td_style *style, enum td_metric metric)
+{
+    if (metric < TD_METRIC_FIRST_NODE)
+        return;
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "by %s\n", td_metric_id(metric));
+    td_style_end(style, TD_TONE_HEADING);
 }
 
 static void print_share(const struct td_style *style, double share)
@@ -87,7 +117,7 @@ static void print_call(const struct td_calls *calls, const struct td_call *call,
     const unsigned indent = 2 * level;
 
     print_share(style, share_of(calls->measure, calls->primary, call->value));
-    print_value(style, calls->measure, calls->primary, call->value);
+    print_value(style, calls->measure, calls->primary, call->value, call->time_ns);
     fprintf(style->out, "  %*s", (int)indent, "");
     print_name(style, calls->measure->model, call->function, call->module,
                COST_WIDTH + indent + (call->inlined ? 10 : 0));
@@ -111,6 +141,7 @@ static void print_children(const struct td_calls *calls, uint32_t node, unsigned
 void td_calls_print(const struct td_calls *calls, struct td_calls_limits limits,
                     const struct td_style *style)
 {
+    print_category(style, calls->primary);
     td_style_begin(style, TD_TONE_HEADING);
     fprintf(style->out, "%6s", "%");
     print_unit(style, calls->measure, calls->primary);
@@ -118,6 +149,16 @@ void td_calls_print(const struct td_calls *calls, struct td_calls_limits limits,
     td_style_end(style, TD_TONE_HEADING);
     print_call(calls, &calls->at[0], 0, style);
     print_children(calls, 0, 1, limits, style);
+}
+
+static void add_time(struct td_json *json, const struct td_measure *measure, enum td_metric metric,
+                     uint64_t value, uint64_t time_ns)
+{
+    if (in_time(measure))
+        td_json_u64(json, "time_ns",
+                    td_rounded((long double)time_of(measure, metric, value, time_ns)));
+    else
+        td_json_null(json, "time_ns");
 }
 
 static void json_call(struct td_json *json, const struct td_calls *calls,
@@ -137,6 +178,7 @@ static void json_call(struct td_json *json, const struct td_calls *calls,
     td_json_double(json, "share", share_of(calls->measure, calls->primary, call->value),
                    JSON_DIGITS);
     td_json_u64(json, "self", call->self);
+    add_time(json, calls->measure, calls->primary, call->value, call->time_ns);
     td_json_end(json);
 }
 
@@ -165,6 +207,7 @@ void td_inclusives_print(const struct td_inclusives *rows, double percent, size_
 {
     const struct td_model *model = rows->measure->model;
 
+    print_category(style, rows->primary);
     td_style_begin(style, TD_TONE_HEADING);
     fprintf(style->out, "%8s %6s", "children", "self");
     print_unit(style, rows->measure, rows->primary);
@@ -179,7 +222,7 @@ void td_inclusives_print(const struct td_inclusives *rows, double percent, size_
         fputs("  ", style->out);
         print_share(style, share);
         fprintf(style->out, " %6.1f", 100 * share_of(rows->measure, rows->primary, row->self));
-        print_value(style, rows->measure, rows->primary, row->value);
+        print_value(style, rows->measure, rows->primary, row->value, row->time_ns);
         fputs("  ", style->out);
         print_name(style, model, row->function, row->module, COST_WIDTH + 8);
         fputc('\n', style->out);
@@ -207,6 +250,7 @@ void td_inclusives_json(struct td_json *json, const struct td_inclusives *rows, 
         td_json_u64(json, "inclusive", row->value);
         td_json_double(json, "inclusive_share", share, JSON_DIGITS);
         td_json_u64(json, "self", row->self);
+        add_time(json, rows->measure, rows->primary, row->value, row->time_ns);
         td_json_double(json, "self_share", share_of(rows->measure, rows->primary, row->self),
                        JSON_DIGITS);
         td_json_end(json);

@@ -205,6 +205,30 @@ def test_round_trip(folder):
         check_totals(name, td)
 
 
+def check_document(name, document, lines):
+    """Rows by index say what ndjson says in full: the same stacks with the same values, each once."""
+    def stack_of(index):
+        names = []
+        while index is not None:
+            index, frame = document["stacks"][index]
+            names.append(document["frames"][frame]["function"])
+        return tuple(names[::-1])
+
+    metrics = sorted(document["totals"])
+    ours, theirs = collections.Counter(), collections.Counter()
+    for row in document["rows"]:
+        for metric in metrics:
+            ours[document["threads"][row["thread"]]["tid"], stack_of(row["stack"]), metric] += row.get(metric) or 0
+    for row in lines:
+        for metric in metrics:
+            theirs[row["tid"], tuple(row["stack"]), metric] += row[metric] or 0
+    check(f"{name}: json by index", +ours == +theirs)
+    keys = [(row["thread"], row["stack"], tuple(m for m in metrics if m in row and row[m] is None))
+            for row in document["rows"]]
+    check(f"{name}: json, each stack once", len(keys) == len(set(keys)))
+    check(f"{name}: json, stacks once", len(document["stacks"]) == len(set(map(tuple, document["stacks"]))))
+
+
 def check_totals(name, td):
     """csv, ndjson, json, speedscope and callgrind of one profile add up to the same."""
     export = {f: run([TDREPORT, "export", "--format", f, "-i", td])
@@ -215,6 +239,7 @@ def check_totals(name, td):
     for metric, total in document["totals"].items():
         check(f"{name}: {metric}", total == sum(int(row[metric] or 0) for row in rows) ==
               sum(row[metric] or 0 for row in lines))
+    check_document(name, document, lines)
     profile = json.loads(export["speedscope"])["profiles"][0]
     totals = set(document["totals"].values())
     check(f"{name}: speedscope", sum(profile["weights"]) == profile["endValue"] in totals)

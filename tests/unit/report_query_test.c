@@ -435,8 +435,12 @@ static void test_sim_rows(void **state)
     assert_non_null(strstr(err.text, "it has name, "));
     assert_non_null(strstr(err.text, ", frontend_bound"));
     assert_null(strstr(err.text, "samples")); /* a modelled profile has none */
-    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "frontend_boun", &err), TD_EUSAGE);
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "frontned_bound", &err), TD_EUSAGE);
     assert_non_null(strstr(err.text, "did you mean 'frontend_bound'"));
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "FRONT", &err), TD_OK);
+    assert_int_equal(sort.metric, td_metric_of_node(TD_NODE_FRONTEND_BOUND));
+    assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "bound", &err), TD_EUSAGE);
+    assert_non_null(strstr(err.text, "any of frontend_bound, backend_bound"));
     assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_FUNCTIONS, "file", &err), TD_OK);
     assert_int_equal(td_sort_parse(&sort, m, TD_ROWS_THREADS, "file", &err), TD_EUSAGE);
     td_rows_release(&rows);
