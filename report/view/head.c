@@ -495,8 +495,7 @@ static void print_busy(const struct td_head *head, const struct td_style *style)
     text_begin(&text);
     if (busy < MOSTLY_WAITING)
         fprintf(text.out,
-                "CPU busy %.1f %% of %.2f s: mostly waiting (files, network, locks, sleep); the "
-                "tables show the time on a CPU only",
+                "CPU busy %.1f %% of %.2f s: mostly waiting (I/O, locks, sleep, CPU taken)",
                 100 * busy, head->coverage->duration_s);
     else if (busy < 1.05)
         fprintf(text.out, "CPU busy %.0f %% of %.2f s", 100 * fmin(busy, 1),
