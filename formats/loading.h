@@ -52,8 +52,13 @@ struct td_load_opts {
                          smaller by far where a profile has many; only our own format does it */
     bool by_program;  /* modelled tallies of all threads of one program (process name) may be added
                          up; only our own format does it */
-    bool mapped;      /* the bytes are pages of their own, which may be given back when they were
-                         read; td_load_file sets it */
+    /* Called now and then with how many of the file's bytes are read. True: no more shall be; then
+     * the model holds what was read so far and is not complete, without a word in the status. NULL:
+     * none. */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+    bool mapped; /* the bytes are pages of their own, which may be given back when they were
+                    read; td_load_file sets it */
 };
 
 /* What was found wrong but did not stop the reading; filled beside a TD_OK. */

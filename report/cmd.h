@@ -8,6 +8,7 @@
 
 #include "report/query/rows.h"
 #include "report/session.h"
+#include "report/source.h"
 #include "report/view/table.h"
 
 struct td_cmd {
@@ -52,6 +53,10 @@ int td_category_parse(enum td_metric *ret, const struct td_measure *measure, con
 /* Whether a stack of what the options choose goes through a function of this name. Reads the
  * profile once more, and says nothing. */
 bool td_calls_any(const struct td_common_opts *common, const char *pattern);
+
+/* `tui`, and --tui of the default report. `syntax` is "att" or "intel". */
+int td_tui_run(const struct td_common_opts *common, const struct td_source_dirs *dirs,
+               const char *syntax);
 
 /* The first rows of at least `percent` of `metric`, in their order; the others are dropped and
  * counted. */

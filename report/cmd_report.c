@@ -33,6 +33,7 @@ struct report_opts {
     double percent_limit; /* negative: not given */
     uint64_t levels;      /* of the tree, all nodes; 0: as many as stand out */
     const char *by;       /* NULL: not spread over hosts, ranks or processes */
+    bool tui;
 };
 
 static void heading(const struct td_style *style, const char *text)
@@ -378,6 +379,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          "the whole tree down to level N (else what stands out)", &o.levels},
         {TD_OPT_STRING, 0, "by", "KEY",
          "load imbalance by host, rank or process (of merged profiles)", &o.by},
+        {TD_OPT_FLAG, 0, "tui", NULL, "walk through it on the terminal (tdreport tui)", &o.tui},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_FILTER(common),
@@ -393,6 +395,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--by %s: it is one of host, rank, process", o.by);
         return TD_EXIT_USAGE;
     }
+    if (o.tui)
+        return td_tui_run(common, &(struct td_source_dirs){.at = NULL}, "att");
     exit_code =
         td_session_open(&session, common, (struct td_session_needs){.threads = o.by != NULL});
     if (exit_code == TD_EXIT_OK && o.levels > 0 && !session.measure->values[TD_METRIC_SLOTS]) {

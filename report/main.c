@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "report/cmd.h"
 #include "report/session.h"
+#include "report/tui/terminal.h"
 
 /* In processes that read symbols too (symbolize/worker.c): those have no stderr, and tell by the
  * status. */
@@ -17,7 +18,8 @@ void td_out_of_memory(void)
     static const char text[] = "tdreport: out of memory: allow it more (ulimit -v), or look at a "
                                "part (--time)\n";
 
-    const ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    const int fd = td_terminal_restore() ? STDOUT_FILENO : STDERR_FILENO;
+    const ssize_t written = write(fd, text, sizeof(text) - 1);
 
     (void)written;
     _exit(TD_EXIT_DAMAGED);

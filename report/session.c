@@ -97,6 +97,7 @@ int td_finish_stdout(void)
 
 /* Progress while symbolizing: from the first second on, at most five times a second. */
 struct progress {
+    const struct td_session_watch *watch; /* told instead, each time; NULL: stderr */
     struct timespec begun, last;
     bool terminal;
     bool shown;
@@ -113,6 +114,11 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *modu
     struct timespec now;
     char name[64];
 
+    if (p->watch) {
+        if (p->watch->naming)
+            p->watch->naming(p->watch->ctx, done, total);
+        return;
+    }
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (seconds_between(&p->begun, &now) < 1 || seconds_between(&p->last, &now) < 0.2 ||
         (!p->terminal && p->shown))
@@ -130,11 +136,11 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *modu
     fflush(stderr);
 }
 
-static int symbolize(struct td_session *session, bool quiet, struct td_err *err)
+static int symbolize(struct td_session *session, struct td_err *err)
 {
     const struct td_common_opts *o = session->opts;
     const char *const dirs[] = {o->debug_dir, NULL};
-    struct progress progress = {.terminal = isatty(STDERR_FILENO)};
+    struct progress progress = {.watch = session->needs.watch, .terminal = isatty(STDERR_FILENO)};
     const struct td_symbolizer_opts opts = {.cache_dir = o->no_cache ? "" : NULL,
                                             .debug_dirs = o->debug_dir ? dirs : NULL,
                                             .kallsyms = o->kallsyms,
@@ -145,7 +151,7 @@ static int symbolize(struct td_session *session, bool quiet, struct td_err *err)
     clock_gettime(CLOCK_MONOTONIC, &progress.begun);
     struct td_symbolizer *symbolizer = td_symbolizer_new(&opts);
     const int rc = td_symbolizer_resolve(symbolizer, session->model, err);
-    if (!quiet && td_symbolizer_no_cache(symbolizer))
+    if (!session->needs.quiet && td_symbolizer_no_cache(symbolizer))
         td_complain("names are not kept for the next report: %s",
                     td_symbolizer_no_cache(symbolizer));
     td_symbolizer_free(symbolizer);
@@ -193,6 +199,15 @@ static int parse_time_range(const char *text, struct td_load_opts *opts, struct 
     return TD_OK;
 }
 
+static bool tell_reading(void *ctx, uint64_t done, uint64_t total)
+{
+    struct td_session *session = ctx;
+    const struct td_session_watch *watch = session->needs.watch;
+
+    session->stopped = session->stopped || watch->reading(watch->ctx, done, total);
+    return session->stopped;
+}
+
 static int load(struct td_session *session, struct td_session_needs needs, struct td_err *err)
 {
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
@@ -203,7 +218,10 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
                                 .leaves_only = !needs.stacks,
                                 .by_program = !needs.threads && session->opts->threads.len == 0 &&
                                               session->opts->processes.len == 0,
-                                .unwinder = &unwinder};
+                                .unwinder = &unwinder,
+                                .progress =
+                                    needs.watch && needs.watch->reading ? tell_reading : NULL,
+                                .progress_ctx = session};
     int rc = TD_EUSAGE;
 
     if (!session->opts->time || parse_time_range(session->opts->time, &opts, err) == TD_OK)
@@ -351,9 +369,9 @@ static int fail_empty(const struct td_session *session, struct td_err *err)
                    "longer, or sample faster with 'tdrec -F 20000'");
 }
 
-static int measure(struct td_session *session, struct td_session_needs needs, struct td_err *err)
+static int measure(struct td_session *session, struct td_err *err)
 {
-    const struct td_filter filter = make_filter(session->opts, needs);
+    const struct td_filter filter = make_filter(session->opts, session->needs);
     const int rc = td_measure_new(&session->measure, session->model, &filter, err);
 
     if (rc < 0)
@@ -388,13 +406,13 @@ static int check_kallsyms(const struct td_session *session, struct td_err *err)
     return TD_OK;
 }
 
-static void complain_damage(const struct td_session *session)
+void td_session_complain_damage(const struct td_session *session)
 {
     const char *input = session->opts->input ? session->opts->input : DEFAULT_INPUT;
 
     if (session->status.damage.code != TD_OK)
         td_complain("%s: %s", input, session->status.damage.text);
-    else if (!td_model_complete(session->model))
+    else if (!td_model_complete(session->model) && !session->stopped)
         td_complain("%s: the recording was cut off; what was written is shown", input);
 }
 
@@ -414,6 +432,7 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     struct td_err err = TD_ERR_INIT;
 
     td_session_begin(session, opts);
+    session->needs = needs;
     int rc = load(session, needs, &err);
     if (rc == TD_OK)
         rc = load_weights(session, needs, &err);
@@ -422,10 +441,10 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
     if (rc < 0)
         goto out;
     if (!needs.quiet)
-        complain_damage(session);
-    if (symbolize(session, needs.quiet, &err) < 0 && !needs.quiet)
+        td_session_complain_damage(session);
+    if (!needs.no_names && symbolize(session, &err) < 0 && !needs.quiet)
         td_complain("names are missing: %s", err.text);
-    rc = measure(session, needs, &err);
+    rc = measure(session, &err);
 out:
     if (rc < 0 && !needs.quiet)
         td_complain("%s", err.text);
@@ -449,11 +468,27 @@ struct td_filter td_session_filter(const struct td_session *session)
     return make_filter(session->opts, (struct td_session_needs){.samples = false});
 }
 
+int td_session_name(struct td_session *session, struct td_measure **ret_former)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    if (symbolize(session, &err) < 0 && !session->needs.quiet)
+        td_complain("names are missing: %s", err.text);
+    *ret_former = session->measure;
+    session->measure = NULL;
+    free(session->filter_text);
+    session->filter_text = NULL;
+    const int rc = measure(session, &err);
+    if (rc < 0 && !session->needs.quiet)
+        td_complain("%s", err.text);
+    return td_exit_of((enum td_code)rc);
+}
+
 void td_session_symbolize_more(struct td_session *session)
 {
     struct td_err err = TD_ERR_INIT;
 
-    if (symbolize(session, false, &err) < 0)
+    if (symbolize(session, &err) < 0 && !session->needs.quiet)
         td_complain("names are missing: %s", err.text);
 }
 

@@ -94,7 +94,29 @@ void td_common_opts_release(struct td_common_opts *opts);
     {TD_OPT_FLAG, 0, "json", NULL, "the same as JSON (schema tdreport/1)", &(o)->json}
 /* clang-format on */
 
+/* Who is told, while a session is opened, how far it is; instead of stderr. Each may be NULL. */
+struct td_session_watch {
+    void *ctx;
+    /* Bytes of the file that are read. True: read no more of it, make do with what is there. */
+    bool (*reading)(void *ctx, uint64_t done, uint64_t total);
+    /* Addresses that have got their names. */
+    void (*naming)(void *ctx, size_t done, size_t total);
+};
+
+struct td_session_needs {
+    bool samples;                         /* single samples, with times */
+    bool times;                           /* samples are kept, for td_session_measure_again */
+    bool stacks;                          /* more of a stack than its innermost frame */
+    bool threads;                         /* apart from others of their program */
+    bool quiet;                           /* what is wrong was said before */
+    bool no_names;                        /* td_session_name gives them later */
+    uint64_t metrics;                     /* td_filter.metrics */
+    const struct td_session_watch *watch; /* NULL: nobody; borrowed until the release */
+};
+
 struct td_session {
+    struct td_session_needs needs;
+    bool stopped; /* the watch had it read no further */
     const struct td_common_opts *opts;
     struct td_model *model;
     struct td_measure *measure;
@@ -105,15 +127,6 @@ struct td_session {
     double kept_share;
     bool pager_running;
     pid_t pager;
-};
-
-struct td_session_needs {
-    bool samples;     /* single samples, with times */
-    bool times;       /* samples are kept, for td_session_measure_again */
-    bool stacks;      /* more of a stack than its innermost frame */
-    bool threads;     /* apart from others of their program */
-    bool quiet;       /* what is wrong was said before */
-    uint64_t metrics; /* td_filter.metrics */
 };
 
 /* A session without a profile, for what needs none: how its result goes out. */
@@ -128,6 +141,11 @@ int td_session_measure_again(const struct td_session *session, bool by_sample,
                              struct td_measure **ret, struct td_err *err);
 /* What its options filter: for a measure of a part of its model. Borrows the options. */
 struct td_filter td_session_filter(const struct td_session *session);
+/* Says what the file lacks, as td_session_open does unless it is to be quiet. */
+void td_session_complain_damage(const struct td_session *session);
+/* Of a session without names: gives them, and measures again; the former measure, which the caller
+ * frees, goes to *ret_former. Returns as td_session_open. */
+int td_session_name(struct td_session *session, struct td_measure **ret_former);
 /* Names and lines for locations that were added to the model since; complains when that fails. */
 void td_session_symbolize_more(struct td_session *session);
 /* Before an export: leaves of each place what the tables say (td_known_only), and says on stderr

@@ -75,8 +75,20 @@ void td_perf_cut(struct td_perf_session *session, uint64_t offset, const char *t
 
 /* What an import may hold in memory: so much, and so much for each byte of the file. Records that
  * perf compressed unpack to ten or twenty times their size. */
-#define MEMORY_BASE   (UINT64_C(128) << 20)
-#define MEMORY_FACTOR 256
+#define PROGRESS_BYTES (UINT64_C(1) << 18) /* between two words about it */
+#define MEMORY_BASE    (UINT64_C(128) << 20)
+#define MEMORY_FACTOR  256
+
+/* Whether who asked has seen enough. */
+static bool is_enough(struct td_perf_session *session, uint64_t offset)
+{
+    const struct td_load_opts *const opts = session->opts;
+
+    if (!opts->progress || offset < session->told + PROGRESS_BYTES)
+        return false;
+    session->told = offset;
+    return opts->progress(opts->progress_ctx, offset, session->size);
+}
 
 bool td_perf_is_full(struct td_perf_session *session, uint64_t offset)
 {
@@ -84,6 +96,10 @@ bool td_perf_is_full(struct td_perf_session *session, uint64_t offset)
         (session->queue.cap + session->queue.spare_cap) * (uint64_t)sizeof(*session->queue.items);
     const uint64_t held = session->unpacked + queued + td_model_bytes(session->model);
 
+    if (!session->full && is_enough(session, offset)) {
+        session->full = true;
+        session->incomplete = true;
+    }
     if (!session->full && held > MEMORY_BASE + MEMORY_FACTOR * (uint64_t)session->size) {
         session->full = true;
         td_perf_damage(session, offset,

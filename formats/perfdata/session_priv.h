@@ -147,6 +147,7 @@ struct td_perf_session {
     struct td_sums sums;
     uint64_t unpacked; /* bytes of compressed pieces that are held */
     bool full;         /* what was read takes more memory than such a file can ask for */
+    uint64_t told;     /* opts->progress: up to here */
 };
 
 /* Notes what is wrong with the records, some of which are missing, without stopping: the first

@@ -563,7 +563,8 @@ static uint64_t memory_of(const struct loader *loader)
            loader->leaf_cap * sizeof(*loader->leaves) + slots * sizeof(struct td_map_slot);
 }
 
-/* A small file that unpacks to far more than any recording does is not read to its end. */
+/* Who asked may have seen enough. A small file that unpacks to far more than any recording does is
+ * not read to its end. */
 static bool on_enough(void *ctx, uint64_t offset, struct td_err *reason)
 {
     const struct loader *loader = ctx;
@@ -571,6 +572,9 @@ static bool on_enough(void *ctx, uint64_t offset, struct td_err *reason)
     const uint64_t most = MEMORY_BASE + MEMORY_FACTOR * (uint64_t)loader->size;
     char bytes[32], size[32];
 
+    if (loader->opts->progress &&
+        loader->opts->progress(loader->opts->progress_ctx, offset, loader->size))
+        return true;
     if (memory_of(loader) <= most && rows <= ROWS_BASE + ROWS_FACTOR * (uint64_t)loader->size)
         return false;
     td_fail_at(reason, TD_ELIMIT, offset,

@@ -560,7 +560,8 @@ static bool goes_on(struct reader *reader, size_t pos)
 
     if (!reader->visit->enough || !reader->visit->enough(reader->visit->ctx, pos, &err))
         return true;
-    damage(reader, &err);
+    if (err.code != TD_OK)
+        damage(reader, &err);
     return false;
 }
 

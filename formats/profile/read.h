@@ -63,8 +63,8 @@ struct td_profile_visitor {
     void (*end)(void *ctx, uint64_t kind, uint64_t total);
     /* Something was wrong and has been stepped over. */
     void (*damage)(void *ctx, const struct td_err *err);
-    /* Asked after each chunk, which ends at `offset`: true, with the reason, when the rest is not
-     * to be read, which is damage. */
+    /* Asked after each chunk, which ends at `offset`: true when the rest is not to be read; with a
+     * reason that is damage. */
     bool (*enough)(void *ctx, uint64_t offset, struct td_err *reason);
 };
 
