@@ -267,7 +267,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_STRING, 'o', "output", "FILE", "where to (report.html; - is stdout)", &o.output},
-        {TD_OPT_STRING, 0, "diff", "OLD", "compare with this profile of the same work", &o.old},
+        {TD_OPT_STRING, 0, "diff", "FILE", "compare with this profile of the same work", &o.old},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
         {TD_OPT_FLAG, 0, "no-source", NULL, "leave the text of source files out", &o.no_source},
         TD_OPT_COMMON_OUTPUT(common),

@@ -46,6 +46,24 @@ function frameName(i) {
   const [name, module] = page.stacks.frames[frame];
   return name === "[unknown]" && module >= 0 ? "[unknown] of " + moduleName(module) : name;
 }
+// What fits into a frame: a C++ name without parameters, template arguments and what it returns.
+function shortName(name) {
+  const plain = name.replaceAll("(anonymous namespace)", "{anonymous}");
+  if (!/[(<]/.test(plain) || /^[<[]|operator|^decltype/.test(plain)) return name;
+  let short = "",
+    depth = 0;
+  for (let i = 0; i < plain.length; i++) {
+    if (plain[i] === "(" && depth === 0) {
+      if (plain.slice(i).includes(")::")) return name; // something inside of a function
+      break;
+    }
+    if (plain[i] === ">") depth--;
+    if (depth === 0) short += plain[i];
+    if (plain[i] === "<") depth++;
+  }
+  if (depth !== 0) return name;
+  return short.slice(short.lastIndexOf(" ") + 1) || name;
+}
 const frameModule = (i) => {
   const frame = page.stacks.nodes[i];
   return frame < 0 ? -1 : page.stacks.frames[frame][1];
@@ -63,6 +81,18 @@ function causeKind(i) {
   }
   return known >= withBelow("slots")[i] / 2 ? best : "none";
 }
+// Where most of it has no known category, modules say more.
+function chooseColour() {
+  const slots = own.slots;
+  let known = 0;
+  for (let i = 0; i < stackCount; i++) {
+    const all = causes.reduce((sum, id) => sum + own[id][i], 0);
+    if (all > 0 && all >= slots[i] / 2) known += slots[i];
+  }
+  if (known < slotsTotal / 2) state.colour = "module";
+  return state.colour === "module";
+}
+const mostUnknown = hasNodes && chooseColour();
 function kindOf(i) {
   if (state.colour === "change") return "change" + changeStep(i);
   return state.colour === "cause" ? causeKind(i) : moduleKind(frameModule(i));
@@ -130,7 +160,7 @@ function drawFlame() {
           top: (state.up ? rows - 1 - row : row) * ROW + "px",
         },
       },
-      part * width > 24 ? name : "",
+      part * width > 24 ? shortName(name) : "",
     );
     boxOf.set(node, { e, left, part, row });
     room.append(e);
@@ -278,7 +308,13 @@ function setUpFlame() {
                   },
                 },
               },
-              colours.map((c) => make("option", { value: c }, c === "cause" ? "greatest cause" : c)),
+              colours.map((c) =>
+                make(
+                  "option",
+                  { value: c, selected: c === state.colour ? "" : null },
+                  c === "cause" ? "greatest cause" : c,
+                ),
+              ),
             ),
           ]
         : null,
@@ -300,6 +336,13 @@ function setUpFlame() {
       },
     }),
     make("div", { id: "detail" }),
+    mostUnknown
+      ? make(
+          "p",
+          { class: "note" },
+          "Of most of it no category is known function by function: frames begin in the colour of their module.",
+        )
+      : null,
     page.stacks.left_out > 0
       ? make(
           "p",

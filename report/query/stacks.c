@@ -275,22 +275,26 @@ static void place_nodes(struct cutting *c, const bool *keep)
     }
 }
 
-static void move_values(struct cutting *c, const bool *keep)
+static void move_values(struct cutting *c)
 {
-    const enum td_metric primary = td_measure_primary(c->old->measure);
-    uint64_t cut = 0;
-
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (!c->old->values[m])
             continue;
         c->now->values[m] = td_xcalloc(c->now->len, sizeof(uint64_t));
-        for (size_t i = 0; i < c->old->len; i++) {
+        for (size_t i = 0; i < c->old->len; i++)
             c->now->values[m][c->place[i]] += c->old->values[m][i];
-            cut += m == (unsigned)primary && !keep[i] ? c->old->values[m][i] : 0;
-        }
         free(c->old->values[m]);
     }
-    c->now->left_out_share += td_ratio(cut, c->old->measure->totals[primary]);
+}
+
+static double left_out_share(const struct td_stacks *s)
+{
+    const enum td_metric primary = td_measure_primary(s->measure);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < s->len; i++)
+        sum += s->at[i].frame == TD_STACK_REST ? s->values[primary][i] : 0;
+    return td_ratio(sum, s->measure->totals[primary]);
 }
 
 void td_stacks_cut(struct td_stacks *stacks, size_t max)
@@ -308,7 +312,8 @@ void td_stacks_cut(struct td_stacks *stacks, size_t max)
     place_nodes(&c, keep);
     for (size_t i = 0; i < old.len; i++)
         stacks->left_out += !keep[i] && old.at[i].frame != TD_STACK_REST;
-    move_values(&c, keep);
+    move_values(&c);
+    stacks->left_out_share = left_out_share(stacks);
     free(old.at);
     free(keep);
     free(c.place);
