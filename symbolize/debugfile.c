@@ -246,6 +246,8 @@ static void find_debug(struct td_object *object, const struct td_search *search)
     }
     if (!search->alone)
         object->debug = find_elsewhere(object, search, &id);
+    if (object->debug && search->allow)
+        search->allow(td_elf_disk_bytes(object->debug));
     load_mini(object);
     if (has_dwarf(object->debug))
         object->with_dwarf = object->debug;

@@ -18,8 +18,10 @@ struct td_search {
     const char *const *debug_dirs;  /* NULL-terminated; NULL: none but the standard ones */
     const char *sysroot;            /* NULL: none */
     const struct td_origin *origin; /* of the profile, for files without a build-id; NULL: none */
-    bool debuginfod;                /* servers may be asked */
-    bool alone;                     /* look at nothing but the file itself */
+    void (*allow)(
+        uint64_t file_bytes); /* a separate debug file of that size will be read; or NULL */
+    bool debuginfod;          /* servers may be asked */
+    bool alone;               /* look at nothing but the file itself */
 };
 
 struct td_object {

@@ -512,6 +512,18 @@ static void note(struct td_answers *answers, const char *format, ...)
 static void note_no_dwarf(struct resolver *r, size_t unnamed)
 {
     const char *why = r->object.why;
+    const struct td_elf *holed = td_elf_has_holes(r->object.elf) ? r->object.elf
+                                 : r->object.debug && td_elf_has_holes(r->object.debug)
+                                     ? r->object.debug
+                                     : NULL;
+
+    if (holed) {
+        note(r->answers,
+             "a table of '%s' is mostly a hole in the file, and is left out: copy the file as its "
+             "maker wrote it",
+             td_elf_path(holed));
+        return;
+    }
     const bool stripped = !td_elf_section(r->object.elf, ".symtab") && !r->object.mini &&
                           !(r->object.debug && td_elf_section(r->object.debug, ".symtab"));
     const char *what = !stripped ? "no debug information: names come from the symbol table"

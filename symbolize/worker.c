@@ -93,6 +93,34 @@ static uint64_t own_memory_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* What a child may have beside what the files take on the disk that it reads. */
+static rlim_t memory_for(uint64_t file_bytes)
+{
+    return 4 * (file_bytes < FILE_BYTES_MAX ? file_bytes : FILE_BYTES_MAX);
+}
+
+/* Not of address space: a file that is mapped takes of it what its holes do. */
+static void limit_memory(uint64_t file_bytes)
+{
+    const rlim_t base = own_memory_bytes() + MEMORY_BYTES;
+    const struct rlimit r = {.rlim_cur = base + memory_for(file_bytes),
+                             .rlim_max = base + memory_for(file_bytes) + memory_for(UINT64_MAX)};
+
+    (void)setrlimit(RLIMIT_DATA, &r);
+}
+
+/* A debug file beside the module's own is often the larger one. */
+static void allow_file(uint64_t file_bytes)
+{
+    struct rlimit r;
+
+    if (SANITIZED || getrlimit(RLIMIT_DATA, &r) != 0)
+        return;
+    const rlim_t more = memory_for(file_bytes);
+    r.rlim_cur = r.rlim_max - r.rlim_cur > more ? r.rlim_cur + more : r.rlim_max;
+    (void)setrlimit(RLIMIT_DATA, &r);
+}
+
 static void confine(const struct pool *pool, const struct td_job *job)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -109,10 +137,7 @@ static void confine(const struct pool *pool, const struct td_job *job)
     limit(RLIMIT_CPU, timeout_s(pool) + 1);
     limit(RLIMIT_FSIZE, RESULT_BYTES_MAX);
     if (!SANITIZED)
-        /* Not of address space: a file that is mapped takes of it what its holes do. */
-        limit(RLIMIT_DATA,
-              own_memory_bytes() + MEMORY_BYTES +
-                  4 * (job->file_bytes < FILE_BYTES_MAX ? job->file_bytes : FILE_BYTES_MAX));
+        limit_memory(job->file_bytes);
 }
 
 /* The child's whole life. */
@@ -124,6 +149,7 @@ static void work(const struct pool *pool, const struct child *child)
 
     confine(pool, &pool->jobs[child->job]);
     request.progress = child->progress;
+    request.search.allow = allow_file;
     request.symbols_only = child->symbols_only;
     memcpy(request.bad_units, child->bad_units, sizeof(request.bad_units));
     request.bad_unit_count = child->bad_unit_count;

@@ -368,6 +368,15 @@ bool td_elf_has_holes(const struct td_elf *elf)
     return elf->has_holes;
 }
 
+uint64_t td_elf_disk_bytes(const struct td_elf *elf)
+{
+    struct stat st;
+
+    return elf->fd >= 0 && fstat(elf->fd, &st) == 0 && st.st_blocks > 0
+               ? (uint64_t)st.st_blocks * 512
+               : 0;
+}
+
 bool td_elf_section_is_zstd(const struct td_elf *elf, size_t i)
 {
     GElf_Chdr header;

@@ -66,6 +66,8 @@ int td_elf_section_bytes(struct td_elf *elf, const struct td_elf_section *sectio
                          struct td_bytes *ret, struct td_err *err);
 /* Whether sections were left out because they are holes of a sparse file: they count as absent. */
 bool td_elf_has_holes(const struct td_elf *elf);
+/* What the file takes on the disk, without holes; 0: it is no file. */
+uint64_t td_elf_disk_bytes(const struct td_elf *elf);
 /* Whether section `i` is compressed by a method that libelf 0.188 does not know. */
 bool td_elf_section_is_zstd(const struct td_elf *elf, size_t i);
 /* A debug section by its name without the dot: "debug_info" finds .debug_info and .zdebug_info.

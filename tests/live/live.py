@@ -493,6 +493,8 @@ def sparse_file():
         td.skip("the temporary folder has no sparse files")
     tdrec("-o", out, "-F", "999", "--", path, "0.3")
     td.check(modules(out).get("sparse", 0) > 0.5, f"{modules(out)}")
+    text = td.report(out, "functions", "--no-cache").replace("\n      ", " ")
+    td.check("is mostly a hole in the file" in text and "stripped" not in text, f"the reason is not told:\n{text}")
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     td.check(most < 256, f"{most:.0f} MB")
 
