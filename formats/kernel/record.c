@@ -114,7 +114,6 @@ unsigned td_rec_value_words(uint64_t read_format)
 
 static void parse_read(struct td_rec_sample *sample, uint64_t format, struct td_perf_rd *rd)
 {
-    const uint8_t *const start = rd->at;
     const unsigned words = td_rec_value_words(format);
 
     if (format & PERF_FORMAT_GROUP) {
@@ -134,8 +133,6 @@ static void parse_read(struct td_rec_sample *sample, uint64_t format, struct td_
             sample->id = td_perf_u64(rd);
         td_perf_bytes(rd, format & FORMAT_LOST ? 8 : 0);
     }
-    sample->read = start;
-    sample->read_size = (size_t)(rd->at - start);
 }
 
 static void skip_registers(struct td_perf_rd *rd, uint64_t mask)

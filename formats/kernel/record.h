@@ -55,8 +55,6 @@ struct td_rec_sample {
     uint64_t ip, id, period, address, weight, data_source;
     const uint8_t *chain; /* chain_count words, the innermost first, with context markers */
     uint64_t chain_count;
-    const uint8_t *read; /* read_size bytes as read_format says */
-    size_t read_size;
     const uint8_t *values; /* of the read: value_count times {value, [id], [lost]} */
     uint64_t value_count;
     uint64_t time_enabled, time_running;

@@ -59,33 +59,16 @@ static void add_column(struct td_group *group, enum td_column_kind kind, uint32_
             (struct td_column){.kind = kind, .event = event, .node = TD_NODE_NONE};
 }
 
-/* The i-th value of a sample's read, and the counter whose it is. */
-static void read_value(const struct td_perf_session *session, const struct td_perf_event *event,
-                       const struct td_rec_sample *sample, uint64_t i, uint64_t *value,
-                       uint64_t *id)
-{
-    const uint64_t format = event->attr.read_format;
-    const uint8_t *const p = sample->values + i * 8 * td_rec_value_words(format);
-
-    *value = td_perf_word(p, session->big);
-    /* Alone, its id is the sample's (the times stand between the value and its id). */
-    *id = format & PERF_FORMAT_GROUP && format & PERF_FORMAT_ID ? td_perf_word(p + 8, session->big)
-                                                                : sample->id;
-}
-
 /* The events that this sample reads become the group's members; they are the same in every other
  * sample of the event. */
 static void add_members(struct td_perf_session *session, struct td_perf_event *event,
-                        const struct td_rec_sample *sample, struct td_group *group)
+                        const struct td_rec *rec, struct td_group *group)
 {
-    const uint64_t format = event->attr.read_format;
+    const uint64_t format = event->attr.read_format, count = rec->u.sample.value_count;
 
-    for (uint64_t i = 0; i < sample->value_count && i < TD_COLUMNS_MAX / 2; i++) {
-        uint64_t value = 0;
-        uint64_t id = 0;
-
-        read_value(session, event, sample, i, &value, &id);
-        const struct td_perf_event *const named = td_perf_event_by_id(session, id);
+    for (uint64_t i = 0; i < count && i < TD_COLUMNS_MAX / 2; i++) {
+        const struct td_perf_event *const named =
+            td_perf_event_by_id(session, td_rec_value_id(rec, i, session->big));
         const struct td_perf_event *const member = named ? named : event;
         event->members[event->member_count++] = member->event;
         add_column(group, TD_COLUMN_DELTA, member->event);
@@ -101,7 +84,7 @@ static void add_members(struct td_perf_session *session, struct td_perf_event *e
 }
 
 static void make_group(struct td_perf_session *session, struct td_perf_event *event,
-                       const struct td_rec_sample *sample)
+                       const struct td_rec *rec)
 {
     const struct td_perf_attr *const attr = &event->attr;
     const enum td_unit unit = td_model_event(session->model, event->event)->unit;
@@ -115,7 +98,7 @@ static void make_group(struct td_perf_session *session, struct td_perf_event *ev
 
     add_column(&group, TD_COLUMN_PERIOD, event->event);
     if (attr->sample_type & PERF_SAMPLE_READ)
-        add_members(session, event, sample, &group);
+        add_members(session, event, rec, &group);
     for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns); i++) {
         if (attr->sample_type & plain_columns[i].needs)
             add_column(&group, plain_columns[i].kind, TD_NONE);
@@ -124,66 +107,32 @@ static void make_group(struct td_perf_session *session, struct td_perf_event *ev
     event->group = td_model_add_group(session->model, &group);
 }
 
-/* The growth of a count since it was last read. Counts of an inherited event are a thread's own,
- * so that its id alone does not name them. */
-static uint64_t delta(struct td_perf_session *session, uint64_t value, uint64_t id, uint64_t key)
+/* False when what the sample has read does not go on from what was read before. */
+static bool fill_members(struct td_perf_session *session, const struct td_perf_event *event,
+                         const struct td_rec *rec, uint64_t *period, uint64_t *values, size_t *n)
 {
-    bool added = false;
-    const uint32_t index =
-        *td_map_put(&session->reads, id, key, (uint32_t)session->read_count, &added);
-
-    if (added) {
-        session->read_values = td_grow(session->read_values, &session->read_cap,
-                                       session->read_count + 1, sizeof(*session->read_values));
-        session->read_values[session->read_count++] = 0;
-    }
-    const uint64_t last = session->read_values[index];
-    session->read_values[index] = value;
-    if (value >= last)
-        return value - last;
-    /* A new thread has the number of an old one: its counts began at 0. */
-    session->counters[TD_COUNTER_INVALID_GROUPS]++;
-    return value;
-}
-
-/* Keys of the times of a group read, beside those of the counts (thread ids have 32 bits). */
-#define KEY_ENABLED (UINT64_C(1) << 32)
-#define KEY_RUNNING (UINT64_C(2) << 32)
-
-static size_t fill_members(struct td_perf_session *session, const struct td_perf_event *event,
-                           const struct td_rec *rec, uint64_t *period, uint64_t *values)
-{
-    const struct td_rec_sample *const sample = &rec->u.sample;
     const uint64_t format = event->attr.read_format;
-    const uint64_t key = event->attr.inherit ? rec->tid : 0;
-    uint64_t leader = 0;
-    size_t n = 0;
+    uint64_t enabled = 0, running = 0;
 
-    if (sample->value_count < event->member_count)
-        session->counters[TD_COUNTER_INVALID_GROUPS]++;
+    if (!td_deltas_take(session->deltas, event->attr.inherit ? rec->tid : 0, rec, session->big,
+                        values, event->member_count))
+        return false;
     for (uint32_t i = 0; i < event->member_count; i++) {
-        uint64_t value = 0;
-        uint64_t id = 0;
-
-        values[n] = 0;
-        if (i < sample->value_count) {
-            read_value(session, event, sample, i, &value, &id);
-            leader = i == 0 ? id : leader;
-            values[n] = delta(session, value, id, key);
-            /* What was read is more exact than the period that was set. */
-            if (event->members[i] == event->event)
-                *period = values[n];
-        }
-        n++;
+        /* What was read is more exact than the period that was set. */
+        if (event->members[i] == event->event)
+            *period = values[i];
     }
+    *n += event->member_count;
+    td_deltas_times(session->deltas, &rec->u.sample, &enabled, &running);
     if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-        values[n++] = delta(session, sample->time_enabled, leader, KEY_ENABLED | key);
+        values[event->member_count] = enabled;
     if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-        values[n++] = delta(session, sample->time_running, leader, KEY_RUNNING | key);
-    return n;
+        values[event->member_count + !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED)] = running;
+    *n += !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+    return true;
 }
 
-static void fill_values(struct td_perf_session *session, const struct td_perf_event *event,
+static bool fill_values(struct td_perf_session *session, const struct td_perf_event *event,
                         const struct td_rec *rec, uint64_t *values)
 {
     const struct td_rec_sample *const sample = &rec->u.sample;
@@ -191,13 +140,14 @@ static void fill_values(struct td_perf_session *session, const struct td_perf_ev
     size_t n = 0;
 
     values[n++] = sample->period;
-    if (type & PERF_SAMPLE_READ)
-        n += fill_members(session, event, rec, &values[0], values + n);
+    if (type & PERF_SAMPLE_READ && !fill_members(session, event, rec, &values[0], values + n, &n))
+        return false;
     for (size_t i = 0; i < TD_ARRAY_SIZE(plain_columns) && n < event->columns; i++) {
         if (type & plain_columns[i].needs)
             values[n++] =
                 plain_value(sample, plain_columns[i].kind, type & PERF_SAMPLE_WEIGHT_STRUCT);
     }
+    return true;
 }
 
 static void note_time(struct td_perf_session *session, uint64_t time)
@@ -224,7 +174,10 @@ static void keep(struct td_perf_session *session, const struct td_perf_event *ev
     uint64_t values[TD_COLUMNS_MAX];
 
     memset(values, 0, event->columns * sizeof(values[0]));
-    fill_values(session, event, rec, values);
+    if (!fill_values(session, event, rec, values)) {
+        session->counters[TD_COUNTER_INVALID_GROUPS]++;
+        return;
+    }
     if (!wanted(session, rec->time_ns) || td_perf_is_full(session, offset))
         return;
     if (!td_sums_add(&session->sums, session->model, td_model_group(session->model, event->group),
@@ -263,7 +216,7 @@ static void deliver_sample(struct td_perf_session *session, const struct td_rec 
     session->guest_samples +=
         rec->mode == PERF_RECORD_MISC_GUEST_KERNEL || rec->mode == PERF_RECORD_MISC_GUEST_USER;
     if (event->group == TD_NONE)
-        make_group(session, event, &rec->u.sample);
+        make_group(session, event, rec);
     keep(session, event, rec, offset);
 }
 
@@ -299,9 +252,11 @@ void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uin
     case TD_REC_LOST: session->counters[TD_COUNTER_LOST_RECORDS] += rec.u.lost; break;
     case TD_REC_LOST_SAMPLES: session->counters[TD_COUNTER_LOST] += rec.u.lost; break;
     case TD_REC_THROTTLE: session->counters[TD_COUNTER_THROTTLED]++; break;
+    case TD_REC_FORK:
+        td_deltas_begin(session->deltas, rec.u.task.tid);
+        __attribute__((fallthrough));
     case TD_REC_MMAP:
     case TD_REC_COMM:
-    case TD_REC_FORK:
     case TD_REC_EXIT:
     case TD_REC_KSYMBOL: td_perf_processes_apply(session, &rec); break;
     case TD_REC_OTHER: break; /* SWITCH, AUX and others say nothing that a profile holds */

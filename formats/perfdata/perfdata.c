@@ -276,11 +276,10 @@ static void release(struct td_perf_session *session)
     td_map_release(&session->event_ids);
     td_map_release(&session->pmu_names);
     td_map_release(&session->build_ids);
-    td_map_release(&session->reads);
+    td_deltas_free(session->deltas);
     free(session->events);
     free(session->layouts);
     free(session->build_id_list);
-    free(session->read_values);
 }
 
 int td_perfdata_load(struct td_model *model, const void *data, size_t size,
@@ -293,6 +292,7 @@ int td_perfdata_load(struct td_model *model, const void *data, size_t size,
         .status = status,
         .data = data,
         .size = size,
+        .deltas = td_deltas_new(),
         .big = starts_with(data, size, magic_big),
     };
     session.processes = td_perf_processes_new(&session);

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "formats/kernel/chain.h"
 #include "formats/kernel/cursor.h"
+#include "formats/kernel/deltas.h"
 #include "formats/kernel/record.h"
 #include "formats/loading.h"
 #include "formats/model.h"
@@ -130,10 +131,7 @@ struct td_perf_session {
     bool compression_damaged;
     struct td_buf partial; /* of a record that continues in the next piece */
 
-    struct td_map reads; /* (id, tid or 0) -> index of read_values */
-    uint64_t *read_values;
-    size_t read_count, read_cap;
-    struct td_buf values; /* scratch */
+    struct td_deltas *deltas;
     uint64_t counters[TD_COUNTER_COUNT];
     uint64_t first_ns, last_ns, guest_samples, raw_stacks;
     uint64_t delivered, damaged_records, dropped;

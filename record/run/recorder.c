@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "record/events/deltas.h"
+#include "formats/kernel/deltas.h"
 #include "record/tasks/frames.h"
 #include "record/events/ibs.h"
 #include "record/tasks/jit.h"
@@ -47,6 +47,7 @@ struct td_recorder {
     struct td_deltas *deltas;
     struct td_jit *jit;
     struct group *groups;
+    bool own_counts; /* some counts are each thread's own */
     uint32_t *ring_cpus;
     uint32_t *strayed; /* by ring: second samples in succession that are far from the first */
     uint64_t counters[TD_COUNTER_COUNT];
@@ -171,6 +172,8 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
     recorder->groups = td_xcalloc(plan->group_count, sizeof(*recorder->groups));
     for (size_t i = 0; i < plan->group_count; i++)
         recorder->groups[i] = describe_group(recorder, &plan->groups[i]);
+    for (size_t i = 0; i < plan->group_count; i++)
+        recorder->own_counts = recorder->own_counts || plan->groups[i].events[0].inherit;
     td_recorder_set_rings(recorder, rings, ring_count);
     return recorder;
 }
@@ -214,12 +217,13 @@ struct td_tasks *td_recorder_tasks(struct td_recorder *recorder)
 static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *task)
 {
     char buf[TD_TASK_NAME_BYTES];
+
+    if (task->profile_thread != TD_NONE)
+        return task->profile_thread;
     const char *name = task->comm[0] ? task->comm : td_rec_task_name(buf, task->tid);
     const char *process = task->process->comm[0] ? task->process->comm : name;
-
-    if (task->profile_thread == TD_NONE)
-        task->profile_thread = td_profile_thread(recorder->writer, task->process->pid, task->tid,
-                                                 name, process, task->start_ns);
+    task->profile_thread = td_profile_thread(recorder->writer, task->process->pid, task->tid, name,
+                                             process, task->start_ns);
     return task->profile_thread;
 }
 
@@ -269,8 +273,8 @@ static bool read_group(struct td_recorder *recorder, const struct td_rec *rec,
 
     if (!(rec->layout->sample_type & PERF_SAMPLE_READ))
         return true;
-    return td_deltas_take(recorder->deltas, own ? rec->tid : 0, rec->layout->read_format,
-                          rec->u.sample.read, rec->u.sample.read_size, deltas, group->event_count);
+    return td_deltas_take(recorder->deltas, own ? rec->tid : 0, rec, false, deltas,
+                          group->event_count);
 }
 
 /* The second sample of a pair comes a small part of the period after the first. */
@@ -466,9 +470,12 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_LOST: recorder->counters[TD_COUNTER_LOST_RECORDS] += rec->u.lost; break;
     case TD_REC_LOST_SAMPLES: recorder->counters[TD_COUNTER_LOST] += rec->u.lost; break;
     case TD_REC_THROTTLE: recorder->counters[TD_COUNTER_THROTTLED]++; break;
+    case TD_REC_FORK:
+        if (recorder->own_counts)
+            td_deltas_begin(recorder->deltas, rec->u.task.tid);
+        __attribute__((fallthrough));
     case TD_REC_MMAP:
     case TD_REC_COMM:
-    case TD_REC_FORK:
     case TD_REC_EXIT: td_tasks_apply(recorder->tasks, rec); break;
     case TD_REC_KSYMBOL:
     case TD_REC_OTHER: break;

@@ -223,7 +223,7 @@ static void test_rich_sample(void **state)
     assert_int_equal(rec.tid, 4);
     assert_int_equal(rec.time_ns, 1000);
     assert_int_equal(sample->period, 17);
-    assert_int_equal(sample->read_size, 64);
+    assert_int_equal(sample->value_count, 2);
     assert_int_equal(sample->chain_count, 3);
     assert_non_null(sample->regs);
     assert_int_equal(sample->stack_size, 8);

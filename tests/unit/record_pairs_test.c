@@ -92,7 +92,6 @@ static void take(struct td_recorder *recorder, struct td_layout *layout, uint16_
 {
     struct td_buf read = {0};
 
-    td_buf_u64(&read, 3);
     for (uint64_t id = 1; id <= 3; id++) {
         td_buf_u64(&read, counted);
         td_buf_u64(&read, id);
@@ -100,7 +99,7 @@ static void take(struct td_recorder *recorder, struct td_layout *layout, uint16_
     layout->event = event;
     struct td_rec rec = {
         .kind = TD_REC_SAMPLE, .time_ns = counted, .pid = 7, .tid = 7, .layout = layout};
-    rec.u.sample = (struct td_rec_sample){.ip = 0x400000, .read = read.data, .read_size = read.len};
+    rec.u.sample = (struct td_rec_sample){.ip = 0x400000, .values = read.data, .value_count = 3};
     td_recorder_take(recorder, 0, &rec);
     td_buf_release(&read);
 }
