@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -14,6 +15,8 @@ struct loader {
     int (*load)(struct td_model *model, const void *data, size_t size,
                 const struct td_load_opts *opts, struct td_load_status *status, struct td_err *err);
 };
+
+#define KNOWN_BYTES 64 /* of a file that tell its kind */
 
 /* Asked in order; one line a kind of file. */
 static const struct loader loaders[] = {
@@ -56,6 +59,17 @@ int td_load_bytes(struct td_model **ret, const void *data, size_t size, const ch
     }
     *ret = model;
     return TD_OK;
+}
+
+bool td_load_knows(const char *path)
+{
+    uint8_t head[KNOWN_BYTES];
+    FILE *file = fopen(path, "rbe");
+    const size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
+
+    if (file)
+        fclose(file);
+    return size > 0 && find_loader(head, size);
 }
 
 /* "perf record --kcore" and "--threads" write a directory whose file "data" is the perf.data. NULL

@@ -16,4 +16,7 @@ int td_load_bytes(struct td_model **ret, const void *data, size_t size, const ch
                   const struct td_load_opts *opts, struct td_load_status *status,
                   struct td_err *err);
 
+/* Whether the file begins as one that td_load_file reads. */
+bool td_load_knows(const char *path);
+
 #endif

@@ -2,7 +2,9 @@
 #include "report/cmd.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "formats/load.h"
 #include "report/view/head.h"
 
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
@@ -64,16 +66,51 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
     return used;
 }
 
-bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *common,
+void td_cmd_take_profile(struct td_common_opts *common, int first, int *argc, char **argv)
+{
+    int i = first;
+
+    while (i < *argc && !td_load_knows(argv[i]))
+        i++;
+    if (common->input || i == *argc)
+        return;
+    common->input = argv[i];
+    for (; i + 1 <= *argc; i++) /* the NULL behind them, too */
+        argv[i] = argv[i + 1];
+    --*argc;
+}
+
+static bool has_input(const struct td_opt *table)
+{
+    for (; table->kind != TD_OPT_HEADING || table->help; table++) {
+        if (table->letter == 'i')
+            return true;
+    }
+    return false;
+}
+
+/* A word that is a file stands for -i FILE. */
+static bool take_input(struct td_common_opts *common, const char *word)
+{
+    if (common->input || access(word, F_OK) != 0)
+        return false;
+    common->input = word;
+    return true;
+}
+
+bool td_cmd_parse_all(const struct td_cmd *cmd, struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code)
 {
-    const int used = td_cmd_parse(cmd, common, table, argc, argv, exit_code);
+    int used = td_cmd_parse(cmd, common, table, argc, argv, exit_code);
 
     if (used < 0)
         return false;
+    if (used < argc && has_input(table) && take_input(common, argv[used]))
+        used++;
     if (used < argc) {
-        td_complain("%s takes no argument, but here is '%s'", cmd->name[0] ? cmd->name : "this",
-                    argv[used]);
+        td_complain(common->input ? "%s takes one file, but here is '%s', too"
+                                  : "%s takes no argument but a profile's file, and '%s' is none",
+                    cmd->name[0] ? cmd->name : "the report", argv[used]);
         *exit_code = TD_EXIT_USAGE;
         return false;
     }

@@ -27,9 +27,13 @@ extern const struct td_cmd *const td_cmds[];
  * or -1 after help was shown or a mistake was explained, with the exit code in *exit_code. */
 int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
                  const struct td_opt *table, int argc, char **argv, int *exit_code);
-/* As td_cmd_parse for a command that takes no words; false in place of -1. */
-bool td_cmd_parse_all(const struct td_cmd *cmd, const struct td_common_opts *common,
+/* As td_cmd_parse for a command that takes no word but a file, as -i FILE; false in place of -1. */
+bool td_cmd_parse_all(const struct td_cmd *cmd, struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code);
+
+/* A word that is a profile's file stands for -i FILE, where none was given: takes the first such
+ * one out of argv[first..*argc). */
+void td_cmd_take_profile(struct td_common_opts *common, int first, int *argc, char **argv);
 
 #define TD_TABLE_CMD_FIELDS 4
 

@@ -35,6 +35,8 @@ struct request {
     size_t len, cap;
     char *file; /* NULL: functions */
     uint32_t from, to;
+    bool whole;   /* the file was named without lines: what costs something is shown */
+    bool unnamed; /* code without names was named, which only instructions can show */
 };
 
 static void add_function(struct request *r, uint32_t function)
@@ -101,6 +103,23 @@ static void find_unnamed(const struct td_model *model, const struct td_rows *row
     }
 }
 
+/* "hot.c": a source file, or the end of its path. */
+static bool find_file(const struct td_model *model, const char *word, struct request *r)
+{
+    for (uint32_t i = 0; i < td_model_line_count(model) && !r->file; i++) {
+        const uint32_t file = td_model_line(model, i)->file;
+
+        if (file != 0 && td_pattern_is_path(word, td_model_string(model, file)))
+            r->file = td_xstrdup(word);
+    }
+    if (!r->file)
+        return false;
+    r->whole = true;
+    r->from = 1;
+    r->to = UINT32_MAX;
+    return true;
+}
+
 static void complain_unknown(const struct td_session *session, const struct td_rows *rows,
                              const char *pattern)
 {
@@ -150,12 +169,9 @@ static int make_request(const struct td_session *session, const struct annotate_
         const bool named = r->len > before;
         if (!named)
             find_unnamed(session->model, rows, *words, r);
-        if (!named && r->len > before && !o->assembly) {
-            td_complain("the code of %s has no names: tdreport annotate --asm %s shows its "
-                        "instructions",
-                        *words, *words);
-            return TD_EXIT_NOTHING;
-        }
+        r->unnamed = r->unnamed || (!named && r->len > before);
+        if (r->len == before && !r->file && find_file(session->model, *words, r))
+            continue;
         if (r->len == before) {
             complain_unknown(session, rows, *words);
             return TD_EXIT_NOTHING;
@@ -171,7 +187,7 @@ static struct td_annotate_opts view_opts(const struct td_session *session,
     const char *realtime = td_model_env(session->model, TD_ENV_REALTIME_NS);
     struct td_annotate_opts opts = {.dirs = dirs,
                                     .context = (uint32_t)(o->context > 1000 ? 1000 : o->context),
-                                    .from = r->file ? r->from : 0,
+                                    .from = r->file && !r->whole ? r->from : 0,
                                     .to = r->to,
                                     .percent_limit = o->percent_limit,
                                     .levels = (int)(o->levels > 3 ? 3 : o->levels)};
@@ -195,6 +211,19 @@ static void print_text(const struct td_session *session, const struct annotate_o
     }
 }
 
+static int show_code(struct td_session *session, const struct annotate_opts *o,
+                     const struct request *r, const char *why);
+
+/* Not one line of source is known of what was asked for. */
+static bool has_no_lines(const struct td_sections *sections)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < sections->len; i++)
+        lines += sections->at[i].len;
+    return sections->len > 0 && lines == 0;
+}
+
 static int show_lines(struct td_session *session, const struct annotate_opts *o,
                       const struct request *r)
 {
@@ -212,6 +241,12 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
                         : "no sampled code has a name or lines: tdreport modules says where it "
                           "is, tdreport annotate --asm MODULE shows its instructions");
         goto out;
+    }
+    if (!r->file && !session->opts->json && has_no_lines(&sections)) {
+        td_sections_release(&sections);
+        return show_code(session, o, r,
+                         "no line of source is known of it (compile with -g): these are its "
+                         "instructions");
     }
     td_session_begin_output(session);
     if (session->opts->json) {
@@ -253,13 +288,15 @@ static size_t keep_parts(struct td_code_parts *parts, enum td_metric primary)
 
 static void print_listings(const struct td_session *session, const struct annotate_opts *o,
                            const struct request *r, const struct td_listing *listings, size_t count,
-                           size_t left_out)
+                           size_t left_out, const char *why)
 {
     const struct td_head head = td_session_head(session);
     const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
     const struct td_annotate_opts opts = view_opts(session, o, r, &dirs);
 
     td_head_print_short(&head, &session->style);
+    if (why)
+        td_margin_note(&session->style, why);
     if (session->measure->attribution == TD_ATTRIBUTION_NONE)
         td_margin_note(&session->style, "an instruction that takes long often shows at the one "
                                         "after it: a sample is where the program goes on");
@@ -275,8 +312,9 @@ static void print_listings(const struct td_session *session, const struct annota
     }
 }
 
+/* `why` instructions are shown that were not asked for; NULL: they were. */
 static int show_code(struct td_session *session, const struct annotate_opts *o,
-                     const struct request *r)
+                     const struct request *r, const char *why)
 {
     const enum td_syntax syntax = td_syntax_by_name(o->syntax);
     struct td_code_parts parts = {.at = NULL};
@@ -306,7 +344,7 @@ static int show_code(struct td_session *session, const struct annotate_opts *o,
         td_asm_json(&json, session->measure, listings, count);
         td_json_end(&json);
     } else {
-        print_listings(session, o, r, listings, count, parts.len - count);
+        print_listings(session, o, r, listings, count, parts.len - count, why);
     }
     exit_code = td_session_end_output(session);
 out:
@@ -325,7 +363,11 @@ static int show(struct td_session *session, const struct annotate_opts *o, char 
     td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     int exit_code = make_request(session, o, &rows, words, &r);
     if (exit_code == TD_EXIT_OK)
-        exit_code = o->assembly ? show_code(session, o, &r) : show_lines(session, o, &r);
+        exit_code = o->assembly ? show_code(session, o, &r, NULL)
+                    : r.unnamed
+                        ? show_code(session, o, &r,
+                                    "the code has no names or lines: these are its instructions")
+                        : show_lines(session, o, &r);
     td_rows_release(&rows);
     free(r.functions);
     free(r.file);
@@ -366,6 +408,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (used < 0)
         goto out;
+    td_cmd_take_profile(common, used, &argc, argv);
     if (td_syntax_by_name(o.syntax) == TD_SYNTAX_COUNT) {
         td_complain("--disassembler-style %s: it is one of att, intel", o.syntax);
         exit_code = TD_EXIT_USAGE;
@@ -386,7 +429,7 @@ out:
 
 const struct td_cmd td_cmd_annotate = {
     .name = "annotate",
-    .args = "[FUNCTION | FILE:LINE[-LINE]]… [options]",
+    .args = "[FUNCTION | FILE[:LINE[-LINE]]]… [options]",
     .about = "source lines, or instructions, with what they cost beside them",
     .run = run,
 };

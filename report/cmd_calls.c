@@ -216,6 +216,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (used < 0)
         return exit_code;
+    td_cmd_take_profile(common, used, &argc, argv);
     if (argc - used != 1) {
         td_complain("%s takes one function: tdreport %s NAME", cmd->name, cmd->name);
         return TD_EXIT_USAGE;

@@ -34,6 +34,41 @@ static const struct td_cmd *find_cmd(const char *name)
     return NULL;
 }
 
+/* Words that other tools have, and what does that here. */
+static const struct {
+    const char *word, *hint;
+} elsewhere[] = {
+    {"flamegraph",
+     "tdreport html draws one; or tdreport folded | flamegraph.pl, or tdreport export "
+     "-f speedscope"},
+    {"flame", "tdreport html draws a flame graph"},
+    {"record", "tdrec ./app records"},
+    {"stat", "tdrec --count ./app counts"},
+    {"count", "tdrec --count ./app counts"},
+    {"top", "tdreport functions; of what runs now: tdrec -a --duration 5, then tdreport"},
+    {"report", "tdreport without a command is the report"},
+    {"show", "tdreport without a command is the report"},
+    {"script", "tdreport export -f ndjson, or tdreport dump"},
+    {"list", "tdreport functions; tdrec --list lists what can be counted"},
+    {"doctor", "tdrec --doctor says what this machine can record"},
+    {"disasm", "tdreport annotate --asm"},
+    {"asm", "tdreport annotate --asm"},
+    {"source", "tdreport annotate"},
+    {"view", "tdreport html"},
+    {"convert", "tdreport export"},
+    {"topdown", "tdreport --topdown-level 3"},
+    {"categories", "tdreport explain"},
+};
+
+static const char *hint_for(const char *word)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(elsewhere); i++) {
+        if (strcmp(word, elsewhere[i].word) == 0)
+            return elsewhere[i].hint;
+    }
+    return NULL;
+}
+
 static int complain_unknown(const char *word)
 {
     const char *names[32];
@@ -43,12 +78,12 @@ static int complain_unknown(const char *word)
         names[len++] = (*c)->name;
     names[len] = NULL;
     const char *near = td_nearest(word, names);
-    if (access(word, F_OK) == 0)
-        td_complain("no command '%s': to read that file, tdreport -i %s", word, word);
+    if (hint_for(word))
+        td_complain("no command '%s': %s", word, hint_for(word));
     else if (near && *near)
         td_complain("no command '%s': did you mean '%s'?", word, near);
     else
-        td_complain("no command '%s' (tdreport --help lists them)", word);
+        td_complain("no command '%s', and no such file (tdreport --help lists the commands)", word);
     return TD_EXIT_USAGE;
 }
 
@@ -98,7 +133,7 @@ int main(int argc, char **argv)
         return cmd->run(cmd, &common, 2, words);
     }
     const struct td_cmd *cmd = argc > 1 && argv[1][0] != '-' ? find_cmd(argv[1]) : NULL;
-    if (argc > 1 && argv[1][0] != '-' && !cmd)
+    if (argc > 1 && argv[1][0] != '-' && !cmd && access(argv[1], F_OK) != 0)
         return complain_unknown(argv[1]);
     cmd = cmd ? cmd : take_cmd(argc, argv);
     if (cmd)

@@ -77,7 +77,7 @@ static void choose_nodes(struct td_margin *margin, int levels, const struct td_m
     }
 }
 
-/* As wide as its longest text. */
+/* As wide as its longest text; 0: of no line anything is known. */
 static unsigned mostly_width(const struct td_margin *margin, const struct td_margin_lines *lines,
                              unsigned used)
 {
@@ -86,7 +86,7 @@ static unsigned mostly_width(const struct td_margin *margin, const struct td_mar
                           : margin->style->width > taken ? margin->style->width - taken
                                                          : 0;
     const unsigned most = room < TD_MOSTLY_WIDTH ? room : TD_MOSTLY_WIDTH;
-    size_t width = sizeof(MOSTLY) - 1;
+    size_t width = 0;
     char text[MOSTLY_BYTES];
 
     for (size_t i = 0; i < lines->len; i++) {
@@ -97,6 +97,8 @@ static unsigned mostly_width(const struct td_margin *margin, const struct td_mar
 
         width = len > width ? len : width;
     }
+    if (width > 0 && width < sizeof(MOSTLY) - 1)
+        width = sizeof(MOSTLY) - 1;
     return (unsigned)width;
 }
 
