@@ -14,10 +14,10 @@
 #include "record/machine/caps.h"
 #include "record/count/count.h"
 #include "record/run/doctor.h"
-#include "record/run/emulate.h"
+#include "record/run/sim_check.h"
 #include "record/machine/host_core.h"
 #include "record/machine/grants.h"
-#include "record/run/origin.h"
+#include "record/run/inherited.h"
 #include "record/plan/list.h"
 #include "record/plan/plan.h"
 #include "record/plan/print.h"
@@ -150,7 +150,7 @@ static int run(const struct td_request *request)
         goto out;
     }
     if (rc == TD_OK)
-        td_emulate_look(&caps, request);
+        td_sim_check_caps(&caps, request);
     if (rc == TD_OK && request->sim_core && strcmp(request->sim_core, TD_HOST_CORE) == 0)
         caps.host_core = td_host_core_read();
     if (rc == TD_OK)
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
 {
     struct td_err err = TD_ERR_INIT;
     struct td_request request;
-    struct td_origin origin;
+    struct td_inherited inherited;
     int status = 0;
 
     if (has_foreign_rights()) {
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
               stderr);
         return TD_EXIT_FAILED;
     }
-    td_origin_save(&origin);
+    td_inherited_save(&inherited);
     if (td_request_parse(&request, argc, argv, &err) < 0) {
         status = fail(&err);
     } else if (request.help) {
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
         status = checked_stdout();
     } else {
         take_environment(&request);
-        request.origin = &origin;
+        request.inherited = &inherited;
         status = run(&request);
     }
     td_request_release(&request);

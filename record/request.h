@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "formats/kinds.h"
-#include "record/run/origin.h"
+#include "record/run/inherited.h"
 
 /* X(symbol, name as in the profile) */
 #define TD_SCOPES(X)      \
@@ -61,7 +61,8 @@ static inline bool td_call_graph_copies(enum td_call_graph call_graph)
 #define TD_STACK_BYTES_MAX 65528u
 
 struct td_request {
-    const struct td_origin *origin; /* set by who runs it: how a command finds itself; borrowed */
+    /* How a command finds itself; set by who runs it, borrowed. */
+    const struct td_inherited *inherited;
     char **command; /* borrowed from argv, ends with NULL; NULL when there is none */
     const char *output;
     enum td_source_id source; /* NONE: the best one there is */

@@ -23,7 +23,7 @@ struct counting {
     const struct td_request *request;
     const struct td_plan *plan;
     struct td_run run;
-    struct td_count_part *parts;
+    struct td_count_cpu_type *parts;
     size_t part_count;
     /* What the runs before counted; with this one up to now; the same at the last interval. */
     struct td_counts before, now, last, part;
@@ -220,13 +220,13 @@ static int close_out(const struct counting *c)
 /* All runs; the exit status. */
 static int run(struct counting *c)
 {
-    static const struct td_job job = {.open = open_run,
-                                      .watch = watch,
-                                      .due_ns = due_ns,
-                                      .enabled = enabled,
-                                      .on_time = on_time,
-                                      .finish = finish,
-                                      .close = close_run};
+    static const struct td_run_job job = {.open = open_run,
+                                          .watch = watch,
+                                          .due_ns = due_ns,
+                                          .enabled = enabled,
+                                          .on_time = on_time,
+                                          .finish = finish,
+                                          .close = close_run};
     struct td_err err = TD_ERR_INIT;
 
     if (open_out(c, &err) < 0) {
@@ -251,7 +251,7 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
     struct td_counts *const sums[] = {&c.before, &c.now, &c.last, &c.part};
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_init(sums[i], plan);
-    c.parts = td_count_parts_new(caps, plan, &c.part_count);
+    c.parts = td_count_cpu_types_new(caps, plan, &c.part_count);
     int status = run(&c);
     if (close_out(&c) < 0 && status == 0) {
         fputs("tdrec: the counts could not be written\n", stderr);
@@ -260,6 +260,6 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_release(sums[i]);
     td_count_threads_free(c.threads);
-    td_count_parts_free(c.parts, c.part_count);
+    td_count_cpu_types_free(c.parts, c.part_count);
     return status;
 }

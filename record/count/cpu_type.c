@@ -19,16 +19,16 @@ static bool counts_on(const struct td_plan *plan, const char *cpu_type)
     return false;
 }
 
-struct td_count_part *td_count_parts_new(const struct td_caps *caps, const struct td_plan *plan,
-                                         size_t *count)
+struct td_count_cpu_type *td_count_cpu_types_new(const struct td_caps *caps,
+                                                 const struct td_plan *plan, size_t *count)
 {
     const bool hybrid = td_caps_core_pmu_count(caps) > 1;
-    struct td_count_part *parts = td_xcalloc(caps->pmu_count + 1, sizeof(*parts));
+    struct td_count_cpu_type *parts = td_xcalloc(caps->pmu_count + 1, sizeof(*parts));
 
     *count = 0;
     for (size_t i = 0; i < caps->pmu_count; i++) {
         const struct td_pmu *pmu = &caps->pmus[i];
-        struct td_count_part *part = &parts[*count];
+        struct td_count_cpu_type *part = &parts[*count];
 
         if (!pmu->core)
             continue;
@@ -42,7 +42,7 @@ struct td_count_part *td_count_parts_new(const struct td_caps *caps, const struc
     return parts;
 }
 
-void td_count_parts_free(struct td_count_part *parts, size_t count)
+void td_count_cpu_types_free(struct td_count_cpu_type *parts, size_t count)
 {
     for (size_t i = 0; parts && i < count; i++)
         td_pmu_choice_release(&parts[i].choice);
@@ -66,7 +66,7 @@ static int event_of(const struct td_pmu_core *core, const struct td_plan_event *
     return -1;
 }
 
-static bool is_of(const struct td_count_part *part, const struct td_plan_group *group)
+static bool is_of(const struct td_count_cpu_type *part, const struct td_plan_group *group)
 {
     return group->events[0].type != PERF_TYPE_SOFTWARE &&
            strcmp(group->cpu_type, part->cpu_type) == 0;
@@ -82,7 +82,7 @@ static double *unknown_values(const struct td_pmu_core *core)
 }
 
 /* A group's counts, by the description's events. */
-static double *group_values(const struct td_count_part *part, const struct td_counts *counts,
+static double *group_values(const struct td_count_cpu_type *part, const struct td_counts *counts,
                             size_t g)
 {
     const struct td_plan_group *group = &counts->plan->groups[g];
@@ -99,8 +99,8 @@ static double *group_values(const struct td_count_part *part, const struct td_co
 
 /* What a group's counts are multiplied by to fit those that are known already: the first event that
  * both have, which the leader of most groups is. Ratios inside each group stay what they are. */
-static double factor_of(const struct td_count_part *part, const struct td_counts *counts, size_t g,
-                        const double *known, const double *values)
+static double factor_of(const struct td_count_cpu_type *part, const struct td_counts *counts,
+                        size_t g, const double *known, const double *values)
 {
     const struct td_plan_group *group = &counts->plan->groups[g];
 
@@ -114,7 +114,7 @@ static double factor_of(const struct td_count_part *part, const struct td_counts
 }
 
 /* All groups together; an event that several count is the first one's. */
-static double *all_values(const struct td_count_part *part, const struct td_counts *counts)
+static double *all_values(const struct td_count_cpu_type *part, const struct td_counts *counts)
 {
     double *all = unknown_values(part->choice.core);
 
@@ -133,8 +133,8 @@ static double *all_values(const struct td_count_part *part, const struct td_coun
     return all;
 }
 
-bool td_count_part_tree(const struct td_count_part *part, const struct td_counts *counts,
-                        struct td_pmu_tree *tree)
+bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct td_counts *counts,
+                            struct td_pmu_tree *tree)
 {
     double *values = all_values(part, counts);
     bool known = false;
@@ -146,8 +146,8 @@ bool td_count_part_tree(const struct td_count_part *part, const struct td_counts
     return known;
 }
 
-double td_count_part_metric(const struct td_count_part *part, const struct td_counts *counts,
-                            const struct td_pmu_metric *metric)
+double td_count_cpu_type_metric(const struct td_count_cpu_type *part,
+                                const struct td_counts *counts, const struct td_pmu_metric *metric)
 {
     double value = NAN;
 
@@ -167,8 +167,8 @@ double td_count_part_metric(const struct td_count_part *part, const struct td_co
     return value;
 }
 
-bool td_count_part_high(const struct td_count_part *part, const struct td_pmu_tree *tree,
-                        enum td_tma_node node)
+bool td_count_cpu_type_high(const struct td_count_cpu_type *part, const struct td_pmu_tree *tree,
+                            enum td_tma_node node)
 {
     for (; node != TD_NODE_NONE; node = td_tma_info(node)->parent) {
         /* A threshold or a share that is not known is not exceeded. */

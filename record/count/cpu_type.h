@@ -8,26 +8,26 @@
 #include "record/count/counts.h"
 #include "record/machine/pmu_core.h"
 
-struct td_count_part {
+struct td_count_cpu_type {
     char cpu_type[32];           /* as in the plan's groups; "" where there is one type */
     struct td_pmu_choice choice; /* owned; core NULL: no description, so no tree and no rates */
     uint32_t width;              /* slots a cycle; 0: the description's */
 };
 
 /* The parts of this machine that the plan counts on, newly allocated; *count may be 0. */
-struct td_count_part *td_count_parts_new(const struct td_caps *caps, const struct td_plan *plan,
-                                         size_t *count);
-void td_count_parts_free(struct td_count_part *parts, size_t count); /* NULL is allowed */
+struct td_count_cpu_type *td_count_cpu_types_new(const struct td_caps *caps,
+                                                 const struct td_plan *plan, size_t *count);
+void td_count_cpu_types_free(struct td_count_cpu_type *parts, size_t count); /* NULL is allowed */
 
 /* False when no level of the tree is known. Groups that took turns are brought to the first
  * group's share of the time by an event that both count (the clock). */
-bool td_count_part_tree(const struct td_count_part *part, const struct td_counts *counts,
-                        struct td_pmu_tree *tree);
+bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct td_counts *counts,
+                            struct td_pmu_tree *tree);
 /* The metric, from one group where one has all that it needs; NaN when it is not known. */
-double td_count_part_metric(const struct td_count_part *part, const struct td_counts *counts,
-                            const struct td_pmu_metric *metric);
+double td_count_cpu_type_metric(const struct td_count_cpu_type *part,
+                                const struct td_counts *counts, const struct td_pmu_metric *metric);
 /* A node is high when it and all above it exceed their thresholds. */
-bool td_count_part_high(const struct td_count_part *part, const struct td_pmu_tree *tree,
-                        enum td_tma_node node);
+bool td_count_cpu_type_high(const struct td_count_cpu_type *part, const struct td_pmu_tree *tree,
+                            enum td_tma_node node);
 
 #endif

@@ -119,7 +119,7 @@ static void events_text(const struct td_count_view *view, FILE *out)
 }
 
 /* Children of a node that is not high say nothing: siblings compare, cousins do not. */
-static bool is_shown(const struct td_count_view *view, const struct td_count_part *part,
+static bool is_shown(const struct td_count_view *view, const struct td_count_cpu_type *part,
                      const struct td_pmu_tree *tree, enum td_tma_node node)
 {
     const struct td_tma_info *info = td_tma_info(node);
@@ -128,15 +128,15 @@ static bool is_shown(const struct td_count_view *view, const struct td_count_par
         return false;
     if (view->level)
         return info->level <= (int)view->level;
-    return info->parent == TD_NODE_NONE || td_count_part_high(part, tree, info->parent);
+    return info->parent == TD_NODE_NONE || td_count_cpu_type_high(part, tree, info->parent);
 }
 
-static void node_text(const struct td_count_view *view, const struct td_count_part *part,
+static void node_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
                       const struct td_pmu_tree *tree, enum td_tma_node parent, FILE *out)
 {
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
-        const bool high = td_count_part_high(part, tree, (enum td_tma_node)n);
+        const bool high = td_count_cpu_type_high(part, tree, (enum td_tma_node)n);
 
         if (info->parent != parent || !is_shown(view, part, tree, (enum td_tma_node)n))
             continue;
@@ -146,14 +146,14 @@ static void node_text(const struct td_count_view *view, const struct td_count_pa
     }
 }
 
-static void tree_text(const struct td_count_view *view, const struct td_count_part *part,
+static void tree_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
                       const char *of, FILE *out)
 {
     const struct td_pmu_core *core = part->choice.core;
     struct td_pmu_tree tree;
     char slots[32];
 
-    if (!td_count_part_tree(part, view->counts, &tree))
+    if (!td_count_cpu_type_tree(part, view->counts, &tree))
         return;
     fprintf(out, "\nTop-down%s on %s%s%s", of, core->name, part->cpu_type[0] ? ", " : "",
             part->cpu_type);
@@ -185,7 +185,7 @@ static void metric_line(const struct td_pmu_metric *metric, double value, const 
             unit);
 }
 
-static void metrics_text(const struct td_count_view *view, const struct td_count_part *part,
+static void metrics_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
                          const char *of, FILE *out)
 {
     const struct td_pmu_core *core = part->choice.core;
@@ -193,7 +193,7 @@ static void metrics_text(const struct td_count_view *view, const struct td_count
 
     for (size_t i = 0; i < core->metric_count; i++) {
         const struct td_pmu_metric *metric = &core->metrics[i];
-        const double value = td_count_part_metric(part, view->counts, metric);
+        const double value = td_count_cpu_type_metric(part, view->counts, metric);
 
         if (isnan(value))
             continue;
@@ -241,13 +241,13 @@ void td_count_print_text(const struct td_count_view *view, FILE *out)
 const enum td_tma_node td_count_columns[TD_COUNT_COLUMNS] = {
     TD_NODE_RETIRING, TD_NODE_BAD_SPECULATION, TD_NODE_FRONTEND_BOUND, TD_NODE_BACKEND_BOUND};
 
-double td_count_ipc(const struct td_count_part *part, const struct td_counts *counts)
+double td_count_ipc(const struct td_count_cpu_type *part, const struct td_counts *counts)
 {
     const struct td_pmu_core *core = part->choice.core;
 
     for (size_t i = 0; i < core->metric_count; i++) {
         if (strcmp(core->metrics[i].name, "ipc") == 0)
-            return td_count_part_metric(part, counts, &core->metrics[i]);
+            return td_count_cpu_type_metric(part, counts, &core->metrics[i]);
     }
     return NAN;
 }
@@ -260,12 +260,12 @@ void td_count_print_cell(double value, int width, int digits, FILE *out)
         fprintf(out, " %*.*f", width, digits, value);
 }
 
-static bool part_interval(const struct td_count_view *view, const struct td_count_part *part,
+static bool part_interval(const struct td_count_view *view, const struct td_count_cpu_type *part,
                           bool heading, FILE *out)
 {
     struct td_pmu_tree tree;
 
-    if (!td_count_part_tree(part, view->counts, &tree))
+    if (!td_count_cpu_type_tree(part, view->counts, &tree))
         return false;
     if (heading) {
         fputs("Each interval: instructions a cycle, and shares of the slots in %\n", out);
@@ -324,12 +324,12 @@ static void event_json(const struct td_count_view *view, size_t g, size_t e, str
     td_json_end(json);
 }
 
-static void tree_json(const struct td_count_view *view, const struct td_count_part *part,
+static void tree_json(const struct td_count_view *view, const struct td_count_cpu_type *part,
                       struct td_json *json)
 {
     const struct td_pmu_core *core = part->choice.core;
     struct td_pmu_tree tree;
-    const bool known = td_count_part_tree(part, view->counts, &tree);
+    const bool known = td_count_cpu_type_tree(part, view->counts, &tree);
 
     td_json_double(json, "slots", tree.slots, 17);
     td_json_double(json, "clamped", tree.clamped, 6);
@@ -347,13 +347,13 @@ static void tree_json(const struct td_count_view *view, const struct td_count_pa
         td_json_u64(json, "level", (uint64_t)info->level);
         td_json_double(json, "share", tree.share[n], 9);
         td_json_double(json, "threshold", core->thresholds[n], 6);
-        td_json_bool(json, "flagged", td_count_part_high(part, &tree, (enum td_tma_node)n));
+        td_json_bool(json, "flagged", td_count_cpu_type_high(part, &tree, (enum td_tma_node)n));
         td_json_end(json);
     }
     td_json_end(json);
 }
 
-static void part_json(const struct td_count_view *view, const struct td_count_part *part,
+static void part_json(const struct td_count_view *view, const struct td_count_cpu_type *part,
                       struct td_json *json)
 {
     const struct td_pmu_core *core = part->choice.core;
@@ -364,7 +364,7 @@ static void part_json(const struct td_count_view *view, const struct td_count_pa
     tree_json(view, part, json);
     td_json_array(json, "metrics");
     for (size_t i = 0; i < core->metric_count; i++) {
-        const double value = td_count_part_metric(part, view->counts, &core->metrics[i]);
+        const double value = td_count_cpu_type_metric(part, view->counts, &core->metrics[i]);
 
         if (isnan(value))
             continue;

@@ -13,7 +13,7 @@
 
 struct td_count_view {
     const struct td_counts *counts; /* all borrowed */
-    const struct td_count_part *parts;
+    const struct td_count_cpu_type *parts;
     size_t part_count;
     char *const *command; /* NULL: what ran already */
     unsigned level;       /* nodes down to this level are shown, high or not; 0: the high ones' */
@@ -41,7 +41,7 @@ void td_count_json_values(const struct td_count_view *view, struct td_json *json
 const char *td_count_event_name(const struct td_plan *plan, size_t group, size_t event);
 bool td_count_is_repeated(const struct td_plan *plan, size_t group, size_t event);
 /* Instructions a cycle, NaN when not known; the nodes that fit a line beside them. */
-double td_count_ipc(const struct td_count_part *part, const struct td_counts *counts);
+double td_count_ipc(const struct td_count_cpu_type *part, const struct td_counts *counts);
 #define TD_COUNT_COLUMNS 4
 extern const enum td_tma_node td_count_columns[TD_COUNT_COLUMNS];
 /* One object; `interval` true: on a line of its own, one of many. */

@@ -149,7 +149,7 @@ static bool has_slots(const struct td_count_view *view)
     struct td_pmu_tree tree;
 
     for (size_t i = 0; i < view->part_count; i++) {
-        if (td_count_part_tree(&view->parts[i], view->counts, &tree))
+        if (td_count_cpu_type_tree(&view->parts[i], view->counts, &tree))
             return true;
     }
     return false;
@@ -210,10 +210,10 @@ static void slots_row(const struct td_count_view *view, const struct row *row, b
     bool any = false;
 
     for (size_t i = 0; i < view->part_count; i++) {
-        const struct td_count_part *part = &view->parts[i];
+        const struct td_count_cpu_type *part = &view->parts[i];
         struct td_pmu_tree tree;
 
-        if (!td_count_part_tree(part, row->counts, &tree))
+        if (!td_count_cpu_type_tree(part, row->counts, &tree))
             continue;
         row_begin(view, row, interval, out);
         td_count_print_cell(td_count_ipc(part, row->counts), 5, 2, out);

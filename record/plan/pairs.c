@@ -4,7 +4,7 @@
  * do so for ever: the kernel carries what is left of a period over each overflow and over each time
  * that the events are taken off the CPU (x86_perf_event_set_period, armpmu_event_set_period). What
  * sets the distance is when each of them began its period, and PERF_EVENT_IOC_PERIOD begins it
- * anew (__perf_event_period; record/events/phase.c).
+ * anew (__perf_event_period; record/events/pair_offset.c).
  *
  * It reaches the event of its descriptor and no copies of it: those that threads inherit begin both
  * periods at once (inherit_event, perf_event_alloc), and no period, event or frequency control

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "record/run/emulate.h"
+#include "record/run/sim_check.h"
 #include "record/run/recording.h"
 #include "record/tasks/profile_head.h"
 #include "record/run/sources.h"
@@ -27,10 +27,10 @@ static int check(const struct hybrid *h, struct td_err *err)
 {
     const struct td_guest *guest = NULL;
     char *path = NULL, *qemu = NULL, *plugin = NULL;
-    int rc = td_emulate_check(h->request->command[0], &path, &guest, err);
+    int rc = td_sim_check_command(h->request->command[0], &path, &guest, err);
 
     if (rc == TD_OK)
-        rc = td_emulate_find(guest, &qemu, &plugin, err);
+        rc = td_sim_check_emulator(guest, &qemu, &plugin, err);
     free(path);
     free(qemu);
     free(plugin);

@@ -15,7 +15,7 @@
 
 struct loop {
     struct td_run *run;
-    const struct td_job *job;
+    const struct td_run_job *job;
     void *ctx;
 };
 
@@ -115,7 +115,7 @@ static void loop(struct loop *l)
     }
 }
 
-int td_loop_run(struct td_run *run, const struct td_job *job, void *ctx)
+int td_loop_run(struct td_run *run, const struct td_run_job *job, void *ctx)
 {
     struct loop l = {.run = run, .job = job, .ctx = ctx};
     struct td_err err = TD_ERR_INIT;

@@ -14,7 +14,7 @@
 #include "record/run/run.h"
 
 /* What a job does, called with its `ctx`; only those that say so may be NULL. */
-struct td_job {
+struct td_run_job {
     /* Opens what one run needs (td_run_open, or td_run_prepare) and begins it. The command, if
      * there is one, waits meanwhile. Fails with one sentence, and `close` follows. */
     int (*open)(void *ctx, struct td_err *err);
@@ -36,6 +36,6 @@ struct td_job {
 };
 
 /* All runs of the plan, after td_run_init. Tells what failed on run->status; the exit status. */
-int td_loop_run(struct td_run *run, const struct td_job *job, void *ctx);
+int td_loop_run(struct td_run *run, const struct td_run_job *job, void *ctx);
 
 #endif

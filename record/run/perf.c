@@ -12,7 +12,7 @@
 #include "record/events/drain.h"
 #include "record/tasks/profile_head.h"
 #include "record/tasks/scan.h"
-#include "record/events/phase.h"
+#include "record/events/pair_offset.h"
 #include "record/run/loop.h"
 #include "record/run/recorder.h"
 #include "record/run/sources.h"
@@ -199,11 +199,11 @@ static void update_lost(struct sampling *s)
 }
 
 /* Throttling stops one of two samplers for a while, and with that changes their distance. */
-static void mend_pairs(struct sampling *s)
+static void set_pair_offsets(struct sampling *s)
 {
     for (size_t i = 0; i < s->run.events.ring_count; i++) {
         if (td_recorder_pairs_strayed(s->recorder, i))
-            td_phase_set(&s->run.events, s->run.events.rings[i].cpu);
+            td_pair_offset_set(&s->run.events, s->run.events.rings[i].cpu);
     }
 }
 
@@ -213,7 +213,7 @@ static void flush(struct sampling *s, uint64_t now)
 
     if (td_recorder_counter(s->recorder, TD_COUNTER_LOST_RECORDS))
         update_lost(s);
-    mend_pairs(s);
+    set_pair_offsets(s);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
     s->next_flush_ns = now + FLUSH_NS;
     if (td_recorder_flush(s->recorder, &err) < 0) {
@@ -439,13 +439,13 @@ static void close_run(void *ctx)
 static int run_sampling(const struct td_request *request, const struct td_caps *caps,
                         const struct td_plan *plan, struct td_recording *recording)
 {
-    static const struct td_job job = {.open = open_run,
-                                      .executed = executed,
-                                      .due_ns = due_ns,
-                                      .on_time = on_time,
-                                      .finish = finish,
-                                      .close = close_run,
-                                      .second_ends = true};
+    static const struct td_run_job job = {.open = open_run,
+                                          .executed = executed,
+                                          .due_ns = due_ns,
+                                          .on_time = on_time,
+                                          .finish = finish,
+                                          .close = close_run,
+                                          .second_ends = true};
     struct sampling s = {.request = request, .caps = caps, .plan = plan, .recording = recording};
 
     td_run_init(&s.run, request, caps, plan, recording);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "record/events/phase.h"
+#include "record/events/pair_offset.h"
 #include "record/run/signals.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -41,7 +41,7 @@ int td_run_prepare(struct td_run *run, const struct td_target_program *program, 
     int rc = TD_OK;
 
     if (program && run->pass > 1)
-        td_origin_rewind(program->origin);
+        td_inherited_rewind(program->inherited);
     if (program)
         rc = td_target_fork(&run->target, program, err);
     return rc == TD_OK ? td_signals_open(td_run_launches(run), &run->signal_fd, err) : rc;
@@ -77,7 +77,8 @@ static int find_tids(struct td_run *run, struct td_err *err)
 int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err)
 {
     const struct td_request *request = run->request;
-    const struct td_target_program program = {.argv = request->command, .origin = request->origin};
+    const struct td_target_program program = {.argv = request->command,
+                                              .inherited = request->inherited};
     int rc = request->command ? check_command(run, err) : TD_OK;
 
     if (rc == TD_OK)
@@ -107,7 +108,7 @@ static double slice_s(const struct td_run *run)
 static void enable(const struct td_run *run)
 {
     td_events_enable(&run->events);
-    td_phase_set(&run->events, TD_NONE);
+    td_pair_offset_set(&run->events, TD_NONE);
 }
 
 void td_run_begin(struct td_run *run)

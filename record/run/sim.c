@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/cores/core.h"
-#include "record/run/emulate.h"
+#include "record/run/sim_check.h"
 #include "record/tasks/profile_head.h"
 #include "record/run/pieces.h"
 #include "record/run/loop.h"
@@ -67,11 +67,11 @@ static void drop_capabilities(void)
 static int prepare_command(struct modelling *m, struct td_err *err)
 {
     char *path = NULL;
-    int rc = td_emulate_check(m->request->command[0], &path, &m->guest, err);
+    int rc = td_sim_check_command(m->request->command[0], &path, &m->guest, err);
 
     drop_capabilities();
     if (rc == TD_OK)
-        rc = td_emulate_find(m->guest, &m->qemu, &m->plugin, err);
+        rc = td_sim_check_emulator(m->guest, &m->qemu, &m->plugin, err);
     if (rc == TD_OK && strchr(m->plugin, ','))
         rc =
             td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths", m->plugin);
@@ -132,9 +132,9 @@ static int open_run(void *ctx, struct td_err *err)
     int rc = prepare_command(m, err);
 
     const struct td_target_program program = {
-        .argv = m->argv, .env = m->env, .origin = m->request->origin};
+        .argv = m->argv, .env = m->env, .inherited = m->request->inherited};
     if (m->native)
-        td_origin_rewind(program.origin);
+        td_inherited_rewind(program.inherited);
     if (rc == TD_OK)
         rc = td_run_prepare(run, &program, err);
     if (rc == TD_OK)
@@ -484,11 +484,11 @@ static void release(struct modelling *m)
 static int run_model(const struct td_request *request, const struct td_caps *caps,
                      const struct td_plan *plan, struct td_recording *recording)
 {
-    static const struct td_job job = {.open = open_run,
-                                      .due_ns = due_ns,
-                                      .on_time = on_time,
-                                      .finish = finish,
-                                      .second_ends = true};
+    static const struct td_run_job job = {.open = open_run,
+                                          .due_ns = due_ns,
+                                          .on_time = on_time,
+                                          .finish = finish,
+                                          .second_ends = true};
     struct modelling m = {
         .request = request,
         .plan = plan,

@@ -24,7 +24,7 @@ run_child(int go_fd, int error_fd, const struct td_target_program *program)
     char go = 0;
     ssize_t n = 0;
 
-    td_origin_restore(program->origin);
+    td_inherited_restore(program->inherited);
     if (program->env)
         environ = program->env;
     do {

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "record/run/origin.h"
+#include "record/run/inherited.h"
 
 /* Exit statuses of tdrec beside the command's own. */
 enum {
@@ -33,8 +33,8 @@ struct td_target {
 /* What is executed, and how it finds itself. */
 struct td_target_program {
     char **argv;
-    char **env;                     /* NULL: ours */
-    const struct td_origin *origin; /* NULL: as we are now */
+    char **env;                           /* NULL: ours */
+    const struct td_inherited *inherited; /* NULL: as we are now */
 };
 
 /* Forks a child that waits; what `program` points to is only used until this returns. TD_EIO. */

@@ -30,7 +30,7 @@ struct fixture {
     struct td_request request;
     struct td_plan plan;
     struct td_counts counts;
-    struct td_count_part *parts;
+    struct td_count_cpu_type *parts;
     size_t part_count;
     char *words;
     char *argv[MAX_WORDS + 1];
@@ -56,12 +56,12 @@ static void open_machine(struct fixture *f, const char *machine, const char *lin
         td_source_plan(&f->plan, &f->caps, &f->request, &err) != TD_OK)
         fail_msg("%s: %s", line, err.text);
     td_counts_init(&f->counts, &f->plan);
-    f->parts = td_count_parts_new(&f->caps, &f->plan, &f->part_count);
+    f->parts = td_count_cpu_types_new(&f->caps, &f->plan, &f->part_count);
 }
 
 static void close_machine(struct fixture *f)
 {
-    td_count_parts_free(f->parts, f->part_count);
+    td_count_cpu_types_free(f->parts, f->part_count);
     td_counts_release(&f->counts);
     td_plan_release(&f->plan);
     td_request_release(&f->request);
@@ -144,18 +144,18 @@ static void the_tree_of_counts(void **state)
     (void)state;
     open_machine(&f, "spr", "tdrec --count --source pmu -- app");
     assert_int_equal(f.part_count, 1);
-    assert_false(td_count_part_tree(&f.parts[0], &f.counts, &tree)); /* nothing counted */
+    assert_false(td_count_cpu_type_tree(&f.parts[0], &f.counts, &tree)); /* nothing counted */
     fill_spr(&f);
-    assert_true(td_count_part_tree(&f.parts[0], &f.counts, &tree));
+    assert_true(td_count_cpu_type_tree(&f.parts[0], &f.counts, &tree));
     assert_float_equal(share(&tree, TD_NODE_RETIRING), 0.3, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_BACKEND_BOUND), 0.5, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_MEMORY_BOUND), 0.4, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_CORE_BOUND), 0.1, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_FETCH_LATENCY), 0.05, 1e-9);
-    assert_true(td_count_part_high(&f.parts[0], &tree, TD_NODE_MEMORY_BOUND));
+    assert_true(td_count_cpu_type_high(&f.parts[0], &tree, TD_NODE_MEMORY_BOUND));
     /* Just at its threshold of 10 %, and below one that is not high. */
-    assert_false(td_count_part_high(&f.parts[0], &tree, TD_NODE_FETCH_LATENCY));
-    assert_false(td_count_part_high(&f.parts[0], &tree, TD_NODE_BRANCH_MISPREDICTS));
+    assert_false(td_count_cpu_type_high(&f.parts[0], &tree, TD_NODE_FETCH_LATENCY));
+    assert_false(td_count_cpu_type_high(&f.parts[0], &tree, TD_NODE_BRANCH_MISPREDICTS));
     close_machine(&f);
 }
 
@@ -165,7 +165,7 @@ static double metric(const struct fixture *f, const char *name)
 
     for (size_t i = 0; i < core->metric_count; i++) {
         if (strcmp(core->metrics[i].name, name) == 0)
-            return td_count_part_metric(&f->parts[0], &f->counts, &core->metrics[i]);
+            return td_count_cpu_type_metric(&f->parts[0], &f->counts, &core->metrics[i]);
     }
     fail_msg("there is no metric %s", name);
     return 0; /* not reached */
@@ -203,7 +203,7 @@ static void groups_in_turns_fit_together(void **state)
     count(&f, NULL, "split", "cycles", 1000000, 1000, 500);
     count(&f, NULL, "split", "no_ops_from_frontend", 1800000, 1000, 500);
     count(&f, NULL, "split", "frontend_empty", 150000, 1000, 500);
-    assert_true(td_count_part_tree(&f.parts[0], &f.counts, &tree));
+    assert_true(td_count_cpu_type_tree(&f.parts[0], &f.counts, &tree));
     assert_float_equal(share(&tree, TD_NODE_FRONTEND_BOUND), 0.3, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_FETCH_LATENCY), 0.15, 1e-9);
     assert_float_equal(share(&tree, TD_NODE_FETCH_BANDWIDTH), 0.15, 1e-9);
@@ -369,7 +369,7 @@ static void hybrid_machines_have_a_tree_each(void **state)
     for (size_t i = 0; i < 2; i++) {
         const bool atom = strcmp(f.parts[i].cpu_type, "cpu_atom") == 0;
 
-        assert_int_equal(td_count_part_tree(&f.parts[i], &f.counts, &tree), atom);
+        assert_int_equal(td_count_cpu_type_tree(&f.parts[i], &f.counts, &tree), atom);
         if (atom)
             assert_float_equal(share(&tree, TD_NODE_FRONTEND_BOUND), 0.3, 1e-9);
     }
@@ -402,7 +402,7 @@ static void what_was_cut_is_shown(void **state)
     count(&f, NULL, "topdown", "op_spec", 3000, 9, 9);
     count(&f, NULL, "topdown", "op_retired", 2900, 9, 9);
     count(&f, NULL, "topdown", "br_mis_pred", 50, 9, 9);
-    assert_true(td_count_part_tree(&f.parts[0], &f.counts, &tree));
+    assert_true(td_count_cpu_type_tree(&f.parts[0], &f.counts, &tree));
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (isnan(tree.share[n]))
             continue;
@@ -472,7 +472,7 @@ static void every_metric_is_counted(void **state)
         }
         const struct td_pmu_core *core = f.parts[0].choice.core;
         for (size_t m = 0; m < core->metric_count; m++) {
-            if (isnan(td_count_part_metric(&f.parts[0], &f.counts, &core->metrics[m])))
+            if (isnan(td_count_cpu_type_metric(&f.parts[0], &f.counts, &core->metrics[m])))
                 fail_msg("%s: %s is not counted", machines[i], core->metrics[m].name);
         }
         close_machine(&f);
@@ -501,7 +501,7 @@ static void names_and_codes_of_the_user(void **state)
     count(&f, NULL, "instructions", "instructions", 2500, 9, 9);
     count(&f, NULL, "branches", "branch-instructions", 400, 9, 9);
     count(&f, NULL, "branch-misses", "branch-misses", 3, 9, 9);
-    assert_true(td_count_part_tree(&f.parts[0], &f.counts, &tree));
+    assert_true(td_count_cpu_type_tree(&f.parts[0], &f.counts, &tree));
     const struct td_count_rate ipc = td_count_rate_of(&f.counts, 2, 0, 1);
     assert_float_equal(ipc.value, 2.5, 1e-9);
     assert_string_equal(ipc.unit, "a cycle");

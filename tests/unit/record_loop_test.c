@@ -39,7 +39,7 @@ static int open_run(void *ctx, struct td_err *err)
 {
     struct fixture *f = ctx;
     const struct td_target_program program = {.argv = f->request.command,
-                                              .origin = f->request.origin};
+                                              .inherited = f->request.inherited};
 
     note(f, "o");
     if (f->refuse)
@@ -91,17 +91,17 @@ static void close_run(void *ctx)
 /* Runs sh -c `line` as it was when the test began (*state); the exit status. */
 static int run(struct fixture *f, void **state, const char *line, bool second_ends)
 {
-    const struct td_job job = {.open = open_run,
-                               .executed = executed,
-                               .due_ns = due_ns,
-                               .on_time = on_time,
-                               .finish = finish,
-                               .close = close_run,
-                               .second_ends = second_ends};
+    const struct td_run_job job = {.open = open_run,
+                                   .executed = executed,
+                                   .due_ns = due_ns,
+                                   .on_time = on_time,
+                                   .finish = finish,
+                                   .close = close_run,
+                                   .second_ends = second_ends};
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, td_xstrdup(line), NULL};
 
     f->request.command = argv;
-    f->request.origin = *state;
+    f->request.inherited = *state;
     f->request.quiet = true;
     f->plan.scope = TD_SCOPE_COMMAND;
     f->plan.passes = f->plan.passes ? f->plan.passes : 1;
@@ -167,15 +167,15 @@ static void test_interrupts(void **state)
 
 int main(void)
 {
-    struct td_origin origin;
+    struct td_inherited inherited;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_command, &origin),
-        cmocka_unit_test_prestate(test_refused, &origin),
-        cmocka_unit_test_prestate(test_passes, &origin),
-        cmocka_unit_test_prestate(test_duration, &origin),
-        cmocka_unit_test_prestate(test_interrupts, &origin),
+        cmocka_unit_test_prestate(test_command, &inherited),
+        cmocka_unit_test_prestate(test_refused, &inherited),
+        cmocka_unit_test_prestate(test_passes, &inherited),
+        cmocka_unit_test_prestate(test_duration, &inherited),
+        cmocka_unit_test_prestate(test_interrupts, &inherited),
     };
 
-    td_origin_save(&origin);
+    td_inherited_save(&inherited);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

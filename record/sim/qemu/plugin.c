@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "record/sim/qemu/api.h"
 #include "record/sim/qemu/fault.h"
-#include "record/sim/qemu/process.h"
+#include "record/sim/qemu/image.h"
 #include "record/sim/qemu/syscall.h"
 #include "record/sim/qemu/text.h"
 
@@ -36,7 +36,7 @@ enum {
 };
 
 /* QEMU's callbacks carry no context of ours. */
-static struct td_process *self;
+static struct td_image *self;
 
 /* What callbacks are given: a block and its instructions, or an instruction's index. */
 static void *block_data(uint32_t block, uint32_t number)
@@ -44,31 +44,31 @@ static void *block_data(uint32_t block, uint32_t number)
     return (void *)(uintptr_t)(block | (uint64_t)number << 32);
 }
 
-static inline void begin_block(struct td_process_thread *thread, uint64_t data)
+static inline void begin_block(struct td_image_thread *thread, uint64_t data)
 {
     const uint32_t id = (uint32_t)data;
 
     thread->left -= (int64_t)(data >> 32);
     if (thread->blocks) {
-        td_process_add_word(thread, td_trace_block(id));
+        td_image_add_word(thread, td_trace_block(id));
         return;
     }
-    uint32_t *place = &thread->recent_blocks[id & (TD_PROCESS_RECENT_BLOCKS - 1)];
+    uint32_t *place = &thread->recent_blocks[id & (TD_IMAGE_RECENT_BLOCKS - 1)];
     const uint32_t before = *place;
     *place = id + 1;
-    td_process_add_if(thread, td_trace_block(id) | TD_TRACE_CODE, before != id + 1);
+    td_image_add_if(thread, td_trace_block(id) | TD_TRACE_CODE, before != id + 1);
 }
 
 /* What is rare in a callback stands apart, so that what is not saves no registers for it. */
-static __attribute__((noinline)) void flush_before(struct td_process_thread *thread, uint64_t data)
+static __attribute__((noinline)) void flush_before(struct td_image_thread *thread, uint64_t data)
 {
-    td_process_flush(self, thread, (int64_t)(data >> 32));
+    td_image_flush(self, thread, (int64_t)(data >> 32));
     begin_block(thread, data);
 }
 
 static void on_block(unsigned int vcpu, void *userdata)
 {
-    struct td_process_thread *thread = self->threads[vcpu];
+    struct td_image_thread *thread = self->threads[vcpu];
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
 
     if (__builtin_expect(thread->left < (int64_t)(data >> 32) || thread->next >= thread->full, 0))
@@ -81,20 +81,20 @@ static void on_block(unsigned int vcpu, void *userdata)
  * there are few. */
 static _Atomic uint64_t *kind_memo(qemu_plugin_meminfo_t info)
 {
-    return &self->kinds[(info ^ info >> 13) % TD_PROCESS_KINDS];
+    return &self->kinds[(info ^ info >> 13) % TD_IMAGE_KINDS];
 }
 
-static __attribute__((noinline)) void add_unknown(struct td_process_thread *thread,
+static __attribute__((noinline)) void add_unknown(struct td_image_thread *thread,
                                                   qemu_plugin_meminfo_t info, uint64_t word)
 {
     const uint64_t kind =
         td_trace_access(0, qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info), 0);
 
     atomic_store_explicit(kind_memo(info), kind | (info + 1), memory_order_relaxed);
-    td_process_add_word(thread, word | kind);
+    td_image_add_word(thread, word | kind);
 }
 
-static inline void add_access(struct td_process_thread *thread, qemu_plugin_meminfo_t info,
+static inline void add_access(struct td_image_thread *thread, qemu_plugin_meminfo_t info,
                               uint64_t vaddr, uint32_t insn)
 {
     const uint64_t known = atomic_load_explicit(kind_memo(info), memory_order_relaxed);
@@ -103,35 +103,35 @@ static inline void add_access(struct td_process_thread *thread, qemu_plugin_memi
     if (__builtin_expect((uint32_t)known != info + 1, 0))
         add_unknown(thread, info, word);
     else
-        td_process_add_word(thread, word | known >> 32 << 32);
+        td_image_add_word(thread, word | known >> 32 << 32);
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
-    struct td_process_thread *thread = self->threads[vcpu];
+    struct td_image_thread *thread = self->threads[vcpu];
     const uint64_t line = vaddr >> LINE_BITS;
 
     if (!thread->filters) {
         add_access(thread, info, vaddr, (uint32_t)(uintptr_t)userdata);
         return;
     }
-    uint64_t *place = &thread->recent[line & (TD_PROCESS_RECENT - 1)];
+    uint64_t *place = &thread->recent[line & (TD_IMAGE_RECENT - 1)];
     const uint64_t before = *place;
     *place = line;
-    td_process_add_if(thread, td_trace_access(0, false, 0, vaddr), before != line);
+    td_image_add_if(thread, td_trace_access(0, false, 0, vaddr), before != line);
 }
 
 /* A call's or return's access: its return address is never left out, where it goes may be. */
 static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
 {
-    struct td_process_thread *thread = self->threads[vcpu];
+    struct td_image_thread *thread = self->threads[vcpu];
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
     const uint32_t insn = (uint32_t)(data >> 32);
 
     if (thread->mode == TD_SIM_SKIP) {
         if (qemu_plugin_mem_is_store(info) != !(insn & RETURNS))
             return;
-        td_process_add_word(thread, td_trace_block((uint32_t)data));
+        td_image_add_word(thread, td_trace_block((uint32_t)data));
     }
     add_access(thread, info, vaddr, insn & ~RETURNS);
 }
@@ -140,7 +140,7 @@ static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
  * after the last store. */
 static void on_zero(unsigned int vcpu, void *userdata)
 {
-    struct td_process_thread *thread = self->threads[vcpu];
+    struct td_image_thread *thread = self->threads[vcpu];
     const uint64_t bytes = self->exec.guest->zero_bytes;
     const uint64_t *words = thread->batch->words;
     size_t i = (size_t)(thread->next - words);
@@ -151,7 +151,7 @@ static void on_zero(unsigned int vcpu, void *userdata)
     if (i > 0)
         thread->zeroed = TD_TRACE_ADDRESS(words[i - 1]) / bytes * bytes + bytes;
     for (uint64_t line = 0; line < bytes; line += 64)
-        td_process_add_word(
+        td_image_add_word(
             thread, td_trace_access((uint32_t)(uintptr_t)userdata, true, 6, thread->zeroed + line));
     thread->zeroed += bytes;
 }
@@ -174,17 +174,17 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
     (void)a6;
     (void)a7;
     (void)a8;
-    td_process_syscall(self, self->threads[vcpu], number, arguments);
+    td_image_syscall(self, self->threads[vcpu], number, arguments);
 }
 
 static void on_syscall_done(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
 {
     (void)id;
-    td_process_syscall_done(self, self->threads[vcpu], number, result);
+    td_image_syscall_done(self, self->threads[vcpu], number, result);
 }
 
 /* The last instruction that a thread began. */
-static uint64_t last_pc(const struct td_process_thread *thread)
+static uint64_t last_pc(const struct td_image_thread *thread)
 {
     for (const uint64_t *words = thread->next; words > thread->batch->words; words--) {
         const uint64_t word = words[-1];
@@ -198,7 +198,7 @@ static uint64_t last_pc(const struct td_process_thread *thread)
 }
 
 /* QEMU translates up to the instruction that it does not know and fails when it gets there. */
-static void note_illegal(const struct td_process_thread *thread)
+static void note_illegal(const struct td_image_thread *thread)
 {
     td_piece_maps_update(&self->maps);
     char *text = td_fault_text(self->exec.guest, self->name, last_pc(thread), &self->maps);
@@ -212,11 +212,11 @@ static void note_illegal(const struct td_process_thread *thread)
 TD_QEMU_EXPORT int kill(pid_t pid, int number)
 {
     if (self && self->spool && !self->abandoned && pid == getpid()) {
-        struct td_process_thread *thread = td_process_find_thread(self);
+        struct td_image_thread *thread = td_image_find_thread(self);
 
         if (number == SIGILL && thread)
             note_illegal(thread);
-        td_process_finish(self, thread);
+        td_image_finish(self, thread);
         td_spool_end(self->spool, self->place);
     }
     return (int)syscall(SYS_kill, pid, number);
@@ -248,11 +248,11 @@ TD_QEMU_EXPORT void *mmap64(void *address, size_t size, int protection, int flag
 
 void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset)
 {
-    if (self && td_mend_refuses_map(&self->mend, flags, fd)) {
+    if (self && td_quirks_refuses_map(&self->quirks, flags, fd)) {
         errno = EPERM;
         return MAP_FAILED;
     }
-    if (self && td_mend_is_too_large(size)) {
+    if (self && td_quirks_is_too_large(size)) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
@@ -263,7 +263,7 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd, off6
 static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
 {
     (void)id;
-    td_process_add_thread(self, vcpu);
+    td_image_add_thread(self, vcpu);
 }
 
 /* The last instruction of a block may be a call or return. */
@@ -315,7 +315,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         at += size;
     }
     pthread_mutex_lock(&self->lock);
-    const uint64_t place = td_process_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
+    const uint64_t place = td_image_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
     const struct td_block *block = td_blocks_get(
         self->blocks, td_blocks_define(self->blocks, place, bytes, lengths, (uint32_t)count));
     pthread_mutex_unlock(&self->lock);
@@ -329,7 +329,7 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
 {
     (void)id;
     (void)userdata;
-    td_process_finish(self, NULL);
+    td_image_finish(self, NULL);
     if (self->spool)
         td_spool_end(self->spool, self->place);
     if (self->text_path)
@@ -339,17 +339,17 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
 /* Around fork(), which QEMU calls for the program's. */
 static void before_fork(void)
 {
-    td_process_before_fork(self);
+    td_image_before_fork(self);
 }
 
 static void after_fork_in_parent(void)
 {
-    td_process_forked_parent(self);
+    td_image_forked_parent(self);
 }
 
 static void after_fork_in_child(void)
 {
-    td_process_forked_child(self);
+    td_image_forked_child(self);
 }
 
 /* What comes after ",after=" is of another image. */
@@ -392,7 +392,7 @@ static void learn_command_line(void)
 
 /* tdrec's core stands in the spool; without one, the name says it. Nobody looks at what is modelled
  * when the spool is gone: any core will do. */
-static int read_core(struct td_process *process, const char *name, struct td_err *err)
+static int read_core(struct td_image *process, const char *name, struct td_err *err)
 {
     if (process->spool) {
         process->desc = *td_spool_core(process->spool);
@@ -402,7 +402,7 @@ static int read_core(struct td_process *process, const char *name, struct td_err
                                 process->spool_name ? process->exec.guest->core : name, err);
 }
 
-static int parse_arguments(struct td_process *process, int argc, char **argv)
+static int parse_arguments(struct td_image *process, int argc, char **argv)
 {
     const char *core = process->exec.guest->core, *pmu = NULL;
     struct td_err err = TD_ERR_INIT;
@@ -448,7 +448,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     self->place = self->after = TD_SPOOL_NONE;
     if (parse_arguments(self, argc, argv) < 0)
         return -1;
-    td_process_begin(self);
+    td_image_begin(self);
     if (self->spool) {
         learn_command_line();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -75,7 +75,7 @@ static bool sets_space_of(const uint64_t a[5])
 
 static bool reserves_much(const uint64_t a[5])
 {
-    return td_mend_is_too_large(a[1]);
+    return td_quirks_is_too_large(a[1]);
 }
 
 /* What programs ask of the kernel that the emulator, as of QEMU 7.2, does not have, and that they
@@ -86,7 +86,7 @@ static const struct td_missing {
     int64_t refusal;                         /* the emulator's answer */
     bool (*applies)(const uint64_t args[5]); /* NULL: to each call of the number */
 } missing[] = {
-    {"code that is written through another mapping", GUEST_MMAP, -EPERM, td_mend_cannot_map},
+    {"code that is written through another mapping", GUEST_MMAP, -EPERM, td_quirks_cannot_map},
     {"more than 512 GB of addresses at once", GUEST_MMAP, -ENOMEM, reserves_much},
     {"ptrace", GUEST_PTRACE, -ENOSYS, NULL},
     {"seccomp", GUEST_SECCOMP, -ENOSYS, NULL},
@@ -103,10 +103,10 @@ static const struct td_missing {
 _Static_assert(TD_ARRAY_SIZE(missing) < 32, "a process notes in a mask what it missed");
 
 /* What runs natively from here on is not in the profile: say so. */
-static void note_native(struct td_process *process, struct td_process_thread *thread,
-                        const char *path, const char *why)
+static void note_native(struct td_image *process, struct td_image_thread *thread, const char *path,
+                        const char *why)
 {
-    td_process_finish(process, thread);
+    td_image_finish(process, thread);
     char *text = td_xasprintf("not modelled, it ran natively: '%s', %s", path, why);
 
     td_spool_note(process->spool, text);
@@ -114,7 +114,7 @@ static void note_native(struct td_process *process, struct td_process_thread *th
 }
 
 /* The emulator executes itself with the program, unless that cannot be emulated. */
-static void follow_exec(struct td_process *process, struct td_process_thread *thread,
+static void follow_exec(struct td_image *process, struct td_image_thread *thread,
                         const struct td_exec_call *call)
 {
     struct td_program program;
@@ -122,8 +122,8 @@ static void follow_exec(struct td_process *process, struct td_process_thread *th
     td_program_look(&program, call->path);
     const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == process->exec.guest;
     if (can && td_spool_reachable(process->spool_name)) {
-        td_process_learn_thread(thread);
-        td_process_finish(process, thread);
+        td_image_learn_thread(thread);
+        td_image_finish(process, thread);
         char *plugin = td_xasprintf("%s,after=%u", process->exec.plugin, process->place);
         const struct td_launch launch = {
             .qemu = process->exec.qemu, .guest = process->exec.guest, .plugin = plugin};
@@ -190,7 +190,7 @@ static const struct td_missing *find_missing(int64_t number, const uint64_t argu
     return NULL;
 }
 
-static void note_missing(struct td_process *process, const struct td_missing *asked)
+static void note_missing(struct td_image *process, const struct td_missing *asked)
 {
     const uint32_t bit = UINT32_C(1) << (asked - missing);
 
@@ -206,9 +206,9 @@ static void note_missing(struct td_process *process, const struct td_missing *as
 
 /* False when it does nothing to mappings. An address is only a hint where nothing is to be covered:
  * then nothing is mapped there. */
-static bool changes_maps(struct td_process_change *change, int64_t number, const uint64_t a[5])
+static bool changes_maps(struct td_image_change *change, int64_t number, const uint64_t a[5])
 {
-    *change = (struct td_process_change){.more = false};
+    *change = (struct td_image_change){.more = false};
     switch (number) {
     case GUEST_MMAP:
         change->more = !(a[3] & MAP_ANONYMOUS);
@@ -232,43 +232,43 @@ static bool changes_maps(struct td_process_change *change, int64_t number, const
     }
 }
 
-void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
-                             int64_t number, int64_t result)
+void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                           int64_t result)
 {
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
-        td_process_map(process, &thread->change);
-    td_mend_after_action(&process->mend, &thread->action, result);
-    td_mend_after_map(&process->mend);
+        td_image_map(process, &thread->change);
+    td_quirks_after_action(&process->quirks, &thread->action, result);
+    td_quirks_after_map(&process->quirks);
     if (thread->asked && thread->asked->refusal == result && !process->abandoned)
         note_missing(process, thread->asked);
     thread->asked = NULL;
 }
 
-void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
-                        int64_t number, const uint64_t arguments[5])
+void td_image_syscall(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                      const uint64_t arguments[5])
 {
     struct td_exec_call call;
 
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_RT_SIGACTION)
-        td_mend_before_action(&process->mend, &thread->action, arguments);
+        td_quirks_before_action(&process->quirks, &thread->action, arguments);
     else if (number == GUEST_MMAP)
-        td_mend_before_map(&process->mend, arguments);
+        td_quirks_before_map(&process->quirks, arguments);
     if (changes_maps(&thread->change, number, arguments))
-        td_process_map(process, &thread->change);
+        td_image_map(process, &thread->change);
     thread->asked = find_missing(number, arguments);
     /* The first call is soon: the profile then has all it did under its number. */
     if (!thread->tid || needs_thread(number))
-        td_process_learn_thread(thread);
+        td_image_learn_thread(thread);
     if (process->abandoned)
         return;
     if (number == GUEST_CHROOT || number == GUEST_PIVOT_ROOT)
-        td_process_read_maps(process);
+        td_image_read_maps(process);
     if (kills_itself(number, arguments))
-        td_process_finish(process, thread);
+        td_image_finish(process, thread);
     else if (may_wait(number))
-        td_process_before_wait(process, thread);
+        td_image_before_wait(process, thread);
     if (!td_exec_read(&call, number, arguments, process->program))
         return;
     follow_exec(process, thread, &call);

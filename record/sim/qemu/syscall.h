@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
-#include "record/sim/qemu/process.h"
+#include "record/sim/qemu/image.h"
 
 /* `number` is the guest's; an execve that the emulator can follow does not return. */
-void td_process_syscall(struct td_process *process, struct td_process_thread *thread,
-                        int64_t number, const uint64_t arguments[5]);
+void td_image_syscall(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                      const uint64_t arguments[5]);
 /* The same number, and its result; an error as the kernel gives it, below 0. */
-void td_process_syscall_done(struct td_process *process, struct td_process_thread *thread,
-                             int64_t number, int64_t result);
+void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                           int64_t result);
 
 #endif

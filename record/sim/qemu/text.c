@@ -49,7 +49,7 @@ static void write_maps(FILE *file)
         fclose(maps);
 }
 
-void td_qemu_text_write(const struct td_process *process, const char *path)
+void td_qemu_text_write(const struct td_image *process, const char *path)
 {
     FILE *file = fopen(path, "w");
 
@@ -57,12 +57,12 @@ void td_qemu_text_write(const struct td_process *process, const char *path)
         return;
     write_maps(file);
     for (unsigned i = 0; i < process->thread_limit; i++) {
-        const struct td_process_thread *thread = process->threads[i];
+        const struct td_image_thread *thread = process->threads[i];
         if (!thread || thread->shared)
             continue;
         const struct output output = {.file = file, .thread = i};
-        write_thread(&output, td_feed_lock(thread->feed));
-        td_feed_unlock(thread->feed);
+        write_thread(&output, td_queue_lock(thread->queue));
+        td_queue_unlock(thread->queue);
     }
     fclose(file);
 }

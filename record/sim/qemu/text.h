@@ -3,10 +3,10 @@
 #ifndef TD_RECORD_SIM_QEMU_TEXT_H
 #define TD_RECORD_SIM_QEMU_TEXT_H
 
-#include "record/sim/qemu/process.h"
+#include "record/sim/qemu/image.h"
 
 /* Lines "M mapping", "S thread name value ..." and "T thread path pc values ..."; a file that
  * cannot be made is not missed. */
-void td_qemu_text_write(const struct td_process *process, const char *path);
+void td_qemu_text_write(const struct td_image *process, const char *path);
 
 #endif

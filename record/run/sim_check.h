@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether commands can run under the emulator here, and what is needed for it. */
-#ifndef TD_RECORD_RUN_EMULATE_H
-#define TD_RECORD_RUN_EMULATE_H
+#ifndef TD_RECORD_RUN_SIM_CHECK_H
+#define TD_RECORD_RUN_SIM_CHECK_H
 
 #include "base/err.h"
 #include "record/machine/caps.h"
@@ -10,17 +10,18 @@
 
 /* The emulator and the plugin, newly allocated. TD_EUNSUPPORTED with the package to install, or
  * where the plugin was looked for. */
-int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err);
+int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plugin,
+                          struct td_err *err);
 
 /* The path of a command that can be emulated, newly allocated, and its processor. TD_ENOENT or
  * TD_EPERM as td_target_require_program; TD_EUNSUPPORTED when the kernel could run it but the
  * emulator could not, with what would help. */
-int td_emulate_check(const char *command, char **path, const struct td_guest **guest,
-                     struct td_err *err);
+int td_sim_check_command(const char *command, char **path, const struct td_guest **guest,
+                         struct td_err *err);
 
 /* Finds out whether the command can run on the modelled core (caps->can_model), or why not, and
  * for which processor it is (caps->program). One
  * that cannot be run at all can be modelled: it fails in the same way. */
-void td_emulate_look(struct td_caps *caps, const struct td_request *request);
+void td_sim_check_caps(struct td_caps *caps, const struct td_request *request);
 
 #endif

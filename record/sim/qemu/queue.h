@@ -4,8 +4,8 @@
  * thread of its own, a few batches behind the program, once the program's thread has shown that it
  * goes on for long enough; until then, and where there is one CPU only, the program waits for it.
  */
-#ifndef TD_RECORD_SIM_QEMU_FEED_H
-#define TD_RECORD_SIM_QEMU_FEED_H
+#ifndef TD_RECORD_SIM_QEMU_QUEUE_H
+#define TD_RECORD_SIM_QEMU_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,33 +13,33 @@
 #include "record/sim/model/sim.h"
 
 enum {
-    TD_FEED_WORDS = 4096,                   /* a batch is full */
-    TD_FEED_SLACK = TD_TRACE_INSNS_MAX * 8, /* accesses of one block after it is full */
+    TD_QUEUE_WORDS = 4096,                   /* a batch is full */
+    TD_QUEUE_SLACK = TD_TRACE_INSNS_MAX * 8, /* accesses of one block after it is full */
 };
 
-struct td_feed_batch {
+struct td_queue_batch {
     uint32_t used;
     enum td_sim_mode mode;
     uint64_t skipped; /* instructions that ran in TD_SIM_SKIP */
-    uint64_t words[TD_FEED_WORDS + TD_FEED_SLACK];
+    uint64_t words[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
 };
 
-struct td_feed;
+struct td_queue;
 
-/* Takes the sim over; a feed ends with the process. `ahead`: branches are predicted in
+/* Takes the sim over; a queue ends with the process. `ahead`: branches are predicted in
  * the program's thread, else in the model's. */
-struct td_feed *td_feed_new(struct td_sim *sim, bool ahead);
+struct td_queue *td_queue_new(struct td_sim *sim, bool ahead);
 /* The batch to fill; the program's thread only. */
-struct td_feed_batch *td_feed_batch(struct td_feed *feed);
-/* Hands that batch over; td_feed_batch is another one then, with `used` 0. */
-void td_feed_put(struct td_feed *feed);
+struct td_queue_batch *td_queue_batch(struct td_queue *queue);
+/* Hands that batch over; td_queue_batch is another one then, with `used` 0. */
+void td_queue_put(struct td_queue *queue);
 /* Waits until all batches put have been modelled, and lets another sim, taken over, model what is
  * put from now on. Returns the former, which is the caller's; nobody puts meanwhile. */
-struct td_sim *td_feed_exchange(struct td_feed *feed, struct td_sim *sim);
+struct td_sim *td_queue_exchange(struct td_queue *queue, struct td_sim *sim);
 /* Waits until all batches put before have been modelled. From any thread. */
-void td_feed_drain(struct td_feed *feed);
+void td_queue_drain(struct td_queue *queue);
 /* Keeps the model still, to be read. From any thread; not across a put or drain. */
-const struct td_sim *td_feed_lock(struct td_feed *feed);
-void td_feed_unlock(struct td_feed *feed);
+const struct td_sim *td_queue_lock(struct td_queue *queue);
+void td_queue_unlock(struct td_queue *queue);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/explain: each refusal of the kernel gives its own sentence, with the cause and the fix. */
+/* record/events/open_errors: each refusal of the kernel gives its own sentence, with the cause and
+ * the fix. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

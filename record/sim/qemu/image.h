@@ -4,8 +4,8 @@
  * (qemu_piece.h) that it leaves in the spool. One a process; QEMU's callbacks (qemu_plugin.c) and
  * system calls (qemu_syscall.h) drive it.
  */
-#ifndef TD_RECORD_SIM_QEMU_PROCESS_H
-#define TD_RECORD_SIM_QEMU_PROCESS_H
+#ifndef TD_RECORD_SIM_QEMU_IMAGE_H
+#define TD_RECORD_SIM_QEMU_IMAGE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 
 #include "formats/cores/core.h"
 #include "record/sim/share/launch.h"
-#include "record/sim/qemu/feed.h"
-#include "record/sim/qemu/mend.h"
+#include "record/sim/qemu/queue.h"
+#include "record/sim/qemu/quirks.h"
 #include "record/sim/qemu/piece.h"
 #include "record/sim/qemu/pmu.h"
 #include "record/sim/qemu/stack.h"
@@ -26,24 +26,24 @@
 enum {
     /* QEMU numbers threads from 0, and goes on above the highest that runs: more than the kernel
      * has numbers for (PID_MAX_LIMIT). Only what is used of the table takes memory. */
-    TD_PROCESS_THREADS = 1 << 22,
+    TD_IMAGE_THREADS = 1 << 22,
     /* Threads with a model of their own, of 1 to 2 MB each; the later ones share models. */
-    TD_PROCESS_MODELS = 128,
-    TD_PROCESS_SHARED = 16,
-    TD_PROCESS_SHARED_WORDS = 512, /* a batch of theirs is full */
+    TD_IMAGE_MODELS = 128,
+    TD_IMAGE_SHARED = 16,
+    TD_IMAGE_SHARED_WORDS = 512, /* a batch of theirs is full */
     /* Of more, those that get the number of one that has ended share its row. */
-    TD_PROCESS_TASKS = 4096,
+    TD_IMAGE_TASKS = 4096,
     /* Lines used last, while instructions are skipped: fewer than L1 holds, so that no line that
      * leaves L1 goes unseen. */
-    TD_PROCESS_RECENT = 512,
-    TD_PROCESS_RECENT_BLOCKS = 1024, /* the same of code */
-    TD_PROCESS_KINDS = 64,
+    TD_IMAGE_RECENT = 512,
+    TD_IMAGE_RECENT_BLOCKS = 1024, /* the same of code */
+    TD_IMAGE_KINDS = 64,
 };
 
 struct td_missing;
 
 /* What a system call does to what is mapped. */
-struct td_process_change {
+struct td_image_change {
     struct {
         uint64_t start, end; /* addresses; empty: none */
     } covered[2];            /* nothing that was mapped there still is */
@@ -51,39 +51,39 @@ struct td_process_change {
 };
 
 /* A model that several threads share: their batches follow one another. */
-struct td_process_shared {
-    pthread_mutex_t lock; /* of what follows */
-    struct td_feed *feed; /* NULL: nobody has it yet */
+struct td_image_shared {
+    pthread_mutex_t lock;   /* of what follows */
+    struct td_queue *queue; /* NULL: nobody has it yet */
     uint32_t task;
-    const struct td_process_thread *last; /* whose batch came last */
+    const struct td_image_thread *last; /* whose batch came last */
 };
 
-struct td_process_thread {
+struct td_image_thread {
     /* What each callback looks at comes first: one line of the cache. */
     uint64_t *next, *full, *last; /* in the batch: the next word's place; hand it on; for nothing */
     int64_t left, planned; /* its instructions: still to come; when `left` was last reported */
     enum td_sim_mode mode; /* of the phase that is under way */
     bool blocks;           /* all blocks are in the stream; else calls, returns and new code */
     bool filters;          /* accesses to lines in `recent` are not, but for calls' and returns' */
-    struct td_feed *feed;
-    struct td_feed_batch *batch;      /* the one being filled */
-    struct td_process_shared *shared; /* whose model it has; NULL: one of its own */
-    unsigned vcpu;                    /* its index in the table */
-    uint32_t task;                    /* index of td_process.tasks */
-    uint32_t tid;                     /* 0: not known yet */
+    struct td_queue *queue;
+    struct td_queue_batch *batch;   /* the one being filled */
+    struct td_image_shared *shared; /* whose model it has; NULL: one of its own */
+    unsigned vcpu;                  /* its index in the table */
+    uint32_t task;                  /* index of td_image.tasks */
+    uint32_t tid;                   /* 0: not known yet */
     char name[16];
     struct td_sampling sampling;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
     uint64_t zeroed; /* address after the last block zeroed */
-    struct td_mend_action action;
-    struct td_process_change change; /* by the system call under way */
-    const struct td_missing *asked;  /* by the system call under way; NULL: nothing that may lack */
-    uint64_t recent[TD_PROCESS_RECENT];
-    uint32_t recent_blocks[TD_PROCESS_RECENT_BLOCKS]; /* their ids, plus 1 */
-    struct td_qemu_pmu_thread *sampled;               /* NULL unless the PMU is simulated */
+    struct td_quirks_action action;
+    struct td_image_change change;  /* by the system call under way */
+    const struct td_missing *asked; /* by the system call under way; NULL: nothing that may lack */
+    uint64_t recent[TD_IMAGE_RECENT];
+    uint32_t recent_blocks[TD_IMAGE_RECENT_BLOCKS]; /* their ids, plus 1 */
+    struct td_qemu_pmu_thread *sampled;             /* NULL unless the PMU is simulated */
 };
 
-struct td_process {
+struct td_image {
     pthread_mutex_t lock; /* held for definitions, for making threads and for the maps */
     struct td_core_desc desc;
     struct td_blocks *blocks;
@@ -93,19 +93,19 @@ struct td_process {
     enum td_sim_mode mode;   /* of all, when it is not sampled */
     struct td_qemu_pmu *pmu; /* NULL: none is simulated */
     unsigned thread_limit;   /* vcpu indices are below */
-    /* Every thread of the table, and those that left it. The first TD_PROCESS_MODELS have models
+    /* Every thread of the table, and those that left it. The first TD_IMAGE_MODELS have models
      * of their own. */
-    struct td_process_thread **made;
+    struct td_image_thread **made;
     size_t made_count, made_cap;
     size_t probed; /* of the others: the one that was last asked whether it has ended */
-    struct td_process_shared shared[TD_PROCESS_SHARED];
+    struct td_image_shared shared[TD_IMAGE_SHARED];
     /* Kinds of accesses (trace.h) with QEMU's number for them, plus 1, in the lower half. */
-    _Atomic uint64_t kinds[TD_PROCESS_KINDS];
-    struct td_process_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
-    char *name;                        /* the program's */
-    char *program;                     /* its file; NULL: not known */
-    struct td_launch exec;             /* how the emulator was started */
-    struct td_mend mend;
+    _Atomic uint64_t kinds[TD_IMAGE_KINDS];
+    struct td_image_thread *forking; /* under QEMU's lock of forks; NULL: not known which */
+    char *name;                      /* the program's */
+    char *program;                   /* its file; NULL: not known */
+    struct td_launch exec;           /* how the emulator was started */
+    struct td_quirks quirks;
     struct td_guest_stack stack; /* of the main thread; set by its first batch */
     bool stack_known;
 
@@ -126,45 +126,44 @@ struct td_process {
 
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
 
-    struct td_process_thread *threads[TD_PROCESS_THREADS]; /* by vcpu index */
+    struct td_image_thread *threads[TD_IMAGE_THREADS]; /* by vcpu index */
 };
 
 /* Begins the life of the image: core, spool and modes are set. */
-void td_process_begin(struct td_process *process);
+void td_image_begin(struct td_image *process);
 /* The thread with QEMU's number `vcpu` begins; numbers of threads that have ended come again. */
-void td_process_add_thread(struct td_process *process, unsigned vcpu);
+void td_image_add_thread(struct td_image *process, unsigned vcpu);
 /* The thread that calls; NULL when that is not known. */
-struct td_process_thread *td_process_find_thread(const struct td_process *process);
+struct td_image_thread *td_image_find_thread(const struct td_image *process);
 /* Who the thread is; called in it. */
-void td_process_learn_thread(struct td_process_thread *thread);
+void td_image_learn_thread(struct td_image_thread *thread);
 
 /* The batch is full, or a block of `count` instructions goes beyond the phase. */
-void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count)
+void td_image_flush(struct td_image *process, struct td_image_thread *thread, int64_t count)
     __attribute__((noinline));
 /* Without a reader there is nothing to model for: the program runs on as fast as it can. */
-void td_process_abandon(struct td_process *process);
+void td_image_abandon(struct td_image *process);
 /* Who kills this process while it waits finds in the profile what it did before, unless it waits so
  * often that pieces would cost more than their share. */
-void td_process_before_wait(struct td_process *process, struct td_process_thread *thread);
+void td_image_before_wait(struct td_image *process, struct td_image_thread *thread);
 /* Where /proc is out of reach afterwards, what is known of the mappings stays. */
-void td_process_read_maps(struct td_process *process);
+void td_image_read_maps(struct td_image *process);
 /* The place (trace.h) of code that is about to run; process->lock is held. */
-uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code,
-                          size_t size);
+uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size);
 /* Before and after the system call: another thread may run between it and what is told of it. */
-void td_process_map(struct td_process *process, const struct td_process_change *change);
+void td_image_map(struct td_image *process, const struct td_image_change *change);
 /* What ended without a piece would not be in the profile. `own`: other threads may still run, and
  * their last batches are theirs; NULL at the end. */
-void td_process_finish(struct td_process *process, struct td_process_thread *own);
+void td_image_finish(struct td_image *process, struct td_image_thread *own);
 
 /* Around a fork. */
-void td_process_before_fork(struct td_process *process);
-void td_process_forked_parent(struct td_process *process);
-void td_process_forked_child(struct td_process *process);
+void td_image_before_fork(struct td_image *process);
+void td_image_forked_parent(struct td_image *process);
+void td_image_forked_child(struct td_image *process);
 
 /* `counts` 0: the word is none after all. What comes after a batch's last word but one is lost.
  * Without branches: which word counts is as good as random. */
-static inline void td_process_add_if(struct td_process_thread *thread, uint64_t word, bool counts)
+static inline void td_image_add_if(struct td_image_thread *thread, uint64_t word, bool counts)
 {
     uint64_t *place = thread->next;
 
@@ -172,9 +171,9 @@ static inline void td_process_add_if(struct td_process_thread *thread, uint64_t 
     thread->next = place + (counts & (place < thread->last));
 }
 
-static inline void td_process_add_word(struct td_process_thread *thread, uint64_t word)
+static inline void td_image_add_word(struct td_image_thread *thread, uint64_t word)
 {
-    td_process_add_if(thread, word, true);
+    td_image_add_if(thread, word, true);
 }
 
 #endif

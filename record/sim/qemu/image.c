@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sim/qemu/process.h"
+#include "record/sim/qemu/image.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 #define PROBES 16
 
 /* The first access of a program is to its stack. */
-static void learn_stack(struct td_process *process, const struct td_feed_batch *batch)
+static void learn_stack(struct td_image *process, const struct td_queue_batch *batch)
 {
     process->stack_known = true;
     for (uint32_t i = 0; i < batch->used; i++) {
@@ -39,26 +39,26 @@ static void learn_stack(struct td_process *process, const struct td_feed_batch *
     }
 }
 
-static void begin_batch(struct td_process_thread *thread)
+static void begin_batch(struct td_image_thread *thread)
 {
-    const size_t full = thread->shared ? TD_PROCESS_SHARED_WORDS : TD_FEED_WORDS;
+    const size_t full = thread->shared ? TD_IMAGE_SHARED_WORDS : TD_QUEUE_WORDS;
 
     if (!thread->shared)
-        thread->batch = td_feed_batch(thread->feed);
+        thread->batch = td_queue_batch(thread->queue);
     thread->next = thread->batch->words;
     thread->full = thread->batch->words + full;
-    thread->last = thread->batch->words + full + TD_FEED_SLACK - 1;
+    thread->last = thread->batch->words + full + TD_QUEUE_SLACK - 1;
 }
 
 /* The batch follows those of other threads; the mark says when it is another's. */
-static void put_shared(struct td_process_thread *thread)
+static void put_shared(struct td_image_thread *thread)
 {
-    struct td_process_shared *shared = thread->shared;
-    const struct td_feed_batch *own = thread->batch;
+    struct td_image_shared *shared = thread->shared;
+    const struct td_queue_batch *own = thread->batch;
     size_t used = 0;
 
     pthread_mutex_lock(&shared->lock);
-    struct td_feed_batch *batch = td_feed_batch(shared->feed);
+    struct td_queue_batch *batch = td_queue_batch(shared->queue);
     if (shared->last != thread)
         batch->words[used++] = td_trace_mark(TD_TRACE_THREAD);
     shared->last = thread;
@@ -66,11 +66,11 @@ static void put_shared(struct td_process_thread *thread)
     batch->used = (uint32_t)used + own->used;
     batch->mode = own->mode;
     batch->skipped = own->skipped;
-    td_feed_put(shared->feed);
+    td_queue_put(shared->queue);
     pthread_mutex_unlock(&shared->lock);
 }
 
-static void set_mode(const struct td_process *process, struct td_process_thread *thread,
+static void set_mode(const struct td_image *process, struct td_image_thread *thread,
                      enum td_sim_mode mode)
 {
     thread->mode = mode;
@@ -80,9 +80,9 @@ static void set_mode(const struct td_process *process, struct td_process_thread 
 }
 
 /* Hands on what the thread has done. */
-static void put_batch(struct td_process *process, struct td_process_thread *thread)
+static void put_batch(struct td_image *process, struct td_image_thread *thread)
 {
-    struct td_feed_batch *batch = thread->batch;
+    struct td_queue_batch *batch = thread->batch;
 
     batch->used = (uint32_t)(thread->next - batch->words);
     if (!process->stack_known)
@@ -95,12 +95,12 @@ static void put_batch(struct td_process *process, struct td_process_thread *thre
     if (thread->shared)
         put_shared(thread);
     else
-        td_feed_put(thread->feed);
+        td_queue_put(thread->queue);
     begin_batch(thread);
 }
 
 /* Threads may be renamed, also by others; one that has ended keeps its last name. */
-static void update_name(struct td_process *process, struct td_process_thread *thread)
+static void update_name(struct td_image *process, struct td_image_thread *thread)
 {
     char path[64];
 
@@ -114,8 +114,8 @@ static void update_name(struct td_process *process, struct td_process_thread *th
     free(name);
 }
 
-static struct td_piece_thread *update_task(struct td_process *process,
-                                           const struct td_process_thread *thread,
+static struct td_piece_thread *update_task(struct td_image *process,
+                                           const struct td_image_thread *thread,
                                            const struct td_sim *sim)
 {
     struct td_piece_thread *task = &process->tasks[thread->task];
@@ -127,30 +127,30 @@ static struct td_piece_thread *update_task(struct td_process *process,
 }
 
 /* Keeps the shared models still, too. */
-static void lock_shared(struct td_process *process)
+static void lock_shared(struct td_image *process)
 {
-    for (size_t i = 0; i < TD_PROCESS_SHARED; i++) {
-        struct td_process_shared *shared = &process->shared[i];
+    for (size_t i = 0; i < TD_IMAGE_SHARED; i++) {
+        struct td_image_shared *shared = &process->shared[i];
 
-        if (shared->feed)
-            process->tasks[shared->task].sim = td_feed_lock(shared->feed);
+        if (shared->queue)
+            process->tasks[shared->task].sim = td_queue_lock(shared->queue);
     }
 }
 
-static void unlock_models(struct td_process *process)
+static void unlock_models(struct td_image *process)
 {
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (process->threads[i] && !process->threads[i]->shared)
-            td_feed_unlock(process->threads[i]->feed);
+            td_queue_unlock(process->threads[i]->queue);
     }
-    for (size_t i = 0; i < TD_PROCESS_SHARED; i++) {
-        if (process->shared[i].feed)
-            td_feed_unlock(process->shared[i].feed);
+    for (size_t i = 0; i < TD_IMAGE_SHARED; i++) {
+        if (process->shared[i].queue)
+            td_queue_unlock(process->shared[i].queue);
     }
 }
 
 /* Writes what all threads have done up to their last batches. */
-static void write_piece(struct td_process *process)
+static void write_piece(struct td_image *process)
 {
     struct td_buf bytes = {0};
 
@@ -159,12 +159,12 @@ static void write_piece(struct td_process *process)
     if (process->pmu || process->maps.more)
         td_piece_maps_update(&process->maps);
     for (unsigned i = 0; i < process->thread_limit; i++) {
-        struct td_process_thread *thread = process->threads[i];
+        struct td_image_thread *thread = process->threads[i];
 
         if (!thread || thread->shared)
             continue;
         update_name(process, thread);
-        struct td_piece_thread *task = update_task(process, thread, td_feed_lock(thread->feed));
+        struct td_piece_thread *task = update_task(process, thread, td_queue_lock(thread->queue));
         if (thread->sampled)
             td_qemu_pmu_write(thread->sampled, process->start_ns, (uint32_t)getpid(), task,
                               &process->maps, NULL);
@@ -187,7 +187,7 @@ static void write_piece(struct td_process *process)
     td_buf_release(&bytes);
 }
 
-void td_process_abandon(struct td_process *process)
+void td_image_abandon(struct td_image *process)
 {
     process->sample = false;
     process->mode = TD_SIM_SKIP;
@@ -201,16 +201,15 @@ void td_process_abandon(struct td_process *process)
 }
 
 /* For the line that shows how far the program is. */
-static void count_progress(struct td_process *process, struct td_process_thread *thread,
-                           uint64_t now)
+static void count_progress(struct td_image *process, struct td_image_thread *thread, uint64_t now)
 {
     struct td_sim_totals totals;
 
     /* Of shared models nobody in particular would count. */
     if (!process->spool || thread->shared || now < thread->next_count_ns)
         return;
-    td_sim_totals(td_feed_lock(thread->feed), &totals);
-    td_feed_unlock(thread->feed);
+    td_sim_totals(td_queue_lock(thread->queue), &totals);
+    td_queue_unlock(thread->queue);
     td_spool_count(process->spool, totals.instructions - thread->counted_instructions,
                    totals.cycles - thread->counted_cycles);
     thread->counted_instructions = totals.instructions;
@@ -219,13 +218,13 @@ static void count_progress(struct td_process *process, struct td_process_thread 
 }
 
 /* Writes a piece, and says when the next is due. */
-static void write_piece_now(struct td_process *process)
+static void write_piece_now(struct td_image *process)
 {
     const uint64_t cpu = td_clock_thread_ns();
 
     __atomic_store_n(&process->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
     if (!td_spool_watched(process->spool, process->spool_name)) {
-        td_process_abandon(process);
+        td_image_abandon(process);
         return;
     }
     write_piece(process);
@@ -237,7 +236,7 @@ static void write_piece_now(struct td_process *process)
     __atomic_fetch_add(&process->piece_cost_ns, cost, __ATOMIC_RELAXED);
 }
 
-static void write_piece_in_time(struct td_process *process, struct td_process_thread *thread)
+static void write_piece_in_time(struct td_image *process, struct td_image_thread *thread)
 {
     const uint64_t now = td_clock_ns();
 
@@ -250,25 +249,25 @@ static void write_piece_in_time(struct td_process *process, struct td_process_th
         write_piece_now(process);
 }
 
-void td_process_learn_thread(struct td_process_thread *thread)
+void td_image_learn_thread(struct td_image_thread *thread)
 {
     thread->tid = (uint32_t)syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
 }
 
 /* What the windows of a part say is known when the model has caught up. */
-static void end_part(struct td_process_thread *thread)
+static void end_part(struct td_image_thread *thread)
 {
     struct td_sim_totals totals;
 
-    td_feed_drain(thread->feed);
-    td_sim_totals(td_feed_lock(thread->feed), &totals);
-    td_feed_unlock(thread->feed);
+    td_queue_drain(thread->queue);
+    td_sim_totals(td_queue_lock(thread->queue), &totals);
+    td_queue_unlock(thread->queue);
     td_sampling_plan(&thread->sampling, totals.spread, totals.learning);
-    td_process_add_word(thread, td_trace_mark(TD_TRACE_SETTLE));
+    td_image_add_word(thread, td_trace_mark(TD_TRACE_SETTLE));
 }
 
-static void begin_phase(struct td_process *process, struct td_process_thread *thread)
+static void begin_phase(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_sampling_phase phase = {.mode = process->mode, .instructions = INT64_MAX};
 
@@ -283,18 +282,18 @@ static void begin_phase(struct td_process *process, struct td_process_thread *th
     thread->left = thread->planned = (int64_t)phase.instructions;
 }
 
-void td_process_flush(struct td_process *process, struct td_process_thread *thread, int64_t count)
+void td_image_flush(struct td_image *process, struct td_image_thread *thread, int64_t count)
 {
     /* Callbacks that make a thread run in the thread that made it; its first batch is its own. */
     if (!thread->tid)
-        td_process_learn_thread(thread);
+        td_image_learn_thread(thread);
     put_batch(process, thread);
     if (thread->left < count)
         begin_phase(process, thread);
     write_piece_in_time(process, thread);
 }
 
-static uint32_t new_task(struct td_process *process)
+static uint32_t new_task(struct td_image *process)
 {
     process->tasks = td_grow(process->tasks, &process->task_cap, process->task_count + 1,
                              sizeof(*process->tasks));
@@ -302,39 +301,39 @@ static uint32_t new_task(struct td_process *process)
     return (uint32_t)process->task_count++;
 }
 
-static void note_sharing(const struct td_process *process)
+static void note_sharing(const struct td_image *process)
 {
     char *text = td_xasprintf("%s had more than %d threads at a time: the later ones share %d "
                               "modelled cores, are shown as (other threads), and their call "
                               "paths may begin in the middle",
-                              process->name ? process->name : "the program", TD_PROCESS_MODELS,
-                              TD_PROCESS_SHARED);
+                              process->name ? process->name : "the program", TD_IMAGE_MODELS,
+                              TD_IMAGE_SHARED);
 
     if (process->spool)
         td_spool_note(process->spool, text);
     free(text);
 }
 
-static void share_model(struct td_process *process, struct td_process_thread *thread)
+static void share_model(struct td_image *process, struct td_image_thread *thread)
 {
-    struct td_process_shared *shared = &process->shared[process->made_count % TD_PROCESS_SHARED];
+    struct td_image_shared *shared = &process->shared[process->made_count % TD_IMAGE_SHARED];
 
-    if (process->made_count == TD_PROCESS_MODELS)
+    if (process->made_count == TD_IMAGE_MODELS)
         note_sharing(process);
-    if (!shared->feed) {
+    if (!shared->queue) {
         pthread_mutex_init(&shared->lock, NULL);
         shared->task = new_task(process);
-        shared->feed = td_feed_new(td_sim_new(process->blocks, process->llc), true);
+        shared->queue = td_queue_new(td_sim_new(process->blocks, process->llc), true);
     }
     thread->shared = shared;
-    thread->feed = shared->feed;
+    thread->queue = shared->queue;
     thread->task = shared->task;
-    thread->batch = td_xcalloc(1, offsetof(struct td_feed_batch, words) +
-                                      (TD_PROCESS_SHARED_WORDS + TD_FEED_SLACK) *
-                                          sizeof(*thread->batch->words));
+    thread->batch =
+        td_xcalloc(1, offsetof(struct td_queue_batch, words) +
+                          (TD_IMAGE_SHARED_WORDS + TD_QUEUE_SLACK) * sizeof(*thread->batch->words));
 }
 
-static void own_model(struct td_process *process, struct td_process_thread *thread)
+static void own_model(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_sim *sim = td_sim_new(process->blocks, process->llc);
 
@@ -342,32 +341,32 @@ static void own_model(struct td_process *process, struct td_process_thread *thre
     if (process->pmu)
         thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
     /* Sampled, the program's thread has the more to do. */
-    thread->feed = td_feed_new(sim, !process->sample);
+    thread->queue = td_queue_new(sim, !process->sample);
 }
 
 /* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
  * what comes out does not depend on which numbers were free. */
-static void reuse_thread(struct td_process *process, struct td_process_thread *thread)
+static void reuse_thread(struct td_image *process, struct td_image_thread *thread)
 {
     if (thread->shared || !process->spool || process->pmu ||
-        process->task_count >= TD_PROCESS_TASKS) {
-        td_process_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
+        process->task_count >= TD_IMAGE_TASKS) {
+        td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
         thread->tid = 0;
         return;
     }
     put_batch(process, thread);
     const unsigned vcpu = thread->vcpu;
     struct td_sim *ended =
-        td_feed_exchange(thread->feed, td_sim_new(process->blocks, process->llc));
+        td_queue_exchange(thread->queue, td_sim_new(process->blocks, process->llc));
     td_piece_end_thread(update_task(process, thread, ended));
     td_sim_free(ended);
     *thread =
-        (struct td_process_thread){.feed = thread->feed, .task = new_task(process), .vcpu = vcpu};
+        (struct td_image_thread){.queue = thread->queue, .task = new_task(process), .vcpu = vcpu};
     begin_batch(thread);
     begin_phase(process, thread);
 }
 
-static bool has_ended(const struct td_process_thread *thread)
+static bool has_ended(const struct td_image_thread *thread)
 {
     return thread->tid && syscall(SYS_tgkill, getpid(), thread->tid, 0) < 0 && errno == ESRCH;
 }
@@ -375,16 +374,16 @@ static bool has_ended(const struct td_process_thread *thread)
 /* One whose thread has gone without QEMU giving its number to another. All with models of their own
  * are looked at; of the others a few each time, which is enough for their number to stay within a
  * multiple of those that run. NULL: none was found. */
-static struct td_process_thread *take_ended(struct td_process *process)
+static struct td_image_thread *take_ended(struct td_image *process)
 {
-    const size_t sharers = process->made_count - TD_PROCESS_MODELS;
+    const size_t sharers = process->made_count - TD_IMAGE_MODELS;
 
-    for (size_t i = 0; i < TD_PROCESS_MODELS + (sharers < PROBES ? sharers : PROBES); i++) {
+    for (size_t i = 0; i < TD_IMAGE_MODELS + (sharers < PROBES ? sharers : PROBES); i++) {
         const size_t at =
-            i < TD_PROCESS_MODELS
+            i < TD_IMAGE_MODELS
                 ? i
-                : TD_PROCESS_MODELS + (process->probed = (process->probed + 1) % sharers);
-        struct td_process_thread *thread = process->made[at];
+                : TD_IMAGE_MODELS + (process->probed = (process->probed + 1) % sharers);
+        struct td_image_thread *thread = process->made[at];
 
         if (has_ended(thread)) {
             process->threads[thread->vcpu] = NULL;
@@ -394,10 +393,10 @@ static struct td_process_thread *take_ended(struct td_process *process)
     return NULL;
 }
 
-static struct td_process_thread *new_thread(struct td_process *process, unsigned vcpu)
+static struct td_image_thread *new_thread(struct td_image *process, unsigned vcpu)
 {
-    const bool full = process->made_count >= TD_PROCESS_MODELS;
-    struct td_process_thread *thread = full ? take_ended(process) : NULL;
+    const bool full = process->made_count >= TD_IMAGE_MODELS;
+    struct td_image_thread *thread = full ? take_ended(process) : NULL;
 
     if (thread) {
         thread->vcpu = vcpu;
@@ -420,10 +419,10 @@ static struct td_process_thread *new_thread(struct td_process *process, unsigned
 
 /* The first thread known to be the one that calls, or NULL; *count are there of them: of two, one
  * has ended. */
-static struct td_process_thread *calling_thread(const struct td_process *process, unsigned *count)
+static struct td_image_thread *calling_thread(const struct td_image *process, unsigned *count)
 {
     const uint32_t tid = (uint32_t)syscall(SYS_gettid);
-    struct td_process_thread *first = NULL;
+    struct td_image_thread *first = NULL;
 
     *count = 0;
     for (unsigned i = 0; i < process->thread_limit; i++) {
@@ -436,30 +435,30 @@ static struct td_process_thread *calling_thread(const struct td_process *process
 }
 
 /* What the models share must be whole in the child, and the same each time. */
-void td_process_before_fork(struct td_process *process)
+void td_image_before_fork(struct td_image *process)
 {
     unsigned count = 0;
-    struct td_process_thread *own = calling_thread(process, &count);
+    struct td_image_thread *own = calling_thread(process, &count);
 
     process->forking = count == 1 ? own : NULL;
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
-        td_feed_drain(process->threads[i]->feed);
+        td_queue_drain(process->threads[i]->queue);
         if (!process->threads[i]->shared)
-            td_feed_lock(process->threads[i]->feed);
+            td_queue_lock(process->threads[i]->queue);
     }
     lock_shared(process);
 }
 
-void td_process_forked_parent(struct td_process *process)
+void td_image_forked_parent(struct td_image *process)
 {
     unlock_models(process);
 }
 
 /* A forked child has the threads' memory but only one thread, and none of its parent's work; the
  * parent's models stay where they are. */
-void td_process_forked_child(struct td_process *process)
+void td_image_forked_child(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->piece_lock, NULL);
@@ -479,7 +478,7 @@ void td_process_forked_child(struct td_process *process)
     process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
 }
 
-void td_process_add_thread(struct td_process *process, unsigned vcpu)
+void td_image_add_thread(struct td_image *process, unsigned vcpu)
 {
     pthread_mutex_lock(&process->lock);
     if (vcpu >= process->thread_limit)
@@ -491,11 +490,11 @@ void td_process_add_thread(struct td_process *process, unsigned vcpu)
     pthread_mutex_unlock(&process->lock);
 }
 
-struct td_process_thread *td_process_find_thread(const struct td_process *process)
+struct td_image_thread *td_image_find_thread(const struct td_image *process)
 {
-    struct td_process_thread *alone = NULL;
+    struct td_image_thread *alone = NULL;
     unsigned known = 0, count = 0;
-    struct td_process_thread *own = calling_thread(process, &known);
+    struct td_image_thread *own = calling_thread(process, &known);
 
     if (own)
         return own;
@@ -509,20 +508,20 @@ struct td_process_thread *td_process_find_thread(const struct td_process *proces
     return count == 1 ? alone : NULL;
 }
 
-void td_process_finish(struct td_process *process, struct td_process_thread *own)
+void td_image_finish(struct td_image *process, struct td_image_thread *own)
 {
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
         if (!own || own == process->threads[i])
             put_batch(process, process->threads[i]);
-        td_feed_drain(process->threads[i]->feed);
+        td_queue_drain(process->threads[i]->queue);
     }
     if (process->spool && !process->abandoned)
         write_piece(process);
 }
 
-void td_process_before_wait(struct td_process *process, struct td_process_thread *thread)
+void td_image_before_wait(struct td_image *process, struct td_image_thread *thread)
 {
     const uint64_t cost = __atomic_load_n(&process->piece_cost_ns, __ATOMIC_RELAXED);
 
@@ -530,23 +529,23 @@ void td_process_before_wait(struct td_process *process, struct td_process_thread
         __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED) == UINT64_MAX)
         return;
     put_batch(process, thread);
-    td_feed_drain(thread->feed);
+    td_queue_drain(thread->queue);
     write_piece_now(process);
 }
 
-void td_process_read_maps(struct td_process *process)
+void td_image_read_maps(struct td_image *process)
 {
     pthread_mutex_lock(&process->lock);
     td_piece_maps_update(&process->maps);
     pthread_mutex_unlock(&process->lock);
 }
 
-uint64_t td_process_place(struct td_process *process, uint64_t pc, const uint8_t *code, size_t size)
+uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size)
 {
     return process->spool ? td_piece_maps_place(&process->maps, pc, code, size) : pc;
 }
 
-void td_process_map(struct td_process *process, const struct td_process_change *change)
+void td_image_map(struct td_image *process, const struct td_image_change *change)
 {
     pthread_mutex_lock(&process->lock);
     for (size_t i = 0; i < TD_ARRAY_SIZE(change->covered); i++)
@@ -557,7 +556,7 @@ void td_process_map(struct td_process *process, const struct td_process_change *
     pthread_mutex_unlock(&process->lock);
 }
 
-void td_process_begin(struct td_process *process)
+void td_image_begin(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->piece_lock, NULL);
@@ -566,7 +565,7 @@ void td_process_begin(struct td_process *process)
         td_spool_end(process->spool, process->after);
     }
     if (process->spool_name && !process->spool)
-        td_process_abandon(process);
+        td_image_abandon(process);
     process->blocks = td_blocks_new(&process->desc);
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);

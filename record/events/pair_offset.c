@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/events/phase.h"
+#include "record/events/pair_offset.h"
 
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -69,7 +69,7 @@ static void set_pair(const struct td_events *events, const struct td_opened *sec
         continue;
 }
 
-void td_phase_set(const struct td_events *events, unsigned cpu)
+void td_pair_offset_set(const struct td_events *events, unsigned cpu)
 {
     cpu_set_t before;
     bool moved = false;

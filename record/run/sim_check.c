@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/run/emulate.h"
+#include "record/run/sim_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static char *find_plugin(void)
     return found;
 }
 
-int td_emulate_find(const struct td_guest *guest, char **qemu, char **plugin, struct td_err *err)
+int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plugin,
+                          struct td_err *err)
 {
     char *emulator = NULL, *module = NULL;
 
@@ -84,8 +85,8 @@ static int explain_obstacle(const char *obstacle, const struct td_program *progr
     return td_fail(err, TD_EUNSUPPORTED, "%s: %s", obstacle, td_program_help(program->kind));
 }
 
-int td_emulate_check(const char *command, char **path, const struct td_guest **guest,
-                     struct td_err *err)
+int td_sim_check_command(const char *command, char **path, const struct td_guest **guest,
+                         struct td_err *err)
 {
     struct td_program program;
     char *found = NULL;
@@ -125,7 +126,7 @@ static char *find_obstacle(const char *command, const char *path, const struct t
         return obstacle;
     if (!*guest)
         return td_xstrdup("the modelled core takes x86-64 and aarch64 programs");
-    if (td_emulate_find(*guest, &qemu, &plugin, &err) < 0)
+    if (td_sim_check_emulator(*guest, &qemu, &plugin, &err) < 0)
         return td_xstrdup(err.text);
     free(qemu);
     free(plugin);
@@ -133,7 +134,7 @@ static char *find_obstacle(const char *command, const char *path, const struct t
                            : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
 }
 
-void td_emulate_look(struct td_caps *caps, const struct td_request *request)
+void td_sim_check_caps(struct td_caps *caps, const struct td_request *request)
 {
     if (caps->root[0] || request->scope != TD_SCOPE_COMMAND)
         return;

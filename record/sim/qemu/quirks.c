@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sim/qemu/mend.h"
+#include "record/sim/qemu/quirks.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static const uint8_t entry_code[] = {
     0x4c, 0x8d, 0x1d, 0xc7, 0x0f, 0x00, 0x00, /* 0x32: lea 4096 behind the start, %r11 */
     0x41, 0xff, 0x24, 0xfb,                   /* jmp *(%r11, %rdi, 8) */
 };
-_Static_assert(TD_MEND_SIGNALS * sizeof(uint64_t) <= PAGE_BYTES, "handlers fit the second page");
+_Static_assert(TD_QUIRKS_SIGNALS * sizeof(uint64_t) <= PAGE_BYTES, "handlers fit the second page");
 
 typedef int64_t td_target_mmap_fn(uint64_t start, uint64_t size, int protection, int flags, int fd,
                                   uint64_t offset);
@@ -78,13 +78,13 @@ static uint64_t *handler_at(uint64_t entry, unsigned number)
 
 /* The emulator must know of the mapping: it runs no code elsewhere. Of two threads that come here
  * at once, one makes it for nothing. */
-static uint64_t make_entry(struct td_mend *mend)
+static uint64_t make_entry(struct td_quirks *quirks)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "target_mmap");
     td_target_mmap_fn *map = NULL;
-    uint64_t known = mend->entry;
+    uint64_t known = quirks->entry;
 
-    if (known || mend->refused)
+    if (known || quirks->refused)
         return known;
     memcpy(&map, &symbol, sizeof(map));
     const int64_t at =
@@ -92,21 +92,21 @@ static uint64_t make_entry(struct td_mend *mend)
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
             : -1;
     if (at <= 0 || at % PAGE_BYTES) {
-        mend->refused = true;
+        quirks->refused = true;
         return 0;
     }
     memcpy((void *)(uintptr_t)at, entry_code, sizeof(entry_code));
-    return atomic_compare_exchange_strong(&mend->entry, &known, (uint64_t)at) ? (uint64_t)at
-                                                                              : known;
+    return atomic_compare_exchange_strong(&quirks->entry, &known, (uint64_t)at) ? (uint64_t)at
+                                                                                : known;
 }
 
 /* Makes the call enter the handler by way of the entry. False when it has none, or it cannot be. */
-static bool redirect(struct td_mend *mend, struct td_mend_action *action, unsigned number)
+static bool redirect(struct td_quirks *quirks, struct td_quirks_action *action, unsigned number)
 {
     if (!action->act || !td_guest_read(&action->handler, action->act, sizeof(action->handler)) ||
         action->handler == HANDLER_DEFAULT || action->handler == HANDLER_IGNORE)
         return false;
-    uint64_t entry = make_entry(mend);
+    uint64_t entry = make_entry(quirks);
     if (!entry)
         return false;
     action->before = *handler_at(entry, number);
@@ -117,24 +117,25 @@ static bool redirect(struct td_mend *mend, struct td_mend_action *action, unsign
 }
 
 /* The kernel's struct sigaction begins with the handler. */
-void td_mend_before_action(struct td_mend *mend, struct td_mend_action *action,
-                           const uint64_t arguments[3])
+void td_quirks_before_action(struct td_quirks *quirks, struct td_quirks_action *action,
+                             const uint64_t arguments[3])
 {
     const uint64_t number = arguments[0];
 
-    *action = (struct td_mend_action){.act = arguments[1], .oact = arguments[2]};
-    if (number == 0 || number >= TD_MEND_SIGNALS)
+    *action = (struct td_quirks_action){.act = arguments[1], .oact = arguments[2]};
+    if (number == 0 || number >= TD_QUIRKS_SIGNALS)
         return;
-    if (mend->entry)
-        action->before = *handler_at(mend->entry, (unsigned)number);
-    if (!redirect(mend, action, (unsigned)number))
+    if (quirks->entry)
+        action->before = *handler_at(quirks->entry, (unsigned)number);
+    if (!redirect(quirks, action, (unsigned)number))
         action->act = 0;
-    if (mend->entry)
+    if (quirks->entry)
         action->signal = (unsigned)number;
 }
 
 /* The program sees its own handlers. */
-void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, int64_t result)
+void td_quirks_after_action(struct td_quirks *quirks, struct td_quirks_action *action,
+                            int64_t result)
 {
     uint64_t handler = 0;
 
@@ -143,9 +144,9 @@ void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, i
     if (action->act && action->act != action->oact)
         td_guest_write(action->act, &action->handler, sizeof(action->handler));
     if (action->act && result < 0)
-        *handler_at(mend->entry, action->signal) = action->before;
+        *handler_at(quirks->entry, action->signal) = action->before;
     if (result == 0 && action->oact && td_guest_read(&handler, action->oact, sizeof(handler)) &&
-        handler == mend->entry)
+        handler == quirks->entry)
         td_guest_write(action->oact, &action->before, sizeof(action->before));
     action->signal = 0;
 }
@@ -155,7 +156,7 @@ void td_mend_after_action(struct td_mend *mend, struct td_mend_action *action, i
  * file twice, to write here and execute there, would go on in what was there before. They can do
  * with memory that is both, where a system forbids the other: so does this one.
  */
-bool td_mend_cannot_map(const uint64_t arguments[5])
+bool td_quirks_cannot_map(const uint64_t arguments[5])
 {
     if (!(arguments[2] & PROT_EXEC) || (arguments[3] & MAP_TYPE) == MAP_PRIVATE ||
         arguments[3] & MAP_ANONYMOUS)
@@ -164,20 +165,20 @@ bool td_mend_cannot_map(const uint64_t arguments[5])
     return mode >= 0 && (mode & O_ACCMODE) == O_RDWR;
 }
 
-void td_mend_before_map(struct td_mend *mend, const uint64_t arguments[5])
+void td_quirks_before_map(struct td_quirks *quirks, const uint64_t arguments[5])
 {
-    if (td_mend_cannot_map(arguments))
-        mend->unmapped = (int)arguments[4] + 1;
+    if (td_quirks_cannot_map(arguments))
+        quirks->unmapped = (int)arguments[4] + 1;
 }
 
-void td_mend_after_map(struct td_mend *mend)
+void td_quirks_after_map(struct td_quirks *quirks)
 {
-    mend->unmapped = 0;
+    quirks->unmapped = 0;
 }
 
-bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd)
+bool td_quirks_refuses_map(const struct td_quirks *quirks, int flags, int fd)
 {
-    const int unmapped = mend->unmapped;
+    const int unmapped = quirks->unmapped;
 
     return unmapped && unmapped == fd + 1 && (flags & MAP_TYPE) != MAP_PRIVATE;
 }
@@ -187,7 +188,7 @@ bool td_mend_refuses_map(const struct td_mend *mend, int flags, int fd)
  * are told that there are none, as a system with a limit would; most do with fewer. */
 #define MAPPED_MAX (UINT64_C(512) << 30)
 
-bool td_mend_is_too_large(uint64_t size)
+bool td_quirks_is_too_large(uint64_t size)
 {
     return size > MAPPED_MAX;
 }
