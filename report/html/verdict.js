@@ -12,19 +12,24 @@ function machineFacts() {
   const clock = m.clock_hz ? ` at ${(m.clock_hz * 1e-9).toFixed(1)} GHz` : "";
   return m.name + clock + (caches.length ? `; ${caches.join(", ")}` : "");
 }
+// Where the figures are from: never a modelled one without the word.
+function sourceFacts() {
+  const machine = machineFacts();
+  const source = report.profile.source || "source not known";
+  if (page.hybrid) return [`hybrid: time measured, categories modelled on ${machine}`];
+  return page.modelled ? [`${source}, modelled on ${machine}`] : [source, machine];
+}
 function facts() {
   const p = report.profile,
     c = report.coverage;
-  const source = p.source + (p.core ? (page.modelled ? ", modelled on core " : " on core ") + p.core : "");
   return [
-    page.hybrid ? `hybrid: time measured, categories modelled on core ${p.core}` : source,
+    ...sourceFacts(),
     p.duration_s > 0 ? `${seconds(p.duration_s)} recorded` : "",
     hasTime
       ? `${seconds(byId.get("time").total * 1e-9)} ${page.modelled && !page.hybrid ? "of modelled time" : "of CPU time"}`
       : "",
     c.samples > 0 && !(page.modelled && !page.hybrid) ? `${count(c.samples)} samples` : "",
     page.machine.ipc ? `${page.machine.ipc.toFixed(2)} instructions per cycle` : "",
-    machineFacts(),
     page.filter ? `only ${page.filter} (${percent(page.kept_share)} of the profile)` : "",
   ].filter(Boolean);
 }
