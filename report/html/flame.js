@@ -143,14 +143,15 @@ function drawFlame() {
     const found = frameMatches(node);
     const look = passed ? "passed" : state.query && !found ? "other" : "cause c-" + kindOf(node);
     const share = weights[node] / (weights[0] || 1);
-    const name = frameName(node);
+    const name = frameName(node),
+      short = shortName(name);
     const e = make(
       "div",
       {
         class: `frame ${look}${found ? " match" : ""}`,
         role: "treeitem",
         "aria-level": row + 1,
-        "aria-label": `${name}, ${percent(share)}${spokenKind(node)}`,
+        "aria-label": `${short}, ${percent(share)}${spokenKind(node)}${short === name ? "" : `; in full ${name}`}`,
         "aria-selected": node === state.focus ? "true" : "false",
         tabindex: node === state.focus ? "0" : "-1",
         "data-node": node,
@@ -160,7 +161,7 @@ function drawFlame() {
           top: (state.up ? rows - 1 - row : row) * ROW + "px",
         },
       },
-      part * width > 24 ? shortName(name) : "",
+      part * width > 24 ? short : "",
     );
     boxOf.set(node, { e, left, part, row });
     room.append(e);
