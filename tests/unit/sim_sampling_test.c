@@ -11,20 +11,33 @@
 #include "record/sim/model/sampling/sampling.h"
 #include "record/sim/model/sampling/windows.h"
 
+/* The next phase; parts that end are planned as those of a program of so much spread. */
+static struct td_sampling_phase next_of(struct td_sampling *sampling, double spread,
+                                        double learning)
+{
+    if (td_sampling_part_ends(sampling))
+        td_sampling_plan(sampling, spread, learning);
+    return td_sampling_next(sampling);
+}
+
 static void begins_exactly_and_repeats(void **state)
 {
     (void)state;
-    static const enum td_sim_mode order[] = {TD_SIM_SKIP, TD_SIM_WARM, TD_SIM_PRIME, TD_SIM_EXACT};
+    static const enum td_sim_mode before[] = {
+        [TD_SIM_SKIP] = TD_SIM_EXACT, [TD_SIM_PRIME] = TD_SIM_WARM, [TD_SIM_EXACT] = TD_SIM_PRIME};
     struct td_sampling a = {.begun = false}, b = {.begun = false};
+    enum td_sim_mode last = TD_SIM_EXACT;
     uint64_t exact = 0, all = 0, shortest = UINT64_MAX, longest = 0;
 
     assert_int_equal(td_sampling_next(&a).mode, TD_SIM_EXACT);
     td_sampling_next(&b);
     for (int i = 0; i < 4000; i++) {
-        const struct td_sampling_phase p = td_sampling_next(&a), q = td_sampling_next(&b);
+        const struct td_sampling_phase p = next_of(&a, 0.1, 0), q = next_of(&b, 0.1, 0);
 
-        assert_int_equal(p.mode, order[i % 4]);
         assert_int_equal(p.instructions, q.instructions);
+        assert_true(p.mode == TD_SIM_WARM ? last == TD_SIM_SKIP || last == TD_SIM_EXACT
+                                          : last == before[p.mode]);
+        last = p.mode;
         all += p.instructions;
         exact += p.mode == TD_SIM_EXACT ? p.instructions : 0;
         if (p.mode == TD_SIM_SKIP && p.instructions < shortest)
@@ -32,8 +45,29 @@ static void begins_exactly_and_repeats(void **state)
         if (p.mode == TD_SIM_SKIP && p.instructions > longest)
             longest = p.instructions;
     }
-    assert_in_range(exact * 1000 / all, 5, 50);
+    assert_in_range(exact * 100000 / all, 10, 5000);
     assert_true(longest > 2 * shortest); /* in no step with the program's loops */
+}
+
+/* Windows are closest, and nothing is left out, where programs are unlike what they go on with. */
+static void beginnings_are_seen_best(void **state)
+{
+    (void)state;
+    struct td_sampling sampling = {.begun = false};
+    uint64_t ran = 0, left_out = 0, windows[3] = {0}; /* by 20 M instructions */
+
+    while (ran < 60 * UINT64_C(1000000)) {
+        const struct td_sampling_phase phase = next_of(&sampling, 0.9, 0);
+
+        left_out += phase.mode == TD_SIM_SKIP ? phase.instructions : 0;
+        assert_true(left_out == 0 || ran > 39 * UINT64_C(1000000));
+        windows[ran / 20000000] += phase.mode == TD_SIM_EXACT;
+        ran += phase.instructions;
+    }
+    assert_true(left_out > 0);
+    assert_in_range(windows[0], 40, 60); /* of 10 M; the rest is exact */
+    assert_in_range(windows[1], 25, 42);
+    assert_in_range(windows[2], 25, 42);
 }
 
 static void scaled_parts_add_up(void **state)
@@ -85,9 +119,7 @@ static void distances_follow_the_spread(void **state)
         uint64_t ran = 0;
 
         while (ran < 4000 * UINT64_C(1000000)) {
-            if (td_sampling_part_ends(&sampling))
-                td_sampling_plan(&sampling, spreads[i], 0);
-            const struct td_sampling_phase phase = td_sampling_next(&sampling);
+            const struct td_sampling_phase phase = next_of(&sampling, spreads[i], 0);
             ran += phase.instructions;
             windows[i] += phase.mode == TD_SIM_EXACT;
         }
@@ -107,8 +139,8 @@ static void learning_leaves_nothing_out(void **state)
     for (int i = 0; i < 2; i++) {
         struct td_sampling sampling = {.begun = false};
 
-        while (!td_sampling_part_ends(&sampling))
-            td_sampling_next(&sampling);
+        while (!td_sampling_part_ends(&sampling) || sampling.ran < 80 * UINT64_C(1000000))
+            next_of(&sampling, 0.01, 0);
         td_sampling_plan(&sampling, 0.01, falls[i]);
         while (!td_sampling_part_ends(&sampling)) {
             const struct td_sampling_phase phase = td_sampling_next(&sampling);
@@ -128,10 +160,14 @@ static void learning_is_what_falls(void **state)
     struct td_learning learning = {.ran = 0};
 
     assert_true(td_learning_fall(&learning) == 0);
-    for (int warming = 0; warming < 3; warming++) {
-        learning.ran = 0;
+    for (int warming = 0; warming < 4; warming++) {
+        /* Where nothing was left out, there was nothing to learn anew. */
+        td_learning_begin(&learning, warming != 1);
         for (int i = 0; i < 3 * TD_LEARNING_PART / 100; i++)
-            td_learning_add(&learning, 100, i < TD_LEARNING_PART / 100 ? i % 2 == 0 : i % 4 == 0);
+            td_learning_add(&learning, 100,
+                            warming == 1                 ? false
+                            : i < TD_LEARNING_PART / 100 ? i % 2 == 0
+                                                         : i % 4 == 0);
     }
     const double fall = td_learning_fall(&learning);
     assert_true(fall > 0.00249 && fall < 0.00251);
@@ -161,10 +197,10 @@ static void settled_windows_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(begins_exactly_and_repeats), cmocka_unit_test(scaled_parts_add_up),
-        cmocka_unit_test(error_is_that_of_the_ratio), cmocka_unit_test(distances_follow_the_spread),
-        cmocka_unit_test(settled_windows_stay),       cmocka_unit_test(learning_leaves_nothing_out),
-        cmocka_unit_test(learning_is_what_falls),
+        cmocka_unit_test(begins_exactly_and_repeats),  cmocka_unit_test(beginnings_are_seen_best),
+        cmocka_unit_test(scaled_parts_add_up),         cmocka_unit_test(error_is_that_of_the_ratio),
+        cmocka_unit_test(distances_follow_the_spread), cmocka_unit_test(settled_windows_stay),
+        cmocka_unit_test(learning_leaves_nothing_out), cmocka_unit_test(learning_is_what_falls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

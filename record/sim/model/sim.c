@@ -427,7 +427,7 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
         settle_ledger(sim, &(struct td_scale){.seen = 1, .whole = 1});
     sim->windows.sampled = true;
     if (mode == TD_SIM_WARM)
-        sim->learning.ran = 0;
+        td_learning_begin(&sim->learning, sim->mode == TD_SIM_SKIP);
     if (mode == TD_SIM_PRIME)
         td_replicates_open(&sim->replicates);
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;

@@ -14,11 +14,17 @@
 #define TD_LEARNING_PART 80000
 
 struct td_learning {
-    uint64_t ran; /* instructions of this warming */
+    uint64_t ran; /* instructions of this warming; enough when nothing was left out before it */
     struct {
         uint64_t instructions, mispredicts;
-    } parts[2]; /* of all warmings */
+    } parts[2]; /* of all warmings before which instructions were left out */
 };
+
+/* A warming begins, before which instructions were left out or were not. */
+static inline void td_learning_begin(struct td_learning *learning, bool left_out)
+{
+    learning->ran = left_out ? 0 : 2 * TD_LEARNING_PART;
+}
 
 /* A block of `instructions` was warmed, after a branch that was predicted wrongly or not. */
 static inline void td_learning_add(struct td_learning *learning, uint32_t instructions, bool wrong)

@@ -10,15 +10,22 @@
  * because each begins with a change of phase, which costs about as much as a thousand instructions
  * modelled. Priming fills the pipeline and lets loads learn which stores they take their data from,
  * which warming does not; warming, a few times the lines of L1 and the branches of a loop nest.
+ *
+ * Programs begin unlike what they go on with: python3 takes 18 M instructions until it runs the
+ * script, and has up to ten times the cycles an instruction there. So the first part is short, with
+ * close windows, and stands for nothing else. Predictors learn most while code is new: as long as
+ * that, and as long again, they see all of it.
  */
 enum {
     FIRST = 10 * 1000 * 1000,
-    PARTS_FROM = 64 * 1000 * 1000, /* the second part begins */
+    PARTS_FROM = 20 * 1000 * 1000, /* the second part begins */
+    WARMED_TO = 40 * 1000 * 1000,  /* nothing is left out before */
     WARM = 160 * 1000,
     PRIME = 12 * 1000,
     WINDOW = 4000,
-    DISTANCE = 600 * 1000, /* of the first part's windows, and the least of all */
-    WINDOWS_LEAST = 200,   /* of a part: it may be less even than those before */
+    FIRST_DISTANCE = 200 * 1000, /* of the first part's windows */
+    DISTANCE = 600 * 1000,       /* the least of all others */
+    WINDOWS_LEAST = 200,         /* of a part: it may be less even than those before */
 };
 
 /* Of the cycles: mispredicts that fall by more within a warming go on to fall after it. Compilers
@@ -39,13 +46,16 @@ static uint64_t skip_length(struct td_sampling *sampling)
 static struct td_sampling_phase next(struct td_sampling *sampling)
 {
     if (!sampling->begun) {
-        *sampling = (struct td_sampling){
-            .begun = true, .mode = TD_SIM_EXACT, .part_end = PARTS_FROM, .distance = DISTANCE};
+        *sampling = (struct td_sampling){.begun = true,
+                                         .mode = TD_SIM_EXACT,
+                                         .part_end = PARTS_FROM,
+                                         .distance = FIRST_DISTANCE,
+                                         .warms_all = true};
         return (struct td_sampling_phase){TD_SIM_EXACT, FIRST};
     }
     switch (sampling->mode) {
     case TD_SIM_EXACT:
-        if (sampling->learns)
+        if (sampling->warms_all)
             return (struct td_sampling_phase){TD_SIM_WARM, skip_length(sampling) + WARM};
         return (struct td_sampling_phase){TD_SIM_SKIP, skip_length(sampling)};
     case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, WARM};
@@ -73,7 +83,9 @@ void td_sampling_plan(struct td_sampling *sampling, double spread, double learni
 {
     const double part = (double)sampling->part_end;
 
-    sampling->spread = spread > sampling->spread ? spread : sampling->spread;
+    /* How unlike itself a program begins says nothing of the rest. */
+    if (sampling->part_end > PARTS_FROM && spread > sampling->spread)
+        sampling->spread = spread;
     /* Each part has half the weight of the next: together they have a third of one's variance. */
     const double root = 2 * sampling->spread / ERROR, wanted = root * root / 3;
     const double windows = wanted > WINDOWS_LEAST ? wanted : WINDOWS_LEAST;
@@ -82,4 +94,5 @@ void td_sampling_plan(struct td_sampling *sampling, double spread, double learni
     sampling->distance = distance > DISTANCE ? (uint64_t)distance : DISTANCE;
     sampling->part_end *= 2;
     sampling->learns = sampling->learns || learning > LEARNING_MOST;
+    sampling->warms_all = sampling->learns || sampling->part_end <= WARMED_TO;
 }

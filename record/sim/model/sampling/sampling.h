@@ -4,8 +4,9 @@
  * exactly, so a short program is as a whole; after that, short windows are, far apart. Between them
  * the caches are kept up to date with the lines that go beyond L1, and before each the predictors
  * and L1 are warmed and the pipeline is filled. Predictors that then still learn, as those of large
- * programs do, are warmed all the time. The rest is split into parts, each as long as all
- * before it; how far apart a part's windows are follows from how much those before differed.
+ * programs do, are warmed all the time, and so are all while a program begins. The rest is split
+ * into parts, each as long as all before it; how far apart a part's windows are follows from how
+ * much those before differed.
  */
 #ifndef TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
 #define TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
@@ -21,7 +22,8 @@ struct td_sampling {
     uint64_t ran, part_end; /* instructions of all phases; where the part ends */
     uint64_t distance;      /* of the part's windows, on average */
     double spread;          /* the largest of a part so far */
-    bool learns;            /* the predictors are warmed all the time */
+    bool learns;            /* the predictors still did when much was left out */
+    bool warms_all;         /* nothing is left out between windows */
 };
 
 struct td_sampling_phase {
