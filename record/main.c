@@ -26,6 +26,7 @@
 #include "record/request.h"
 #include "record/run/sources.h"
 #include "record/run/target.h"
+#include "symbolize/kept.h"
 
 /* A status of ours (mem.h); the command goes on. */
 void td_out_of_memory(void)
@@ -112,6 +113,16 @@ static void look_at_kernel(struct td_caps *caps, const struct td_request *reques
         td_probe(caps, td_probe_count, NULL);
 }
 
+/* So that its profile has names also when it is built anew before the report. */
+static void keep_program(const struct td_request *request)
+{
+    char *path = request->command ? td_target_find_program(request->command[0]) : NULL;
+
+    if (path)
+        td_kept_add(path);
+    free(path);
+}
+
 static int record(const struct td_request *request, const struct td_caps *caps,
                   const struct td_plan *plan)
 {
@@ -120,6 +131,7 @@ static int record(const struct td_request *request, const struct td_caps *caps,
 
     if (request->count)
         return td_count_run(request, caps, plan);
+    keep_program(request);
     const int status = td_source_of(plan)->run(request, caps, plan, &recording);
     return td_recording_close(&recording, &err) < 0 ? fail(&err) : status;
 }

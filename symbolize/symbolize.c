@@ -11,6 +11,7 @@
 #include "symbolize/cache.h"
 #include "symbolize/here.h"
 #include "symbolize/identity.h"
+#include "symbolize/kept.h"
 #include "symbolize/worker.h"
 
 /* Below these a module is not worth dividing between processes. */
@@ -269,10 +270,45 @@ static unsigned cpu_count(const struct resolve *r)
     return cpus > 0 ? (unsigned)cpus : 1;
 }
 
-static void add_jobs(struct resolve *r, struct module_work *w, const struct td_module *module)
+/* Kept answers belong to the recorded build whatever the file is now; that it changed is said all
+ * the same, for sources and disassembly will not fit. */
+static void note_change(struct resolve *r, struct module_work *w, const struct td_module *module,
+                        const char *names)
+{
+    const char *root = r->symbolizer->opts.sysroot;
+    char *path = td_xasprintf("%s%s", root ? root : "", td_model_string(r->model, module->path));
+    struct td_err err = TD_ERR_INIT;
+    const int rc = td_identity_check(path, &module->build_id, &r->origin, &err);
+
+    free(path);
+    if (rc == TD_OK)
+        return;
+    char *text = td_xasprintf("%s; %s", rc == TD_ENOENT ? "the file is gone" : err.text, names);
+    w->reason = td_model_intern_z(r->model, text);
+    free(text);
+}
+
+/* Where the file is that was recorded: at its path, or kept from when it was recorded, since
+ * another stands there now. */
+static const char *file_of(struct resolve *r, struct module_work *w, const struct td_module *module)
 {
     const struct td_symbolizer_opts *opts = &r->symbolizer->opts;
     const char *path = td_model_string(r->model, module->path);
+    char *kept = opts->sysroot ? NULL : td_kept_path(r->symbolizer->cache_dir, &module->build_id);
+
+    if (kept && td_identity_check(path, &module->build_id, &r->origin, NULL) != TD_OK &&
+        td_identity_check(kept, &module->build_id, &r->origin, NULL) == TD_OK) {
+        note_change(r, w, module, "names are of the copy that tdrec kept");
+        path = td_model_string(r->model, td_model_intern_z(r->model, kept));
+    }
+    free(kept);
+    return path;
+}
+
+static void add_jobs(struct resolve *r, struct module_work *w, const struct td_module *module)
+{
+    const struct td_symbolizer_opts *opts = &r->symbolizer->opts;
+    const char *path = file_of(r, w, module);
     char *full = td_xasprintf("%s%s", opts->sysroot ? opts->sysroot : "", path);
     struct stat st = {0};
 
@@ -312,24 +348,6 @@ static bool is_real_path(const char *path)
            strncmp(path, "/anon_hugepage", 14) != 0;
 }
 
-/* Kept answers belong to the recorded build whatever the file is now; that it changed is said all
- * the same, for sources and disassembly will not fit. */
-static void note_change(struct resolve *r, struct module_work *w, const struct td_module *module)
-{
-    const char *root = r->symbolizer->opts.sysroot;
-    char *path = td_xasprintf("%s%s", root ? root : "", td_model_string(r->model, module->path));
-    struct td_err err = TD_ERR_INIT;
-    const int rc = td_identity_check(path, &module->build_id, &r->origin, &err);
-
-    free(path);
-    if (rc == TD_OK)
-        return;
-    char *text = td_xasprintf("%s; names are those kept from before",
-                              rc == TD_ENOENT ? "the file is gone" : err.text);
-    w->reason = td_model_intern_z(r->model, text);
-    free(text);
-}
-
 static void prepare_file(struct resolve *r, struct module_work *w, const struct td_module *module)
 {
     struct td_answers_view view;
@@ -341,7 +359,7 @@ static void prepare_file(struct resolve *r, struct module_work *w, const struct 
     if (w->cache && td_cache_answers(w->cache, &view)) {
         w->missing_count = apply(r, w, &view, w->missing);
         if (w->missing_count == 0)
-            note_change(r, w, module);
+            note_change(r, w, module, "names are those kept from before");
     } else {
         for (size_t i = 0; i < w->count; i++) {
             if (i == 0 || w->wants[i].offset != w->wants[i - 1].offset)

@@ -9,6 +9,8 @@
 
 #include "base/mem.h"
 #include "report/attribution/stats.h"
+#include "formats/frames.h"
+#include "report/query/coverage.h"
 #include "report/query/measure.h"
 #include "report/query/totals.h"
 #include "report/query/tree.h"
@@ -33,6 +35,9 @@
 #define KERNEL_OF_TOTAL 0.01 /* which pages are free, who else asks: not the program's */
 
 #define WORTH_SAYING 0.2 /* of the time that passed: from that on it is said that it was busy */
+
+#define GAPS_MAX         8
+#define GAP_WORTH_SAYING 0.05 /* of a run without names or lines */
 
 /* A model that is run twice on the same instructions gives the same cycles. What differs is the
  * program: where it lies in memory, the seeds of its hashes, how its threads take turns. */
@@ -154,6 +159,23 @@ static void note_arguments(struct td_diff *diff, const struct td_diff_side *old,
                      old->name, now->name);
 }
 
+/* Functions without names are one row, whatever they did. */
+static void note_gaps(struct td_diff *diff, const struct td_diff_side *side,
+                      const struct td_measure *measure)
+{
+    struct td_gap gaps[GAPS_MAX];
+    const size_t len = td_coverage_gaps(measure, gaps, GAPS_MAX);
+
+    for (size_t i = 0; i < len; i++) {
+        const struct td_module *module = td_model_module(measure->model, gaps[i].module);
+
+        if (gaps[i].share >= GAP_WORTH_SAYING && !gaps[i].callers)
+            td_diff_note(diff, "%s: names or lines are missing of %.0f %%, %s: %s", side->name,
+                         100 * gaps[i].share, td_module_name(measure->model, gaps[i].module),
+                         td_model_string(measure->model, module->note));
+    }
+}
+
 static void note_side(struct td_diff *diff, const struct td_diff_side *side)
 {
     for (size_t r = 0; r < side->run_count; r++) {
@@ -167,6 +189,7 @@ static void note_side(struct td_diff *diff, const struct td_diff_side *side)
                          "%s is no recording of a command (%s): how much work was done is not "
                          "known; --work says it",
                          side->name, scope);
+        note_gaps(diff, side, side->runs[r]);
         if (side->runs[r]->no_slots)
             td_diff_note(diff, "%s: %s", side->name, side->runs[r]->no_slots);
     }

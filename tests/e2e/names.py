@@ -236,7 +236,44 @@ def cache():
     td.check(report() == "" and os.listdir(os.path.join(base, "tdprof")), "a folder of one's own is not used")
 
 
-td.cases({"replaced": replaced, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
+def kept():
+    """A program that is recorded and then built anew in its place has the names it had, from the copy that tdrec kept;
+    only the newest programs are kept, and none through a link, or of another build."""
+    td.need_perf_events()
+    folder = td.scratch("built-anew")
+    good, evil = compile_pair(folder, "-Wl,--build-id", count=100000000)
+    cache = os.path.join(os.environ["XDG_CACHE_HOME"], "tdprof")
+    app = os.path.join(folder, "app")
+    shutil.copy(good, app)
+    profile = td.record([app], out=os.path.join(folder, "p.td"))
+    copies = [name for name in os.listdir(cache) if name.endswith(".program")]
+    td.check(len(copies) == 1 and os.stat(os.path.join(cache, copies[0])).st_mode & 0o077 == 0, f"kept: {copies}")
+    shutil.copy(evil, app)  # into the same file
+    names = td.shares(td.report_json(profile, "functions"))
+    td.check("good" in names and "evil" not in names, f"names of a program that was built anew: {names}")
+    for name in os.listdir(cache):
+        if name.endswith(".symbols"):
+            os.unlink(os.path.join(cache, name))
+    shutil.copy(evil, os.path.join(cache, copies[0]))
+    names = td.shares(td.report_json(profile, "functions"))
+    td.check("good" not in names and "evil" not in names, f"names of another build: {names}")
+    os.unlink(os.path.join(cache, copies[0]))
+    os.symlink(good, os.path.join(cache, copies[0]))
+    names = td.shares(td.report_json(profile, "functions"))
+    td.check("good" not in names, f"a planted link is followed: {names}")
+    for i in range(20):
+        with open(os.path.join(cache, f"{i:040x}.program"), "wb"):
+            pass
+    shutil.copy(good, app)
+    td.record([app], out=os.path.join(folder, "again.td"))
+    copies = [name for name in os.listdir(cache) if name.endswith(".program")]
+    td.check(len(copies) == 16, f"{len(copies)} programs are kept")
+    td.record(["/bin/true"], out=os.path.join(folder, "true.td"))
+    td.check(sorted(copies) == sorted(name for name in os.listdir(cache) if name.endswith(".program")),
+             "an installed program is kept")
+
+
+td.cases({"replaced": replaced, "kept": kept, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
           "modelled_jit": modelled_jit, "foreign": foreign, "split_debug": split_debug,
           "plt": plt, "unnamed": unnamed, "no_descriptors": no_descriptors,
           "cache": cache})
