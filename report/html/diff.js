@@ -132,8 +132,7 @@ function drawDiff() {
     .filter((n) => n.cost && (n.cost[0] > 0 || n.cost[1] > 0))
     .sort((a, b) => rank(a.id) - rank(b.id));
   // What changed, or what would be seen if it did.
-  const worthARow = (r) =>
-    r.cost && (r.cost[4] || Math.abs(r.cost[2]) >= Math.max(diff.total[0], diff.total[1]) / 1000);
+  const worthARow = (r) => r.cost && (r.cost[4] || Math.abs(r.cost[2]) >= Math.max(diff.total[0], diff.total[1]) / 100);
   const more = diff.functions.filter(worthARow);
   const lines = diff.lines.filter(worthARow);
   fill("diff-title", `Compared with ${diff.old_name}`);
@@ -171,7 +170,7 @@ function drawDiff() {
           more.slice(0, 25).map((r) => diffRow(r, mostOf(more), false)),
           "Functions before and now",
         )
-      : make("p", { class: "note" }, "No function changed by more than chance, or by a thousandth of all."),
+      : make("p", { class: "note" }, "No function changed by more than chance, or by a hundredth of all."),
     lines.length > 0
       ? [
           make("h3", {}, "Lines"),
@@ -189,6 +188,9 @@ function drawDiff() {
       "“The same” is a change that is no more than two recordings of one program differ by",
       diff.assumed ? " (assumed, because each side is one recording)." : ".",
     ),
+    diff.lines_by_distance
+      ? make("p", { class: "note" }, "Lines are found again by their distance from the beginning of their function.")
+      : null,
     diff.notes.map((n) => make("p", { class: "note" }, sentence(n))),
   );
 }

@@ -99,6 +99,7 @@ void td_page_json_diff(struct td_json *json, const struct td_page_diff *d, size_
     td_json_string(json, "new_name", diff->columns[NOW].name);
     td_json_string(json, "cost", td_metric_id(diff->cost));
     td_json_bool(json, "assumed", diff->assumed);
+    td_json_bool(json, "lines_by_distance", diff->lines_by >> TD_DIFF_LINES_DISTANCE & 1);
     add_verdict(json, diff);
     add_figure(json, "total", diff, &diff->total, TD_DIFF_WHOLE);
     td_json_array(json, "tree");

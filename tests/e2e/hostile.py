@@ -90,6 +90,7 @@ def exports():
         harmless(f"export {name}", raw.replace(b"\r\n", b"\n") if name == "csv" else raw)  # RFC 4180
         if name in ("json", "speedscope", "firefox"):
             json.loads(raw)
+    harmless("html", td.run([td.TDREPORT, "html", "-o", "-", "-i", out]).stdout)
 
 
 def source():
@@ -106,6 +107,11 @@ def source():
     done = td.run([td.TDREPORT, "annotate", "main", "-i", out])
     harmless("annotate", done.stdout)
     td.check(b"pwned" in done.stdout, f"the source line is not shown:\n{done.stdout.decode()}")
+    page = td.run([td.TDREPORT, "html", "-o", "-", "-i", out]).stdout
+    harmless("html", page)
+    td.check(b"pwned" in page, "the source line is not on the page")
+    page = td.run([td.TDREPORT, "html", "--no-source", "-o", "-", "-i", out]).stdout
+    td.check(b"pwned" not in page and b"--no-source" in page, "the source line is on the page without source")
 
 
 def secret():
@@ -123,6 +129,8 @@ def secret():
     os.chmod(path, 0o600)
     done = td.run([td.TDREPORT, "annotate", "main", "-i", out])
     td.check(b"hunter2" not in done.stdout and b"only root may read it" in done.stdout + done.stderr, done.stdout.decode())
+    done = td.run([td.TDREPORT, "html", "-o", "-", "-i", out])
+    td.check(b"hunter2" not in done.stdout and b"only root may read it" in done.stdout, "the page of a file that only root may read")
     done = td.run([td.TDREPORT, "annotate", "main", "-i", out, "--source-dir", "/"])
     td.check(b"hunter2" in done.stdout, f"the user asked for it:\n{done.stdout.decode()}")
 
