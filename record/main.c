@@ -23,6 +23,7 @@
 #include "record/plan/print.h"
 #include "record/machine/probe.h"
 #include "record/run/recording.h"
+#include "record/hints.h"
 #include "record/request.h"
 #include "record/run/sources.h"
 #include "record/run/target.h"
@@ -70,7 +71,7 @@ static int print_plan(const struct td_plan *plan, bool json)
 }
 
 /* One line each on what is not as one would think. */
-static void announce(const struct td_plan *plan, bool count)
+static void announce(const struct td_plan *plan, bool count, bool sampled)
 {
     if (plan->source_reason[0] && count)
         fprintf(stderr,
@@ -79,9 +80,10 @@ static void announce(const struct td_plan *plan, bool count)
                 plan->source_reason);
     else if (plan->source_reason[0] && plan->source == TD_SOURCE_SIM)
         fprintf(stderr,
-                "tdrec: source sim: %s; modelled on %s, about 200 times slower (--sim-sample: "
-                "about 40; --source clock: at full speed, time only)\n",
-                plan->source_reason, plan->core);
+                "tdrec: source sim: %s; modelled on %s, about %s (--source clock: at full speed, "
+                "time only)\n",
+                plan->source_reason, plan->core,
+                sampled ? "40 times slower" : "200 times slower, or 40 with --sim-sample");
     else if (plan->source_reason[0])
         fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n",
                 td_source_name(plan->source), plan->source_reason);
@@ -98,6 +100,22 @@ static void announce(const struct td_plan *plan, bool count)
                 minor == 1 ? "level, locator or group is" : "levels, locators or groups are",
                 minor == 1 ? "it with the reason" : "them with the reasons",
                 plan->passes > 1 || count ? "" : ", --passes records more");
+}
+
+/* Said once the command runs: what keeps it from starting is said alone. */
+struct announcement {
+    const struct td_plan *plan;
+    const struct td_request *request;
+    bool done;
+};
+
+static void on_start(void *ctx)
+{
+    struct announcement *a = ctx;
+
+    if (!a->done && !a->request->quiet)
+        announce(a->plan, a->request->count, a->request->sim_sample);
+    a->done = true;
 }
 
 /* Printing a plan opens no event. */
@@ -134,6 +152,18 @@ static int record(const struct td_request *request, const struct td_caps *caps,
     keep_program(request);
     const int status = td_source_of(plan)->run(request, caps, plan, &recording);
     return td_recording_close(&recording, &err) < 0 ? fail(&err) : status;
+}
+
+static void hint(const struct td_request *request)
+{
+    char *text = request->quiet ? NULL : td_hint_of(request);
+    char safe[1024];
+
+    if (text) {
+        td_text_safe(safe, sizeof(safe), text, strlen(text));
+        fprintf(stderr, "tdrec: %s\n", safe);
+    }
+    free(text);
 }
 
 static int run(const struct td_request *request)
@@ -175,9 +205,12 @@ static int run(const struct td_request *request)
         td_fail(&err, TD_EPERM, "%s", plan.privilege);
         status = fail(&err);
     } else {
-        if (!request->quiet)
-            announce(&plan, request->count);
-        status = record(request, &caps, &plan);
+        struct announcement announcement = {.plan = &plan, .request = request};
+        struct td_request watched = *request;
+
+        watched.started = on_start;
+        watched.started_ctx = &announcement;
+        status = record(&watched, &caps, &plan);
     }
 out:
     td_plan_release(&plan);
@@ -219,6 +252,7 @@ int main(int argc, char **argv)
     } else {
         take_environment(&request);
         request.inherited = &inherited;
+        hint(&request);
         status = run(&request);
     }
     td_request_release(&request);

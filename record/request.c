@@ -364,6 +364,7 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     if (first < 0)
         return first;
     request->command = first < argc ? argv + first : NULL;
+    request->command_marked = request->command && strcmp(argv[first - 1], "--") == 0;
     request->delay_ms = words.delay_ms;
     request->duration_s = words.duration_s;
     request->ring_pages = words.ring_pages;

@@ -93,7 +93,11 @@ struct td_request {
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
     bool per_thread;        /* COUNT: each thread by itself too */
     bool count;             /* count, and take no samples; `output` NULL: to stdout */
+    /* Called each time the command, or what is watched, has begun; NULL: nobody asks. */
+    void (*started)(void *ctx);
+    void *started_ctx;
     bool plan, json, doctor, list, calibrate, help, version, quiet;
+    bool command_marked; /* by "--": it is meant as it stands */
 };
 
 /* Parses and checks argv; what it hands out points into argv. TD_EUSAGE with a sentence. Release

@@ -171,8 +171,13 @@ void td_run_take_ended(struct td_run *run)
 
 int td_run_execute(struct td_run *run, struct td_err *err)
 {
-    return run->request->command ? td_target_start(&run->target, run->request->command[0], err)
-                                 : TD_OK;
+    const int rc = run->request->command
+                       ? td_target_start(&run->target, run->request->command[0], err)
+                       : TD_OK;
+
+    if (rc == TD_OK && run->request->started)
+        run->request->started(run->request->started_ctx);
+    return rc;
 }
 
 void td_run_close(struct td_run *run)

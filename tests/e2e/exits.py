@@ -24,6 +24,35 @@ def commands():
     tdrec(["sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL)
 
 
+def hints():
+    """What other tools call it, options behind the command, and errors that stand alone."""
+    td.need_perf_events()
+    folder = td.scratch("hints")
+    os.makedirs(folder)
+    os.symlink("/bin/true", os.path.join(folder, "app"))
+
+    def said(*words):
+        done = subprocess.run([td.TDREC, "--source", "clock", *words], cwd=folder, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        return done.stderr.decode()
+
+    for words, hint in ((["./app", "-o", "x.td"], "'-o' stands behind the command"),
+                        (["./app", "--call-graph=fp"], "'--call-graph=fp' stands behind"),
+                        (["record", "./app"], "tdrec takes the command itself: tdrec ./app"),
+                        (["record", "-g", "./app"], "tdrec takes the command itself"),
+                        (["stat", "./app"], "tdrec --count ./app"), (["report"], "read by tdreport")):
+        td.check(hint in said(*words), f"tdrec {' '.join(words)}: {said(*words)}")
+    for words in (["./app"], ["--", "./app", "-o", "x.td"], ["stat", "--version"], ["./app", "-o", "x.out"],
+                  ["-q", "./app", "-o", "x.td"]):
+        td.check("behind" not in said(*words) and "is taken as" not in said(*words), f"{words}: {said(*words)}")
+    for words in (["./no-such-program"], ["-o", "/nonexistent/x.td", "./app"]):
+        done = subprocess.run([td.TDREC, *words], cwd=folder, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              timeout=60, check=False)
+        lines = done.stderr.decode().splitlines()
+        named = "/nonexistent" if len(words) > 1 else words[0]
+        td.check(len(lines) == 1 and named in lines[0], f"{words}: not one line: {lines}")
+
+
 def missing():
     td.need_perf_events()
     done = tdrec(["./no-such-program"], 127)
@@ -113,5 +142,5 @@ def left_over():
     td.fail("a killed test left a process, or its folder")
 
 
-td.cases({"commands": commands, "missing": missing, "own": own, "reporting": reporting,
+td.cases({"commands": commands, "missing": missing, "hints": hints, "own": own, "reporting": reporting,
           "help_and_version": help_and_version, "full_stdout": full_stdout, "streams": streams, "left_over": left_over})

@@ -190,7 +190,8 @@ def unnamed():
     td.run(["objcopy", "--strip-debug", app])
     profile = td.record([app], "-g")
     text = td.report(profile, "annotate", "good", "--no-cache")
-    td.check("annotate --asm" in text, f"no way to the instructions is told:\n{text}")
+    td.check("these are its instructions" in text and "offset" in text or "address" in text,
+             f"no instructions without lines:\n{text}")
     td.run(["strip", app])
     profile = td.record([app], "-g")
     text = td.report(profile, "functions", "--children", "--no-cache")
@@ -198,9 +199,9 @@ def unnamed():
     for name in ("good", "[unknown] of good"):
         text = td.report(profile, "callers", name, "--no-cache")
         td.check("[unknown] of good" in text, f"callers '{name}':\n{text}")
-    done = td.run([td.TDREPORT, "annotate", "-i", profile, "--no-cache", "good"], (4,))
-    td.check("annotate --asm good" in done.stderr.decode(),
-             f"annotate of a module: {done.stderr.decode()}")
+    text = td.report(profile, "annotate", "good", "--no-cache")
+    td.check("no names or lines: these are its instructions" in text and "address" in text,
+             f"annotate of a module:\n{text}")
 
 
 def no_descriptors():
