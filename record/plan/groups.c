@@ -116,8 +116,13 @@ static uint64_t groups_of(const struct td_pmu_core *core, const char *name)
     uint64_t groups = 0;
 
     plain(wanted, name);
-    if (strncmp(wanted, "topdownl", 8) == 0 && wanted[8] >= '1' && wanted[8] <= '3' && !wanted[9])
-        return groups_of_level(core, wanted[8] - '0');
+    for (int level = 1; level <= 3; level++) {
+        char levels[NAME_MAX_BYTES];
+
+        snprintf(levels, sizeof(levels), "topdownl%d", level);
+        if (strcmp(wanted, levels) == 0)
+            return groups_of_level(core, level);
+    }
     for (size_t i = 0; i < core->metric_count; i++) {
         if (is_meant(&core->metrics[i], wanted))
             add_counting(&groups, core, td_pmu_core_metric_events(core, &core->metrics[i]));
