@@ -67,7 +67,6 @@ struct td_request {
     const char *output;
     enum td_source_id source; /* NONE: the best one there is */
     const char *sim_core;     /* the modelled core; NULL: the default */
-    bool sim_sample;          /* model windows of the program and scale them up */
     const char *sim_pmu;      /* rates at which its PMU is sampled too (sim_pmu.h); NULL: none */
     enum td_scope scope;
     enum td_method method;
@@ -75,9 +74,7 @@ struct td_request {
     enum td_call_graph call_graph;
     uint32_t stack_bytes;  /* DWARF: copied of each stack */
     uint64_t frequency_hz; /* 0: a period was asked for */
-    bool frequency_given;
-    bool frequency_max; /* as high as the kernel allows */
-    uint64_t period;    /* 0: a frequency was asked for */
+    uint64_t period;       /* 0: a frequency was asked for */
     struct td_opt_list events;
     struct td_opt_list groups; /* -M: what of the core is counted; empty: what fits */
     uint32_t *ids;             /* PROCESS, THREAD: pids or tids */
@@ -91,8 +88,11 @@ struct td_request {
     unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
     const char *root;       /* plan for another machine; NULL: this one */
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
-    bool per_thread;        /* COUNT: each thread by itself too */
-    bool count;             /* count, and take no samples; `output` NULL: to stdout */
+    bool sim_sample;        /* model windows of the program and scale them up */
+    bool frequency_given;
+    bool frequency_max; /* as high as the kernel allows */
+    bool per_thread;    /* COUNT: each thread by itself too */
+    bool count;         /* count, and take no samples; `output` NULL: to stdout */
     /* Called each time the command, or what is watched, has begun; NULL: nobody asks. */
     void (*started)(void *ctx);
     void *started_ctx;
