@@ -13,6 +13,7 @@
 #include "report/cmd.h"
 #include "report/query/known.h"
 #include "report/query/weights.h"
+#include "report/view/diff.h"
 #include "report/view/head.h"
 #include "report/view/page.h"
 #include "report/view/tree.h"
@@ -21,6 +22,7 @@
 #define DEFAULT_OUTPUT "report.html"
 #define PAGE_BYTES     1000000 /* what a page should take; the last step takes less in any case */
 #define TEXT_WIDTH     100
+#define TEXT_ROWS      10
 #define SOURCES        24
 
 struct html_opts {
@@ -71,7 +73,7 @@ static FILE *open_text(char **text, size_t *size)
     return out;
 }
 
-/* What a browser without scripts shows: head, verdict and tree, as the report has them. */
+/* What a browser without scripts shows: head, comparison, verdict and tree, as in a terminal. */
 static char *plain_text(const struct making *m)
 {
     const struct td_head head = td_session_head(m->session);
@@ -83,6 +85,11 @@ static char *plain_text(const struct making *m)
 
     td_head_print(&head, &style);
     fputc('\n', style.out);
+    if (m->old.is_made) {
+        td_diff_print(&m->old.diff, &(struct td_diff_view){.unit = TD_DIFF_COST, .rows = TEXT_ROWS},
+                      &style);
+        fputc('\n', style.out);
+    }
     td_verdict_print(&m->page.verdict, measure, m->next, 0, &style);
     if (m->page.tree.len > 0) {
         fputc('\n', style.out);
@@ -123,7 +130,6 @@ static int prepare(struct making *m, const struct html_opts *o, struct td_err *e
                session->opts->no_inline, SOURCES);
     m->next = td_next_of_verdict(model, session->opts->input, &m->page.verdict);
     m->title = td_notes_command(model);
-    m->text = plain_text(m);
     m->dirs = (struct td_source_dirs){o->dirs.items, o->dirs.len};
     m->extras = (struct td_page_extras){.coverage = &session->coverage,
                                         .dirs = o->no_source ? NULL : &m->dirs,
@@ -164,7 +170,7 @@ static int compare(struct making *m, const struct html_opts *o)
         rc = td_session_measure_again(&old->session, false, &old->exported, &err);
     if (rc < 0) {
         td_complain("%s", err.text);
-        return td_exit_of((enum td_code)rc);
+        return rc == TD_EMISMATCH ? TD_EXIT_USAGE : td_exit_of((enum td_code)rc);
     }
     td_known_only(old->exported, session->opts->no_inline);
     td_stacks_init(&old->stacks, old->exported, session->opts->no_inline);
@@ -237,6 +243,8 @@ static int make(struct td_session *session, const struct html_opts *o)
 
     if (rc == TD_OK && o->old && (exit_code = compare(&m, o)) != TD_EXIT_OK)
         goto out;
+    if (rc == TD_OK)
+        m.text = plain_text(&m);
     for (size_t i = 0; rc == TD_OK && i < TD_ARRAY_SIZE(steps); i++) {
         td_stacks_cut(&m.page.stacks, steps[i].stacks);
         if (o->old)

@@ -229,6 +229,8 @@ def check_diff(name, folder, old, new, *words):
     """What a page says was and is are the figures of either profile."""
     data = check_page(name, folder, new, *words, "--diff", old)
     diff = data["page"]["diff"]
+    plain = check_form(name, make_page(folder, new, *words, "--diff", old)[1])[1]
+    check(f"{name}: the text without scripts compares, too", os.path.basename(old) in plain, plain)
     reports = [json.loads(run("--json", "-n", "1000000", "-i", path, *words)) for path in (old, new)]
     key = COSTS[diff["cost"]]
     totals = [sum(row[key] for row in report["functions"]) for report in reports]
@@ -287,6 +289,8 @@ def composed(folder):
     check("what is slower is said", diff["verdict"]["significant"] and diff["verdict"]["change"] > 1 and rows["newcomer"]["is"]
           and not rows["newcomer"]["was"] and rows["newcomer"]["cost"][4], diff["verdict"])
     done = subprocess.run([TDREPORT, "html", "--diff", os.path.join(folder, "none.td"), "-i", clock, "-o", "-"], capture_output=True, check=False)
+    other = subprocess.run([TDREPORT, "html", "--diff", clock, "-i", faster, "-o", "-"], capture_output=True, check=False)
+    check("what does not compare is refused", other.returncode == 2 and not other.stdout and b"record both" in other.stderr, other)
     check("no old profile, no page", done.returncode == 2 and not done.stdout, done.stderr)
     check("samples of a PMU have times", data["page"]["timeline"]["steps"] > 10, data["page"]["timeline"])
     check("sums of a model have none", check_page("sim", folder, os.path.join(folder, "sim.td"))["page"]["timeline"] is None)
