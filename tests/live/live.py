@@ -499,8 +499,21 @@ def sparse_file():
     td.check(most < 256, f"{most:.0f} MB")
 
 
+def flood():
+    """100,000 renames, mappings, and files mapped: little memory, and nothing of others is lost."""
+    out = td.scratch("flood.td")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    td.check(before < 64 * 1024, f"{before} kB before")
+    tdrec("-o", out, "-F", "999", "--", "sh", "-c", f"{td.workload('split')} 1 & {td.workload('flood')} 100000; wait", timeout=100)
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    data = td.report_json(out, "modules")
+    rows = {os.path.basename(row["module"]): row for row in data["modules"]}
+    td.check(rows["split"]["time_ns"] > 700000000, f"split worked for a second: {rows}")
+    td.check(most < 96, f"{most:.0f} MB")
+
+
 td.need_perf_events()
 td.cases({name: globals()[name] for name in (
     "attach", "attach_ends", "threads", "system_wide", "cpus", "cgroup", "delay", "duration", "refused", "memory_lock",
     "output", "passes", "patterns", "second_interrupt", "setuid", "forks", "lost", "quick_end", "count",
-    "count_refused", "count_threads", "large_map", "sparse_file")})
+    "count_refused", "count_threads", "large_map", "sparse_file", "flood")})
