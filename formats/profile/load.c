@@ -646,6 +646,9 @@ static void sum_up_losses(struct loader *loader, struct td_losses *losses)
         losses->share_of = "modelled cycles";
         losses->dropped_share = missing_share(cycles, read->cycles);
     }
+    /* What samples count may be lost although they are all there: their time is not missing. */
+    if (losses->dropped_samples + losses->dropped_tallies == 0 && !losses->model_is_partial)
+        losses->dropped_share = 0;
     if (!losses->exact)
         losses->dropped_share = NAN;
 }

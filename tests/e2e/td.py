@@ -192,6 +192,15 @@ def shares(data, key="functions", name="function"):
     return sums
 
 
+def composed(kind):
+    """A profile made from lines, as the golden tests have them: of counters that this machine lacks."""
+    compose = os.path.join(BUILD, "tests/golden/compose_profile")
+    folder = os.path.join(ROOT, "tests/golden")
+    script = f'. "{folder}/profiles.inc"; make_{kind}'
+    return subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, check=True,
+                          env={**os.environ, "COMPOSE": compose, "CASES": folder}).stdout
+
+
 def cases(table):
     """The program's first word names the case to run."""
     if not sys.argv[1:] or set(sys.argv[1:]) - set(table):
