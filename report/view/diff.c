@@ -11,7 +11,7 @@
 
 #define FIGURE_WIDTH 9
 #define REMARK_WIDTH 16
-#define NAME_LEAST   16
+#define NAME_LEAST   24 /* the widest node, in its place in the tree */
 
 struct printing {
     const struct td_diff *diff;
@@ -70,12 +70,15 @@ static void print_columns(const struct printing *p)
     }
 }
 
-/* Left in its columns; the text is cut to them. */
-static void cell_left(const struct printing *p, const char *text, unsigned width)
+/* Left in its columns; the text is cut to them, as a function's name or at its end. */
+static void cell_left(const struct printing *p, const char *text, bool is_name, unsigned width)
 {
     char fitted[TD_DIFF_TEXT];
 
-    td_fit_name(p->style, fitted, sizeof(fitted), text, width);
+    if (is_name)
+        td_fit_name(p->style, fitted, sizeof(fitted), text, width);
+    else
+        td_fit_text(p->style, fitted, sizeof(fitted), text, width);
     const size_t used = td_text_width(fitted);
     fputs(fitted, p->style->out);
     fprintf(p->style->out, "%*s", (int)(used < width ? width - used : 0), "");
@@ -88,7 +91,7 @@ static void headings(const struct printing *p, const char *title)
 
     snprintf(text, sizeof(text), "%s%s%s", title, p->scale.unit[0] ? ", " : "", p->scale.unit);
     td_style_begin(s, TD_TONE_HEADING);
-    cell_left(p, text, p->name_width);
+    cell_left(p, text, false, p->name_width);
     if (p->diff->column_count == 2) {
         fprintf(s->out, "%*s%*s%*s%*s", FIGURE_WIDTH, "OLD", FIGURE_WIDTH, "NEW", FIGURE_WIDTH + 1,
                 "change", s->utf8 ? FIGURE_WIDTH : FIGURE_WIDTH - 1, td_style_plus_minus(s));
@@ -175,7 +178,7 @@ static void print_row(const struct printing *p, const struct td_diff_row *row)
     char name[TD_DIFF_TEXT], causes[TD_DIFF_TEXT];
 
     td_diff_name(name, sizeof(name), p->diff, row);
-    cell_left(p, name, p->name_width - 1);
+    cell_left(p, name, true, p->name_width - 1);
     fputc(' ', p->style->out);
     print_figures(p, row, TD_DIFF_WHOLE);
     if (p->diff->column_count > 2 || row->kind == TD_DIFF_TOTAL ||
@@ -198,7 +201,7 @@ static void print_node(const struct printing *p, enum td_tma_node node)
         (p->view->rows > 0 && !td_diff_is_node_shown(p->diff, node, p->view->unit)))
         return;
     snprintf(name, sizeof(name), "%*s%s", 2 * info->level, "", info->id);
-    cell_left(p, name, p->name_width - 1);
+    cell_left(p, name, false, p->name_width - 1);
     fputc(' ', p->style->out);
     print_figures(p, &p->diff->total, TD_DIFF_NODE(node));
     for (int child = 0; child < TD_NODE_COUNT; child++) {
@@ -231,7 +234,7 @@ static void print_rest(const struct printing *p, const struct td_diff_rows *rows
     if (rest == 0)
         snprintf(text, sizeof(text), "smaller %s", what);
     td_style_begin(p->style, TD_TONE_DIM);
-    cell_left(p, text, p->name_width);
+    cell_left(p, text, false, p->name_width);
     fprintf(p->style->out, "%*s", FIGURE_WIDTH, "");
     for (size_t c = 1; c < p->diff->column_count; c++) {
         fprintf(p->style->out, "%*s", FIGURE_WIDTH, "");
@@ -261,6 +264,9 @@ static void print_notes(const struct printing *p)
     char *text = NULL;
 
     fputc('\n', p->style->out);
+    if (p->diff->column_count > 2)
+        paragraph(p->style, "note",
+                  td_xstrdup("Changes are since OLD, in % of its total; n. s.: not significant."));
     for (size_t i = 0; (text = td_diff_method_words(p->diff, i, td_style_plus_minus(p->style)));
          i++)
         paragraph(p->style, "note", text);
