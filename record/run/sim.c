@@ -17,11 +17,11 @@
 #include "formats/cores/core.h"
 #include "record/run/sim_check.h"
 #include "record/tasks/profile_head.h"
-#include "record/run/pieces.h"
+#include "record/run/snapshots.h"
 #include "record/run/loop.h"
 #include "record/run/sources.h"
 #include "record/sim/share/launch.h"
-#include "record/sim/share/spool.h"
+#include "record/sim/share/mailbox.h"
 #include "record/run/sim_pmu.h"
 
 /* A recorder that is killed loses at most what came since the images were last looked at, or this
@@ -40,12 +40,12 @@ struct modelling {
     const struct td_plan *plan;
     struct td_recording *recording; /* borrowed */
     struct td_run run;
-    struct td_pieces pieces;
+    struct td_snapshots snapshots;
     const struct td_run_end *native; /* of the same command; NULL unless hybrid */
     const struct td_guest *guest;
     struct td_sim_pmu_run *pmu; /* NULL unless asked for */
-    struct td_spool *spool;
-    uint32_t *seen; /* by image: the sequence of its last piece that was added */
+    struct td_mailbox *mailbox;
+    uint32_t *seen; /* by image: the sequence of its last snapshot that was added */
     size_t seen_count, seen_cap;
     uint64_t mhz; /* of the modelled core */
     char *qemu, *plugin, *option;
@@ -76,15 +76,15 @@ static int prepare_command(struct modelling *m, struct td_err *err)
         rc =
             td_fail(err, TD_EUNSUPPORTED, "'%s': the emulator takes no commas in paths", m->plugin);
     if (rc == TD_OK)
-        rc = td_spool_create(&m->spool, err);
+        rc = td_mailbox_create(&m->mailbox, err);
     if (rc == TD_OK && m->request->sim_pmu)
         rc = td_sim_pmu_prepare(&m->pmu, m->request, m->plan->core, err);
     if (rc == TD_OK) {
-        char *name = td_spool_name(m->spool);
+        char *name = td_mailbox_name(m->mailbox);
 
-        td_spool_set_core(m->spool, &m->plan->core_desc);
+        td_mailbox_set_core(m->mailbox, &m->plan->core_desc);
 
-        m->option = td_xasprintf("%s,core=%s,mode=%s,spool=%s%s%s", m->plugin, m->plan->core,
+        m->option = td_xasprintf("%s,core=%s,mode=%s,mailbox=%s%s%s", m->plugin, m->plan->core,
                                  m->request->sim_sample ? "sample" : "exact", name,
                                  m->pmu ? ",pmu=" : "", m->pmu ? td_sim_pmu_plan_path(m->pmu) : "");
         const struct td_launch launch = {.qemu = m->qemu, .guest = m->guest, .plugin = m->option};
@@ -145,29 +145,29 @@ static int open_run(void *ctx, struct td_err *err)
     run->start_ns = td_clock_ns();
     m->next_ns = run->start_ns + FIRST_NS;
     m->next_line_ns = run->start_ns + TD_NS_PER_S;
-    td_pieces_init(&m->pieces, m->recording->writer, (uint32_t)m->plan->core_desc.width);
-    m->pieces.native = m->native != NULL;
+    td_snapshots_init(&m->snapshots, m->recording->writer, (uint32_t)m->plan->core_desc.width);
+    m->snapshots.native = m->native != NULL;
     write_head(m);
     return td_profile_flush(m->recording->writer, err);
 }
 
-/* Adds the piece of an image when it is a new one, or turns out to be the last one. */
+/* Adds the snapshot of an image when it is a new one, or turns out to be the last one. */
 static void add_image(struct modelling *m, uint32_t image)
 {
-    const struct td_spool_piece piece = td_spool_look(m->spool, image);
+    const struct td_mailbox_snapshot snapshot = td_mailbox_look(m->mailbox, image);
     struct td_buf bytes = {0};
 
     m->seen = td_grow(m->seen, &m->seen_cap, image + 1, sizeof(*m->seen));
     while (m->seen_count <= image)
         m->seen[m->seen_count++] = 0;
-    if ((piece.sequence != m->seen[image] || piece.ended) &&
-        td_spool_get(m->spool, image, &bytes) &&
-        td_pieces_add(&m->pieces, image, &bytes, piece.ended))
-        m->seen[image] = piece.sequence;
-    if (piece.ended) {
-        td_pieces_name_code(&m->pieces, image);
-        td_pieces_forget(&m->pieces, image);
-        td_spool_discard(m->spool, image);
+    if ((snapshot.sequence != m->seen[image] || snapshot.ended) &&
+        td_mailbox_get(m->mailbox, image, &bytes) &&
+        td_snapshots_add(&m->snapshots, image, &bytes, snapshot.ended))
+        m->seen[image] = snapshot.sequence;
+    if (snapshot.ended) {
+        td_snapshots_name_code(&m->snapshots, image);
+        td_snapshots_forget(&m->snapshots, image);
+        td_mailbox_discard(m->mailbox, image);
         m->seen[image] = 0;
     }
     td_buf_release(&bytes);
@@ -175,7 +175,7 @@ static void add_image(struct modelling *m, uint32_t image)
 
 static int add_images(struct modelling *m, struct td_err *err)
 {
-    for (uint32_t i = 0; i < td_spool_images(m->spool); i++)
+    for (uint32_t i = 0; i < td_mailbox_images(m->mailbox); i++)
         add_image(m, i);
     if (!m->native)
         td_profile_counter(m->recording->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
@@ -185,12 +185,13 @@ static int add_images(struct modelling *m, struct td_err *err)
 /* Images whose last words never came. */
 static uint64_t count_lost(const struct modelling *m)
 {
-    uint64_t lost = td_spool_refused(m->spool);
+    uint64_t lost = td_mailbox_refused(m->mailbox);
 
-    for (uint32_t i = 0; i < td_spool_images(m->spool); i++) {
-        const struct td_spool_piece piece = td_spool_look(m->spool, i);
+    for (uint32_t i = 0; i < td_mailbox_images(m->mailbox); i++) {
+        const struct td_mailbox_snapshot snapshot = td_mailbox_look(m->mailbox, i);
 
-        lost += piece.claimed && !piece.ended && piece.sequence == 0 && !td_target_runs(piece.pid);
+        lost += snapshot.claimed && !snapshot.ended && snapshot.sequence == 0 &&
+                !td_target_runs(snapshot.pid);
     }
     return lost;
 }
@@ -198,9 +199,10 @@ static uint64_t count_lost(const struct modelling *m)
 /* Whether an image that runs has not answered since it was asked. */
 static bool is_awaited(const struct modelling *m, uint32_t image)
 {
-    const struct td_spool_piece piece = td_spool_look(m->spool, image);
+    const struct td_mailbox_snapshot snapshot = td_mailbox_look(m->mailbox, image);
 
-    return piece.claimed && !piece.ended && !piece.answered && td_target_runs(piece.pid);
+    return snapshot.claimed && !snapshot.ended && !snapshot.answered &&
+           td_target_runs(snapshot.pid);
 }
 
 /* What still runs when the command has ended goes on without the model: what it did until now is
@@ -210,10 +212,10 @@ static void ask_running(struct modelling *m)
     const uint64_t until_ns = td_clock_ns() + ANSWER_NS;
     bool awaited = true;
 
-    td_spool_ask(m->spool);
+    td_mailbox_ask(m->mailbox);
     while (awaited && td_clock_ns() < until_ns) {
         awaited = false;
-        for (uint32_t i = 0; i < td_spool_images(m->spool) && !awaited; i++)
+        for (uint32_t i = 0; i < td_mailbox_images(m->mailbox) && !awaited; i++)
             awaited = is_awaited(m, i);
         if (awaited)
             poll(NULL, 0, 5);
@@ -223,7 +225,7 @@ static void ask_running(struct modelling *m)
 /* What the images noted, each sentence once. */
 static void tell_notes(struct modelling *m)
 {
-    char *notes = td_spool_notes(m->spool);
+    char *notes = td_mailbox_notes(m->mailbox);
     struct td_intern *told = td_intern_new();
     char *rest = notes, *line;
 
@@ -282,11 +284,11 @@ static void tell_running(struct modelling *m)
 {
     struct td_still_running running = {0};
 
-    for (uint32_t i = 0; m->run.target.ended && i < td_spool_images(m->spool); i++) {
-        const struct td_spool_piece piece = td_spool_look(m->spool, i);
+    for (uint32_t i = 0; m->run.target.ended && i < td_mailbox_images(m->mailbox); i++) {
+        const struct td_mailbox_snapshot snapshot = td_mailbox_look(m->mailbox, i);
 
-        if (piece.claimed && !piece.ended && td_target_runs(piece.pid))
-            td_still_running_add(&running, piece.pid);
+        if (snapshot.claimed && !snapshot.ended && td_target_runs(snapshot.pid))
+            td_still_running_add(&running, snapshot.pid);
     }
     td_run_tell_left(&m->run, &running, "modelled");
 }
@@ -305,7 +307,7 @@ static void tell_lost(struct modelling *m)
 
 static void summarize(struct modelling *m)
 {
-    const uint64_t *counters = m->pieces.counters;
+    const uint64_t *counters = m->snapshots.counters;
     const double seconds = (double)(td_clock_ns() - m->run.start_ns) / 1e9;
     const double modelled_s =
         m->mhz ? (double)counters[TD_COUNTER_CYCLES] / ((double)m->mhz * 1e6) : 0;
@@ -343,14 +345,14 @@ static void summarize(struct modelling *m)
 
 static void give_up(struct modelling *m, struct td_err *err)
 {
-    td_spool_leave(m->spool);
+    td_mailbox_leave(m->mailbox);
     td_run_give_up(&m->run, err);
 }
 
 /* Whether the emulator came to run the program. */
 static bool has_begun(const struct modelling *m)
 {
-    return td_spool_began(m->spool);
+    return td_mailbox_began(m->mailbox);
 }
 
 /* The profile takes its place when the program runs, and there will be something to keep. */
@@ -369,7 +371,7 @@ static void never_began(struct modelling *m)
     char how[32];
 
     td_env_exit_text(how, sizeof(how), m->run.target.status);
-    td_spool_leave(m->spool);
+    td_mailbox_leave(m->mailbox);
     if (!m->run.target.ended || td_target_was_stopped(m->run.target.status)) {
         td_fail(&err, TD_ENODATA, "%s before the emulator was ready: nothing was modelled",
                 m->run.target.ended ? how : "the recorder was told to end");
@@ -389,7 +391,7 @@ static void never_began(struct modelling *m)
     m->run.failed = m->run.failed || td_recording_finish(m->recording, NULL) < 0;
 }
 
-/* The last pieces, the totals, the end of the file. */
+/* The last snapshots, the totals, the end of the file. */
 static void finish(void *ctx)
 {
     struct modelling *m = ctx;
@@ -408,9 +410,9 @@ static void finish(void *ctx)
         rc = td_sim_pmu_collect(m->pmu, m->request, m->recording->output.path, &err);
     if (rc == TD_OK)
         rc = add_images(m, &err);
-    for (uint32_t i = 0; rc == TD_OK && i < td_spool_images(m->spool); i++)
-        td_pieces_name_code(&m->pieces, i);
-    td_pieces_names_end(&m->pieces);
+    for (uint32_t i = 0; rc == TD_OK && i < td_mailbox_images(m->mailbox); i++)
+        td_snapshots_name_code(&m->snapshots, i);
+    td_snapshots_names_end(&m->snapshots);
     tell_notes(m);
     tell_lost(m);
     tell_running(m);
@@ -425,16 +427,16 @@ static void finish(void *ctx)
         give_up(m, &err);
         return;
     }
-    td_spool_leave(m->spool);
+    td_mailbox_leave(m->mailbox);
     summarize(m);
 }
 
 static void show_progress(struct modelling *m, uint64_t now)
 {
     const double seconds = (double)(now - m->run.start_ns) / 1e9;
-    const uint64_t instructions = td_spool_instructions(m->spool);
+    const uint64_t instructions = td_mailbox_instructions(m->mailbox);
     const double modelled_s =
-        m->mhz ? (double)td_spool_cycles(m->spool) / ((double)m->mhz * 1e6) : 0;
+        m->mhz ? (double)td_mailbox_cycles(m->mailbox) / ((double)m->mhz * 1e6) : 0;
     char count[32];
 
     td_status_live(&m->run.status, "tdrec %.0f s, %s instructions, %.0f M/s, %.0f times slower",
@@ -470,8 +472,8 @@ static void on_time(void *ctx, uint64_t now)
 
 static void release(struct modelling *m)
 {
-    td_pieces_release(&m->pieces);
-    td_spool_close(m->spool);
+    td_snapshots_release(&m->snapshots);
+    td_mailbox_close(m->mailbox);
     td_sim_pmu_run_free(m->pmu);
     td_launch_free(m->argv);
     td_launch_free(m->env);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "record/sim/share/program.h"
-#include "record/sim/share/spool.h"
+#include "record/sim/share/mailbox.h"
 #include "record/run/target.h"
 
 #define PLUGIN "tdprof-sim-plugin.so"
@@ -130,8 +130,8 @@ static char *find_obstacle(const char *command, const char *path, const struct t
         return td_xstrdup(err.text);
     free(qemu);
     free(plugin);
-    return td_spool_fits() ? NULL
-                           : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
+    return td_mailbox_fits() ? NULL
+                             : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
 }
 
 void td_sim_check_caps(struct td_caps *caps, const struct td_request *request)

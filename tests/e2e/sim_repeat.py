@@ -122,7 +122,7 @@ def outputs(command):
 
 
 def report():
-    """When pieces are written depends on how busy the machine is; nothing that is shown may."""
+    """When snapshots are written depends on how busy the machine is; nothing that is shown may."""
     path = td.scratch("paths")
     with open(path + ".c", "w", encoding="utf-8") as file:
         file.write(PATHS)

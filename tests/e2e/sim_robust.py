@@ -36,7 +36,7 @@ def finished(done):
     return False
 
 
-def wait_for_pieces(out):
+def wait_for_snapshots(out):
     """Until a good part of what was modelled can be read."""
     for _ in range(100):
         time.sleep(1)
@@ -50,7 +50,7 @@ def wait_for_pieces(out):
 def ended(number, out_name, options=()):
     out, done = td.scratch(out_name), td.scratch("done")
     child = start(out, done, options=options)
-    wait_for_pieces(out)
+    wait_for_snapshots(out)
     child.send_signal(number)
     err = child.communicate(timeout=200)[1]
     data = td.report_json(out, status=(0, 3))

@@ -30,7 +30,7 @@ static size_t read_code(uint64_t pc, uint8_t *bytes, size_t size)
 }
 
 /* "app+0x1139" */
-static void name_place(uint64_t pc, const struct td_piece_maps *maps, char *text, size_t size)
+static void name_place(uint64_t pc, const struct td_snapshot_maps *maps, char *text, size_t size)
 {
     const struct td_range *range = td_range_set_find(&maps->code.now, pc);
     const char *path = range ? maps->paths[range->value] : NULL;
@@ -69,7 +69,7 @@ static bool describe_a64(const uint8_t *bytes, size_t size, char *text, size_t t
 }
 
 char *td_fault_text(const struct td_guest *guest, const char *process, uint64_t pc,
-                    const struct td_piece_maps *maps)
+                    const struct td_snapshot_maps *maps)
 {
     const bool x86 = strcmp(guest->name, "x86_64") == 0;
     uint8_t bytes[INSTRUCTION_BYTES_MAX] = {0};
@@ -94,7 +94,7 @@ bool td_fault_misread(const struct td_guest *guest, const uint8_t *bytes, size_t
            strcmp(guest->name, "x86_64") == 0;
 }
 
-char *td_fault_misread_text(const char *process, uint64_t pc, const struct td_piece_maps *maps)
+char *td_fault_misread_text(const char *process, uint64_t pc, const struct td_snapshot_maps *maps)
 {
     char place[300];
 

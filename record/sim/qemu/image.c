@@ -16,11 +16,12 @@
 #include "base/procfs.h"
 
 /* A process that is killed loses at most this much, or half of a short life, or this many times
- * what a piece takes. */
-#define PIECE_EVERY_NS TD_NS_PER_S
-#define PIECE_FIRST_NS (TD_NS_PER_S / 8)
-#define PIECE_SHARE    50
-/* Pieces before waits may bring the cost of all pieces to this, and one part in WAIT_SHARE. */
+ * what a snapshot takes. */
+#define SNAPSHOT_EVERY_NS TD_NS_PER_S
+#define SNAPSHOT_FIRST_NS (TD_NS_PER_S / 8)
+#define SNAPSHOT_SHARE    50
+/* Snapshots before waits may bring the cost of all snapshots to this, and one part in WAIT_SHARE.
+ */
 #define WAIT_FREE_NS   (TD_NS_PER_S / 50)
 #define WAIT_SHARE     20
 #define COUNT_EVERY_NS (TD_NS_PER_S / 16)
@@ -114,11 +115,11 @@ static void update_name(struct td_image *process, struct td_image_thread *thread
     free(name);
 }
 
-static struct td_piece_thread *update_task(struct td_image *process,
-                                           const struct td_image_thread *thread,
-                                           const struct td_sim *sim)
+static struct td_snapshot_thread *update_task(struct td_image *process,
+                                              const struct td_image_thread *thread,
+                                              const struct td_sim *sim)
 {
-    struct td_piece_thread *task = &process->tasks[thread->task];
+    struct td_snapshot_thread *task = &process->tasks[thread->task];
 
     task->tid = thread->tid;
     task->sim = sim;
@@ -150,27 +151,28 @@ static void unlock_models(struct td_image *process)
 }
 
 /* Writes what all threads have done up to their last batches. */
-static void write_piece(struct td_image *process)
+static void write_snapshot(struct td_image *process)
 {
     struct td_buf bytes = {0};
 
-    pthread_mutex_lock(&process->piece_lock);
+    pthread_mutex_lock(&process->snapshot_lock);
     pthread_mutex_lock(&process->lock);
     if (process->pmu || process->maps.more)
-        td_piece_maps_update(&process->maps);
+        td_snapshot_maps_update(&process->maps);
     for (unsigned i = 0; i < process->thread_limit; i++) {
         struct td_image_thread *thread = process->threads[i];
 
         if (!thread || thread->shared)
             continue;
         update_name(process, thread);
-        struct td_piece_thread *task = update_task(process, thread, td_queue_lock(thread->queue));
+        struct td_snapshot_thread *task =
+            update_task(process, thread, td_queue_lock(thread->queue));
         if (thread->sampled)
             td_qemu_pmu_write(thread->sampled, process->start_ns, (uint32_t)getpid(), task,
                               &process->maps, NULL);
     }
     lock_shared(process);
-    const struct td_piece_source image = {
+    const struct td_snapshot_source image = {
         .pid = (uint32_t)getpid(),
         .process = process->name,
         .start_ns = process->start_ns,
@@ -178,12 +180,12 @@ static void write_piece(struct td_image *process)
         .threads = process->tasks,
         .thread_count = process->task_count,
     };
-    td_piece_write(&bytes, &image);
-    /* There is nobody to tell: the next one may succeed, and tdrec misses the piece. */
-    td_spool_put(process->spool, process->place, bytes.data, bytes.len);
+    td_snapshot_write(&bytes, &image);
+    /* There is nobody to tell: the next one may succeed, and tdrec misses the snapshot. */
+    td_mailbox_put(process->mailbox, process->place, bytes.data, bytes.len);
     unlock_models(process);
     pthread_mutex_unlock(&process->lock);
-    pthread_mutex_unlock(&process->piece_lock);
+    pthread_mutex_unlock(&process->snapshot_lock);
     td_buf_release(&bytes);
 }
 
@@ -206,47 +208,47 @@ static void count_progress(struct td_image *process, struct td_image_thread *thr
     struct td_sim_totals totals;
 
     /* Of shared models nobody in particular would count. */
-    if (!process->spool || thread->shared || now < thread->next_count_ns)
+    if (!process->mailbox || thread->shared || now < thread->next_count_ns)
         return;
     td_sim_totals(td_queue_lock(thread->queue), &totals);
     td_queue_unlock(thread->queue);
-    td_spool_count(process->spool, totals.instructions - thread->counted_instructions,
-                   totals.cycles - thread->counted_cycles);
+    td_mailbox_count(process->mailbox, totals.instructions - thread->counted_instructions,
+                     totals.cycles - thread->counted_cycles);
     thread->counted_instructions = totals.instructions;
     thread->counted_cycles = totals.cycles;
     thread->next_count_ns = now + COUNT_EVERY_NS;
 }
 
-/* Writes a piece, and says when the next is due. */
-static void write_piece_now(struct td_image *process)
+/* Writes a snapshot, and says when the next is due. */
+static void write_snapshot_now(struct td_image *process)
 {
     const uint64_t cpu = td_clock_thread_ns();
 
-    __atomic_store_n(&process->next_piece_ns, UINT64_MAX, __ATOMIC_RELAXED);
-    if (!td_spool_watched(process->spool, process->spool_name)) {
+    __atomic_store_n(&process->next_snapshot_ns, UINT64_MAX, __ATOMIC_RELAXED);
+    if (!td_mailbox_watched(process->mailbox, process->mailbox_name)) {
         td_image_abandon(process);
         return;
     }
-    write_piece(process);
+    write_snapshot(process);
     const uint64_t after = td_clock_ns(), cost = td_clock_thread_ns() - cpu;
-    const uint64_t pause = cost * PIECE_SHARE, age = after - process->start_ns;
-    const uint64_t usual = age < PIECE_EVERY_NS ? age : PIECE_EVERY_NS;
-    __atomic_store_n(&process->next_piece_ns, after + (pause > usual ? pause : usual),
+    const uint64_t pause = cost * SNAPSHOT_SHARE, age = after - process->start_ns;
+    const uint64_t usual = age < SNAPSHOT_EVERY_NS ? age : SNAPSHOT_EVERY_NS;
+    __atomic_store_n(&process->next_snapshot_ns, after + (pause > usual ? pause : usual),
                      __ATOMIC_RELAXED);
-    __atomic_fetch_add(&process->piece_cost_ns, cost, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&process->snapshot_cost_ns, cost, __ATOMIC_RELAXED);
 }
 
-static void write_piece_in_time(struct td_image *process, struct td_image_thread *thread)
+static void write_snapshot_in_time(struct td_image *process, struct td_image_thread *thread)
 {
     const uint64_t now = td_clock_ns();
 
     count_progress(process, thread, now);
-    if (!process->spool)
+    if (!process->mailbox)
         return;
-    const uint64_t next = __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED);
+    const uint64_t next = __atomic_load_n(&process->next_snapshot_ns, __ATOMIC_RELAXED);
     /* UINT64_MAX: another thread is at it. */
-    if (now >= next || (next != UINT64_MAX && td_spool_asked(process->spool, process->place)))
-        write_piece_now(process);
+    if (now >= next || (next != UINT64_MAX && td_mailbox_asked(process->mailbox, process->place)))
+        write_snapshot_now(process);
 }
 
 void td_image_learn_thread(struct td_image_thread *thread)
@@ -290,14 +292,14 @@ void td_image_flush(struct td_image *process, struct td_image_thread *thread, in
     put_batch(process, thread);
     if (thread->left < count)
         begin_phase(process, thread);
-    write_piece_in_time(process, thread);
+    write_snapshot_in_time(process, thread);
 }
 
 static uint32_t new_task(struct td_image *process)
 {
     process->tasks = td_grow(process->tasks, &process->task_cap, process->task_count + 1,
                              sizeof(*process->tasks));
-    process->tasks[process->task_count] = (struct td_piece_thread){.tid = 0};
+    process->tasks[process->task_count] = (struct td_snapshot_thread){.tid = 0};
     return (uint32_t)process->task_count++;
 }
 
@@ -309,8 +311,8 @@ static void note_sharing(const struct td_image *process)
                               process->name ? process->name : "the program", TD_IMAGE_MODELS,
                               TD_IMAGE_SHARED);
 
-    if (process->spool)
-        td_spool_note(process->spool, text);
+    if (process->mailbox)
+        td_mailbox_note(process->mailbox, text);
     free(text);
 }
 
@@ -348,7 +350,7 @@ static void own_model(struct td_image *process, struct td_image_thread *thread)
  * what comes out does not depend on which numbers were free. */
 static void reuse_thread(struct td_image *process, struct td_image_thread *thread)
 {
-    if (thread->shared || !process->spool || process->pmu ||
+    if (thread->shared || !process->mailbox || process->pmu ||
         process->task_count >= TD_IMAGE_TASKS) {
         td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
         thread->tid = 0;
@@ -358,7 +360,7 @@ static void reuse_thread(struct td_image *process, struct td_image_thread *threa
     const unsigned vcpu = thread->vcpu;
     struct td_sim *ended =
         td_queue_exchange(thread->queue, td_sim_new(process->blocks, process->llc));
-    td_piece_end_thread(update_task(process, thread, ended));
+    td_snapshot_end_thread(update_task(process, thread, ended));
     td_sim_free(ended);
     *thread =
         (struct td_image_thread){.queue = thread->queue, .task = new_task(process), .vcpu = vcpu};
@@ -461,7 +463,7 @@ void td_image_forked_parent(struct td_image *process)
 void td_image_forked_child(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
-    pthread_mutex_init(&process->piece_lock, NULL);
+    pthread_mutex_init(&process->snapshot_lock, NULL);
     process->task_count = 0;
     process->made_count = 0;
     memset(process->shared, 0, sizeof(process->shared));
@@ -473,9 +475,9 @@ void td_image_forked_child(struct td_image *process)
         else
             process->threads[i] = NULL;
     }
-    process->place = process->spool ? td_spool_claim(process->spool) : TD_SPOOL_NONE;
+    process->place = process->mailbox ? td_mailbox_claim(process->mailbox) : TD_MAILBOX_NONE;
     process->start_ns = td_clock_ns();
-    process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
+    process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;
 }
 
 void td_image_add_thread(struct td_image *process, unsigned vcpu)
@@ -517,32 +519,32 @@ void td_image_finish(struct td_image *process, struct td_image_thread *own)
             put_batch(process, process->threads[i]);
         td_queue_drain(process->threads[i]->queue);
     }
-    if (process->spool && !process->abandoned)
-        write_piece(process);
+    if (process->mailbox && !process->abandoned)
+        write_snapshot(process);
 }
 
 void td_image_before_wait(struct td_image *process, struct td_image_thread *thread)
 {
-    const uint64_t cost = __atomic_load_n(&process->piece_cost_ns, __ATOMIC_RELAXED);
+    const uint64_t cost = __atomic_load_n(&process->snapshot_cost_ns, __ATOMIC_RELAXED);
 
-    if (!process->spool || cost > WAIT_FREE_NS + td_clock_process_ns() / WAIT_SHARE ||
-        __atomic_load_n(&process->next_piece_ns, __ATOMIC_RELAXED) == UINT64_MAX)
+    if (!process->mailbox || cost > WAIT_FREE_NS + td_clock_process_ns() / WAIT_SHARE ||
+        __atomic_load_n(&process->next_snapshot_ns, __ATOMIC_RELAXED) == UINT64_MAX)
         return;
     put_batch(process, thread);
     td_queue_drain(thread->queue);
-    write_piece_now(process);
+    write_snapshot_now(process);
 }
 
 void td_image_read_maps(struct td_image *process)
 {
     pthread_mutex_lock(&process->lock);
-    td_piece_maps_update(&process->maps);
+    td_snapshot_maps_update(&process->maps);
     pthread_mutex_unlock(&process->lock);
 }
 
 uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size)
 {
-    return process->spool ? td_piece_maps_place(&process->maps, pc, code, size) : pc;
+    return process->mailbox ? td_snapshot_maps_place(&process->maps, pc, code, size) : pc;
 }
 
 void td_image_map(struct td_image *process, const struct td_image_change *change)
@@ -559,16 +561,16 @@ void td_image_map(struct td_image *process, const struct td_image_change *change
 void td_image_begin(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
-    pthread_mutex_init(&process->piece_lock, NULL);
-    if (process->spool) {
-        process->place = td_spool_claim(process->spool);
-        td_spool_end(process->spool, process->after);
+    pthread_mutex_init(&process->snapshot_lock, NULL);
+    if (process->mailbox) {
+        process->place = td_mailbox_claim(process->mailbox);
+        td_mailbox_end(process->mailbox, process->after);
     }
-    if (process->spool_name && !process->spool)
+    if (process->mailbox_name && !process->mailbox)
         td_image_abandon(process);
     process->blocks = td_blocks_new(&process->desc);
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);
     process->start_ns = td_clock_ns();
-    process->next_piece_ns = process->start_ns + PIECE_FIRST_NS;
+    process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;
 }

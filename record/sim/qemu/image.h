@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process image that the emulator runs: its threads with their models, and the pieces
- * (qemu_piece.h) that it leaves in the spool. One a process; QEMU's callbacks (qemu_plugin.c) and
- * system calls (qemu_syscall.h) drive it.
+ * The process image that the emulator runs: its threads with their models, and the snapshots
+ * (qemu_snapshot.h) that it leaves in the mailbox. One a process; QEMU's callbacks (qemu_plugin.c)
+ * and system calls (qemu_syscall.h) drive it.
  */
 #ifndef TD_RECORD_SIM_QEMU_IMAGE_H
 #define TD_RECORD_SIM_QEMU_IMAGE_H
@@ -16,12 +16,12 @@
 #include "record/sim/share/launch.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
-#include "record/sim/qemu/piece.h"
+#include "record/sim/qemu/snapshot.h"
 #include "record/sim/qemu/pmu.h"
 #include "record/sim/qemu/stack.h"
 #include "record/sim/model/sampling/sampling.h"
 #include "record/sim/model/sim.h"
-#include "record/sim/share/spool.h"
+#include "record/sim/share/mailbox.h"
 
 enum {
     /* QEMU numbers threads from 0, and goes on above the highest that runs: more than the kernel
@@ -73,7 +73,7 @@ struct td_image_thread {
     uint32_t tid;                   /* 0: not known yet */
     char name[16];
     struct td_sampling sampling;
-    uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the spool */
+    uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the mailbox */
     uint64_t zeroed; /* address after the last block zeroed */
     struct td_quirks_action action;
     struct td_image_change change;  /* by the system call under way */
@@ -109,19 +109,19 @@ struct td_image {
     struct td_guest_stack stack; /* of the main thread; set by its first batch */
     bool stack_known;
 
-    /* Pieces; spool NULL: none are wanted. */
-    struct td_spool *spool;
-    char *spool_name;
+    /* Snapshots; mailbox NULL: none are wanted. */
+    struct td_mailbox *mailbox;
+    char *mailbox_name;
     bool misread;           /* a note says that the emulator computed something wrongly */
     uint32_t missed;        /* notes say that it lacks these: 1 << index (qemu_syscall.c) */
-    _Atomic bool abandoned; /* nobody reads the spool any more: only run on */
-    pthread_mutex_t piece_lock;
+    _Atomic bool abandoned; /* nobody reads the mailbox any more: only run on */
+    pthread_mutex_t snapshot_lock;
     uint32_t place; /* of this process image */
-    uint32_t after; /* of the image that executed this one, or TD_SPOOL_NONE */
-    uint64_t start_ns, next_piece_ns;
-    uint64_t piece_cost_ns; /* CPU time of all pieces so far */
-    struct td_piece_maps maps;
-    struct td_piece_thread *tasks; /* all threads so far, by their begin */
+    uint32_t after; /* of the image that executed this one, or TD_MAILBOX_NONE */
+    uint64_t start_ns, next_snapshot_ns;
+    uint64_t snapshot_cost_ns; /* CPU time of all snapshots so far */
+    struct td_snapshot_maps maps;
+    struct td_snapshot_thread *tasks; /* all threads so far, by their begin */
     size_t task_count, task_cap;
 
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
@@ -129,7 +129,7 @@ struct td_image {
     struct td_image_thread *threads[TD_IMAGE_THREADS]; /* by vcpu index */
 };
 
-/* Begins the life of the image: core, spool and modes are set. */
+/* Begins the life of the image: core, mailbox and modes are set. */
 void td_image_begin(struct td_image *process);
 /* The thread with QEMU's number `vcpu` begins; numbers of threads that have ended come again. */
 void td_image_add_thread(struct td_image *process, unsigned vcpu);
@@ -144,7 +144,7 @@ void td_image_flush(struct td_image *process, struct td_image_thread *thread, in
 /* Without a reader there is nothing to model for: the program runs on as fast as it can. */
 void td_image_abandon(struct td_image *process);
 /* Who kills this process while it waits finds in the profile what it did before, unless it waits so
- * often that pieces would cost more than their share. */
+ * often that snapshots would cost more than their share. */
 void td_image_before_wait(struct td_image *process, struct td_image_thread *thread);
 /* Where /proc is out of reach afterwards, what is known of the mappings stays. */
 void td_image_read_maps(struct td_image *process);
@@ -152,8 +152,8 @@ void td_image_read_maps(struct td_image *process);
 uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size);
 /* Before and after the system call: another thread may run between it and what is told of it. */
 void td_image_map(struct td_image *process, const struct td_image_change *change);
-/* What ended without a piece would not be in the profile. `own`: other threads may still run, and
- * their last batches are theirs; NULL at the end. */
+/* What ended without a snapshot would not be in the profile. `own`: other threads may still run,
+ * and their last batches are theirs; NULL at the end. */
 void td_image_finish(struct td_image *process, struct td_image_thread *own);
 
 /* Around a fork. */

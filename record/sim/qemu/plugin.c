@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A QEMU user-mode plugin that feeds the modelled core: what QEMU calls. Arguments: core=NAME
- * mode=exact|sample, spool=NAME: each process image leaves its profile there (spool.h), after=N:
- * the place of the image that executed this one, pmu=FILE: and is sampled (qemu_pmu.h); out=FILE:
- * at the end, lines of text (qemu_text.h).
+ * mode=exact|sample, mailbox=NAME: each process image leaves its profile there (mailbox.h),
+ * after=N: the place of the image that executed this one, pmu=FILE: and is sampled (qemu_pmu.h);
+ * out=FILE: at the end, lines of text (qemu_text.h).
  */
 #include <assert.h>
 #include <errno.h>
@@ -200,10 +200,10 @@ static uint64_t last_pc(const struct td_image_thread *thread)
 /* QEMU translates up to the instruction that it does not know and fails when it gets there. */
 static void note_illegal(const struct td_image_thread *thread)
 {
-    td_piece_maps_update(&self->maps);
+    td_snapshot_maps_update(&self->maps);
     char *text = td_fault_text(self->exec.guest, self->name, last_pc(thread), &self->maps);
     if (text)
-        td_spool_note(self->spool, text);
+        td_mailbox_note(self->mailbox, text);
     free(text);
 }
 
@@ -211,13 +211,13 @@ static void note_illegal(const struct td_image_thread *thread)
  * one because the plugin is preloaded too. */
 TD_QEMU_EXPORT int kill(pid_t pid, int number)
 {
-    if (self && self->spool && !self->abandoned && pid == getpid()) {
+    if (self && self->mailbox && !self->abandoned && pid == getpid()) {
         struct td_image_thread *thread = td_image_find_thread(self);
 
         if (number == SIGILL && thread)
             note_illegal(thread);
         td_image_finish(self, thread);
-        td_spool_end(self->spool, self->place);
+        td_mailbox_end(self->mailbox, self->place);
     }
     return (int)syscall(SYS_kill, pid, number);
 }
@@ -234,7 +234,7 @@ int td_print_checked(FILE *file, int flag, const char *format, ...)
     int written = 0;
 
     (void)flag;
-    if (self && self->spool && strncmp(format, message, sizeof(message) - 1) == 0)
+    if (self && self->mailbox && strncmp(format, message, sizeof(message) - 1) == 0)
         return 0;
     va_start(args, format);
     written = vfprintf(file, format, args);
@@ -282,10 +282,10 @@ static void watch_accesses(struct qemu_plugin_insn *insn, const struct td_block 
 static void note_misread(uint64_t pc)
 {
     pthread_mutex_lock(&self->lock);
-    if (self->spool && !self->misread) {
-        td_piece_maps_update(&self->maps);
+    if (self->mailbox && !self->misread) {
+        td_snapshot_maps_update(&self->maps);
         char *text = td_fault_misread_text(self->name, pc, &self->maps);
-        td_spool_note(self->spool, text);
+        td_mailbox_note(self->mailbox, text);
         free(text);
         self->misread = true;
     }
@@ -299,8 +299,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t at = 0;
 
     (void)id;
-    if (self->spool)
-        td_spool_begin(self->spool);
+    if (self->mailbox)
+        td_mailbox_begin(self->mailbox);
     assert(count < TD_TRACE_INSNS_MAX);
     for (size_t i = 0; i < count; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -330,8 +330,8 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
     (void)id;
     (void)userdata;
     td_image_finish(self, NULL);
-    if (self->spool)
-        td_spool_end(self->spool, self->place);
+    if (self->mailbox)
+        td_mailbox_end(self->mailbox, self->place);
     if (self->text_path)
         td_qemu_text_write(self, self->text_path);
 }
@@ -390,16 +390,16 @@ static void learn_command_line(void)
     td_buf_release(&text);
 }
 
-/* tdrec's core stands in the spool; without one, the name says it. Nobody looks at what is modelled
- * when the spool is gone: any core will do. */
+/* tdrec's core stands in the mailbox; without one, the name says it. Nobody looks at what is
+ * modelled when the mailbox is gone: any core will do. */
 static int read_core(struct td_image *process, const char *name, struct td_err *err)
 {
-    if (process->spool) {
-        process->desc = *td_spool_core(process->spool);
+    if (process->mailbox) {
+        process->desc = *td_mailbox_core(process->mailbox);
         return TD_OK;
     }
     return td_core_desc_builtin(&process->desc,
-                                process->spool_name ? process->exec.guest->core : name, err);
+                                process->mailbox_name ? process->exec.guest->core : name, err);
 }
 
 static int parse_arguments(struct td_image *process, int argc, char **argv)
@@ -412,8 +412,8 @@ static int parse_arguments(struct td_image *process, int argc, char **argv)
             core = argv[i] + 5;
         else if (strncmp(argv[i], "out=", 4) == 0)
             process->text_path = td_xstrdup(argv[i] + 4);
-        else if (strncmp(argv[i], "spool=", 6) == 0)
-            process->spool_name = td_xstrdup(argv[i] + 6);
+        else if (strncmp(argv[i], "mailbox=", 8) == 0)
+            process->mailbox_name = td_xstrdup(argv[i] + 8);
         else if (strncmp(argv[i], "after=", 6) == 0)
             process->after = (uint32_t)strtoul(argv[i] + 6, NULL, 10);
         else if (strncmp(argv[i], "pmu=", 4) == 0)
@@ -421,7 +421,7 @@ static int parse_arguments(struct td_image *process, int argc, char **argv)
         else if (strcmp(argv[i], "mode=sample") == 0)
             process->sample = true;
     }
-    process->spool = process->spool_name ? td_spool_open(process->spool_name) : NULL;
+    process->mailbox = process->mailbox_name ? td_mailbox_open(process->mailbox_name) : NULL;
     if (read_core(process, core, &err) != TD_OK ||
         (pmu && !(process->pmu = td_qemu_pmu_read(pmu, &process->desc, &err)))) {
         fprintf(stderr, "tdprof: %s\n", err.text);
@@ -445,11 +445,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     }
     self = td_xcalloc(1, sizeof(*self));
     self->exec.guest = guest;
-    self->place = self->after = TD_SPOOL_NONE;
+    self->place = self->after = TD_MAILBOX_NONE;
     if (parse_arguments(self, argc, argv) < 0)
         return -1;
     td_image_begin(self);
-    if (self->spool) {
+    if (self->mailbox) {
         learn_command_line();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);

@@ -65,7 +65,7 @@ struct td_qemu_pmu_thread {
     struct td_buf reads;   /* of the samples not written yet */
     struct reads *last;    /* by sampler */
     bool named;            /* its name is written */
-    uint32_t maps_written; /* td_piece_maps.updates then */
+    uint32_t maps_written; /* td_snapshot_maps.updates then */
 };
 
 static bool next_number(char **line, uint64_t *ret)
@@ -366,7 +366,7 @@ static int append_file(const char *path, const struct td_buf *bytes, struct td_e
 }
 
 int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, uint64_t start_ns, uint32_t pid,
-                      const struct td_piece_thread *who, const struct td_piece_maps *maps,
+                      const struct td_snapshot_thread *who, const struct td_snapshot_maps *maps,
                       struct td_err *err)
 {
     struct td_buf out = {0};

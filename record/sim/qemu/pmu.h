@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "formats/cores/core.h"
-#include "record/sim/qemu/piece.h"
+#include "record/sim/qemu/snapshot.h"
 #include "record/sim/model/sim.h"
 
 struct td_qemu_pmu;
@@ -30,7 +30,7 @@ struct td_qemu_pmu *td_qemu_pmu_read(const char *path, const struct td_core_desc
 struct td_qemu_pmu_thread *td_qemu_pmu_attach(const struct td_qemu_pmu *pmu, struct td_sim *sim);
 /* Appends the records so far to the files of the sessions. */
 int td_qemu_pmu_write(struct td_qemu_pmu_thread *thread, uint64_t start_ns, uint32_t pid,
-                      const struct td_piece_thread *who, const struct td_piece_maps *maps,
+                      const struct td_snapshot_thread *who, const struct td_snapshot_maps *maps,
                       struct td_err *err);
 
 #endif

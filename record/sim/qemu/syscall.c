@@ -109,7 +109,7 @@ static void note_native(struct td_image *process, struct td_image_thread *thread
     td_image_finish(process, thread);
     char *text = td_xasprintf("not modelled, it ran natively: '%s', %s", path, why);
 
-    td_spool_note(process->spool, text);
+    td_mailbox_note(process->mailbox, text);
     free(text);
 }
 
@@ -121,7 +121,7 @@ static void follow_exec(struct td_image *process, struct td_image_thread *thread
 
     td_program_look(&program, call->path);
     const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == process->exec.guest;
-    if (can && td_spool_reachable(process->spool_name)) {
+    if (can && td_mailbox_reachable(process->mailbox_name)) {
         td_image_learn_thread(thread);
         td_image_finish(process, thread);
         char *plugin = td_xasprintf("%s,after=%u", process->exec.plugin, process->place);
@@ -200,7 +200,7 @@ static void note_missing(struct td_image *process, const struct td_missing *aske
     char *text = td_xasprintf("'%s' asked for %s, which the emulator does not have: it may run "
                               "otherwise than natively (--source clock runs it natively)",
                               process->name, asked->name);
-    td_spool_note(process->spool, text);
+    td_mailbox_note(process->mailbox, text);
     free(text);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces are put together while they come: each adds what it tells more than the last of its image.
+/* Snapshots are put together while they come: each adds what it tells more than the last of its
+ * image.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "formats/load.h"
-#include "record/run/pieces.h"
-#include "record/sim/share/piece.h"
+#include "record/run/snapshots.h"
+#include "record/sim/share/snapshot.h"
 
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {
@@ -28,48 +29,48 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 /* Of the modelled core, in slots. */
 #define WIDTH 6
 
-/* A piece of one thread: `count` places of a program, each with `value` cycles; every second one
+/* A snapshot of one thread: `count` places of a program, each with `value` cycles; every second one
  * with `odd` more. */
-static struct td_buf odd_piece(uint32_t pid, uint32_t count, uint64_t value, uint64_t odd)
+static struct td_buf odd_snapshot(uint32_t pid, uint32_t count, uint64_t value, uint64_t odd)
 {
-    struct td_piece_module modules[] = {{.path = "/bin/app"}};
-    struct td_piece_task tasks[] = {{.tid = pid, .name = "app"}};
-    struct td_piece piece = {.pid = pid,
-                             .process = "app",
-                             .cycles = count * value + (count + 1) / 2 * odd,
-                             .modules = modules,
-                             .module_count = 1,
-                             .tasks = tasks,
-                             .task_count = 1};
+    struct td_snapshot_module modules[] = {{.path = "/bin/app"}};
+    struct td_snapshot_task tasks[] = {{.tid = pid, .name = "app"}};
+    struct td_snapshot snapshot = {.pid = pid,
+                                   .process = "app",
+                                   .cycles = count * value + (count + 1) / 2 * odd,
+                                   .modules = modules,
+                                   .module_count = 1,
+                                   .tasks = tasks,
+                                   .task_count = 1};
     const struct td_range range = {.start = BASE, .end = BASE + 4096};
-    const struct td_piece_path outer = {.id = 3, .call = BASE + 16};
+    const struct td_snapshot_path outer = {.id = 3, .call = BASE + 16};
     uint64_t values[TD_SIM_COLUMN_COUNT] = {0};
-    struct td_piece_writer writer = {.path = 0};
+    struct td_snapshot_writer writer = {.path = 0};
     struct td_buf bytes = {0};
 
     values[TD_SIM_COLUMN_INSTRUCTIONS] = 2 * value;
     values[TD_SIM_COLUMN_LIGHT] = WIDTH * value;
-    td_piece_put_path(&writer, &outer);
+    td_snapshot_put_path(&writer, &outer);
     for (uint32_t i = 1; i <= count; i++) {
         values[TD_SIM_COLUMN_CYCLES] = value + i % 2 * odd;
-        td_piece_put_tally(&writer, outer.id, BASE + i, values);
+        td_snapshot_put_tally(&writer, outer.id, BASE + i, values);
     }
-    td_piece_end_task(&writer);
-    td_range_set_put(&piece.ranges, &range);
-    td_piece_put(&bytes, &piece, &writer);
-    td_range_set_release(&piece.ranges);
+    td_snapshot_end_task(&writer);
+    td_range_set_put(&snapshot.ranges, &range);
+    td_snapshot_put(&bytes, &snapshot, &writer);
+    td_range_set_release(&snapshot.ranges);
     return bytes;
 }
 
-static struct td_buf piece(uint32_t pid, uint32_t count, uint64_t value)
+static struct td_buf snapshot(uint32_t pid, uint32_t count, uint64_t value)
 {
-    return odd_piece(pid, count, value, 0);
+    return odd_snapshot(pid, count, value, 0);
 }
 
 struct whole {
     struct td_buf bytes;
     struct td_profile_writer *writer;
-    struct td_pieces pieces;
+    struct td_snapshots snapshots;
 };
 
 static void begin(struct whole *whole)
@@ -77,19 +78,19 @@ static void begin(struct whole *whole)
     *whole = (struct whole){.writer = NULL};
     assert_int_equal(td_profile_writer_new(&whole->writer, append, &whole->bytes, NULL, NULL),
                      TD_OK);
-    td_pieces_init(&whole->pieces, whole->writer, WIDTH);
+    td_snapshots_init(&whole->snapshots, whole->writer, WIDTH);
 }
 
-static void add_piece(struct whole *whole, uint32_t image, struct td_buf bytes, bool last)
+static void add_snapshot(struct whole *whole, uint32_t image, struct td_buf bytes, bool last)
 {
-    assert_true(td_pieces_add(&whole->pieces, image, &bytes, last));
+    assert_true(td_snapshots_add(&whole->snapshots, image, &bytes, last));
     assert_int_equal(bytes.len, 0);
     assert_int_equal(td_profile_flush(whole->writer, NULL), TD_OK);
 }
 
 static void add(struct whole *whole, uint32_t image, struct td_buf bytes)
 {
-    add_piece(whole, image, bytes, false);
+    add_snapshot(whole, image, bytes, false);
 }
 
 /* What a reader finds at this moment: places and the sum of their cycles. */
@@ -147,7 +148,7 @@ static uint64_t cycles_of(const struct whole *whole)
 static void end(struct whole *whole)
 {
     assert_int_equal(td_profile_finish(whole->writer, NULL), TD_OK);
-    td_pieces_release(&whole->pieces);
+    td_snapshots_release(&whole->snapshots);
     td_profile_writer_free(whole->writer);
     td_buf_release(&whole->bytes);
 }
@@ -158,20 +159,20 @@ static void test_growing(void **state)
 
     (void)state;
     begin(&whole);
-    add(&whole, 0, piece(7, 3, 10));
+    add(&whole, 0, snapshot(7, 3, 10));
     expect(&whole, 3, 30);
     const size_t before = whole.bytes.len;
-    add(&whole, 0, piece(7, 3, 10)); /* nothing new */
+    add(&whole, 0, snapshot(7, 3, 10)); /* nothing new */
     expect(&whole, 3, 30);
     assert_true(whole.bytes.len < before + 100);
-    add(&whole, 0, piece(7, 5, 12));
+    add(&whole, 0, snapshot(7, 5, 12));
     expect(&whole, 5, 60);
     /* Estimates may fall, too. */
-    add(&whole, 0, piece(7, 5, 11));
+    add(&whole, 0, snapshot(7, 5, 11));
     expect(&whole, 5, 55);
-    add(&whole, 0, piece(7, 2, 11));
+    add(&whole, 0, snapshot(7, 2, 11));
     expect(&whole, 2, 22);
-    add(&whole, 0, piece(7, 4, 11));
+    add(&whole, 0, snapshot(7, 4, 11));
     expect(&whole, 4, 44);
     end(&whole);
 }
@@ -204,19 +205,19 @@ static void test_rounding(void **state)
 
     (void)state;
     begin(&whole);
-    add(&whole, 0, piece(7, 1001, 10));
+    add(&whole, 0, snapshot(7, 1001, 10));
     const size_t before = whole.bytes.len;
     for (uint64_t odd = 1; odd < 4; odd++) {
-        add(&whole, 0, odd_piece(7, 1001, 10, odd));
+        add(&whole, 0, odd_snapshot(7, 1001, 10, odd));
         assert_int_equal(cycles_of(&whole), 10010 + 501 * odd);
     }
     assert_true(whole.bytes.len < before + 500);
     /* More is owed than the place of most cycles has. */
-    add(&whole, 0, odd_piece(7, 1001, 10, UINT64_MAX));
+    add(&whole, 0, odd_snapshot(7, 1001, 10, UINT64_MAX));
     assert_int_equal(cycles_of(&whole), 10010 - 501);
-    add(&whole, 0, odd_piece(7, 1002, 10, 2)); /* one more place: more than rounding */
+    add(&whole, 0, odd_snapshot(7, 1002, 10, 2)); /* one more place: more than rounding */
     assert_int_equal(cycles_of(&whole), 10020 + 501 * 2);
-    add_piece(&whole, 0, odd_piece(7, 1002, 10, 1), true);
+    add_snapshot(&whole, 0, odd_snapshot(7, 1002, 10, 1), true);
     assert_int_equal(cycles_of(&whole), 10020 + 501);
     expect_odd(&whole, 1002);
     end(&whole);
@@ -229,29 +230,29 @@ static void test_images(void **state)
 
     (void)state;
     begin(&whole);
-    add(&whole, 0, piece(7, 2, 10));
-    add(&whole, 3, piece(8, 2, 1));
+    add(&whole, 0, snapshot(7, 2, 10));
+    add(&whole, 3, snapshot(8, 2, 1));
     expect(&whole, 4, 22);
-    td_pieces_forget(&whole.pieces, 0);
-    add(&whole, 0, piece(9, 1, 100));
+    td_snapshots_forget(&whole.snapshots, 0);
+    add(&whole, 0, snapshot(9, 1, 100));
     expect(&whole, 5, 122);
     end(&whole);
 }
 
-/* Bytes that are no piece change nothing. */
+/* Bytes that are no snapshot change nothing. */
 static void test_damaged(void **state)
 {
-    struct td_buf good = piece(7, 3, 10);
+    struct td_buf good = snapshot(7, 3, 10);
     struct whole whole;
 
     (void)state;
     begin(&whole);
-    add(&whole, 0, piece(7, 2, 10));
+    add(&whole, 0, snapshot(7, 2, 10));
     for (size_t len = 0; len < good.len; len++) {
         struct td_buf cut = {0};
 
         td_buf_bytes(&cut, good.data, len);
-        assert_false(td_pieces_add(&whole.pieces, 0, &cut, true));
+        assert_false(td_snapshots_add(&whole.snapshots, 0, &cut, true));
         td_buf_release(&cut);
     }
     assert_int_equal(td_profile_flush(whole.writer, NULL), TD_OK);
@@ -261,20 +262,21 @@ static void test_damaged(void **state)
     end(&whole);
 }
 
-/* A piece of one place, which says that it has so much. */
+/* A snapshot of one place, which says that it has so much. */
 static struct td_buf claim(uint64_t cycles, uint64_t instructions, uint64_t slots)
 {
-    struct td_piece_task tasks[] = {{.tid = 7, .name = "app"}};
-    const struct td_piece piece = {.pid = 7, .process = "app", .tasks = tasks, .task_count = 1};
+    struct td_snapshot_task tasks[] = {{.tid = 7, .name = "app"}};
+    const struct td_snapshot snapshot = {
+        .pid = 7, .process = "app", .tasks = tasks, .task_count = 1};
     const uint64_t values[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = cycles,
                                                   [TD_SIM_COLUMN_INSTRUCTIONS] = instructions,
                                                   [TD_SIM_COLUMN_L1] = slots};
-    struct td_piece_writer writer = {.path = 0};
+    struct td_snapshot_writer writer = {.path = 0};
     struct td_buf bytes = {0};
 
-    td_piece_put_tally(&writer, 0, BASE, values);
-    td_piece_end_task(&writer);
-    td_piece_put(&bytes, &piece, &writer);
+    td_snapshot_put_tally(&writer, 0, BASE, values);
+    td_snapshot_end_task(&writer);
+    td_snapshot_put(&bytes, &snapshot, &writer);
     return bytes;
 }
 
@@ -297,15 +299,15 @@ static void test_counts_that_cannot_be(void **state)
     td_profile_env(whole.writer, td_env_key_name(TD_ENV_PARAMETER), "width=6");
     add(&whole, 0, claim(10, 20, 10 * WIDTH));
     for (size_t i = 0; i < TD_ARRAY_SIZE(wrong); i++) {
-        assert_false(td_pieces_add(&whole.pieces, 0, &wrong[i], true));
+        assert_false(td_snapshots_add(&whole.snapshots, 0, &wrong[i], true));
         td_buf_release(&wrong[i]);
     }
     /* Each can be, but not that many of them. */
     for (uint32_t image = 1; image < 100; image++) {
         struct td_buf bytes = claim(huge, huge, huge * WIDTH);
 
-        td_pieces_add(&whole.pieces, image, &bytes, true);
-        td_pieces_forget(&whole.pieces, image);
+        td_snapshots_add(&whole.snapshots, image, &bytes, true);
+        td_snapshots_forget(&whole.snapshots, image);
         td_buf_release(&bytes);
     }
     assert_int_equal(td_profile_finish(whole.writer, NULL), TD_OK);
@@ -315,12 +317,12 @@ static void test_counts_that_cannot_be(void **state)
     assert_false(status.damaged);
     assert_int_equal(td_model_tally_count(model), 1);
     td_model_free(model);
-    td_pieces_release(&whole.pieces);
+    td_snapshots_release(&whole.snapshots);
     td_profile_writer_free(whole.writer);
     td_buf_release(&whole.bytes);
 }
 
-/* A profile has room for fewer nodes than the pieces have: paths are described anew. */
+/* A profile has room for fewer nodes than the snapshots have: paths are described anew. */
 static void test_small_table(void **state)
 {
     const struct td_profile_writer_opts small = {.max_nodes = 1};
@@ -329,10 +331,10 @@ static void test_small_table(void **state)
     (void)state;
     assert_int_equal(td_profile_writer_new(&whole.writer, append, &whole.bytes, &small, NULL),
                      TD_OK);
-    td_pieces_init(&whole.pieces, whole.writer, WIDTH);
-    add(&whole, 0, piece(7, 1000, 10));
+    td_snapshots_init(&whole.snapshots, whole.writer, WIDTH);
+    add(&whole, 0, snapshot(7, 1000, 10));
     expect(&whole, 1000, 10000);
-    add(&whole, 0, piece(7, 2000, 11));
+    add(&whole, 0, snapshot(7, 2000, 11));
     expect(&whole, 2000, 22000);
     end(&whole);
 }
@@ -348,8 +350,8 @@ static void programs_are_summed(void **state)
         uint64_t cycles = 0;
 
         begin(&whole);
-        add_piece(&whole, 0, piece(100, 30, 7), true);
-        add_piece(&whole, 1, piece(200, 40, 3), true);
+        add_snapshot(&whole, 0, snapshot(100, 30, 7), true);
+        add_snapshot(&whole, 1, snapshot(200, 40, 3), true);
         assert_int_equal(
             td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", &opts, NULL, NULL),
             TD_OK);
@@ -387,20 +389,20 @@ static void other_threads(void **state)
 
     (void)state;
     begin(&whole);
-    add_piece(&whole, 0, piece(0, 3, 7), true);
+    add_snapshot(&whole, 0, snapshot(0, 3, 7), true);
     expect_thread(&whole, 0, "(other threads)");
     end(&whole);
 }
 
-/* A thread that has not run yet when the first piece is written gets its number later. */
+/* A thread that has not run yet when the first snapshot is written gets its number later. */
 static void late_thread(void **state)
 {
     struct whole whole;
 
     (void)state;
     begin(&whole);
-    add_piece(&whole, 0, piece(0, 0, 7), false);
-    add_piece(&whole, 0, piece(7, 3, 7), true);
+    add_snapshot(&whole, 0, snapshot(0, 0, 7), false);
+    add_snapshot(&whole, 0, snapshot(7, 3, 7), true);
     expect_thread(&whole, 7, "app");
     end(&whole);
 }

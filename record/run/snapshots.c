@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/run/pieces.h"
+#include "record/run/snapshots.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "formats/sums.h"
 #include "record/sim/model/trace.h"
-#include "record/sim/share/piece.h"
+#include "record/sim/share/snapshot.h"
 #include "record/tasks/jit.h"
 #include "record/tasks/modules.h"
 #include "symbolize/maps/jitdump.h"
@@ -54,12 +54,12 @@ struct amounts {
     uint64_t slots, instructions;
 };
 
-/* What was added of an image so far: what its last piece says. */
-struct td_piece_image {
+/* What was added of an image so far: what its last snapshot says. */
+struct td_snapshot_image {
     struct td_buf last;
     struct amounts amounts;
-    struct td_piece_walk begin; /* of the items in `last`; no tasks: there is none */
-    struct place *places;       /* of the tallies in `last`, in their order */
+    struct td_snapshot_walk begin; /* of the items in `last`; no tasks: there is none */
+    struct place *places;          /* of the tallies in `last`, in their order */
     struct task *tasks;
     size_t task_count, task_cap;
     uint32_t pid;
@@ -68,36 +68,38 @@ struct td_piece_image {
     uint64_t counters[TD_COUNTER_COUNT];
 };
 
-/* A piece on its way into the profile. */
+/* A snapshot on its way into the profile. */
 struct adding {
-    struct td_pieces *pieces;
-    struct td_piece_image *image;
-    const struct td_piece *piece;
-    uint32_t *modules;            /* the profile's, by the piece's; TD_NONE: code in no file */
+    struct td_snapshots *snapshots;
+    struct td_snapshot_image *image;
+    const struct td_snapshot *snapshot;
+    uint32_t *modules;            /* the profile's, by the snapshot's; TD_NONE: code in no file */
     uint32_t anonymous;           /* of code in no file; TD_NONE: not described yet */
     const struct td_range *range; /* of the last address; NULL: none */
-    struct place *places;         /* of this piece's tallies */
+    struct place *places;         /* of this snapshot's tallies */
     size_t place_count, place_cap;
-    bool last; /* the image's last piece */
+    bool last; /* the image's last snapshot */
     uint64_t now_ns;
     uint64_t owed; /* by all places */
     size_t owing;  /* so many */
-    struct td_piece_tally most;
+    struct td_snapshot_tally most;
     size_t most_place; /* its place */
     uint32_t *chain;   /* scratch: paths from the innermost out */
     size_t chain_cap;
 };
 
-void td_pieces_init(struct td_pieces *pieces, struct td_profile_writer *writer, uint32_t width)
+void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer,
+                       uint32_t width)
 {
-    *pieces = (struct td_pieces){
+    *snapshots = (struct td_snapshots){
         .writer = writer, .width = width, .group = TD_NONE, .texts = td_intern_new()};
-    pieces->jit = td_jit_new(writer, NULL);
+    snapshots->jit = td_jit_new(writer, NULL);
 }
 
-void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
+void td_snapshots_forget(struct td_snapshots *snapshots, uint32_t image)
 {
-    struct td_piece_image *gone = image < pieces->image_count ? pieces->images[image] : NULL;
+    struct td_snapshot_image *gone =
+        image < snapshots->image_count ? snapshots->images[image] : NULL;
 
     if (!gone)
         return;
@@ -108,49 +110,50 @@ void td_pieces_forget(struct td_pieces *pieces, uint32_t image)
     free(gone->places);
     free(gone->dump_path);
     free(gone);
-    pieces->images[image] = NULL;
+    snapshots->images[image] = NULL;
 }
 
-void td_pieces_name_code(struct td_pieces *pieces, uint32_t image)
+void td_snapshots_name_code(struct td_snapshots *snapshots, uint32_t image)
 {
-    struct td_piece_image *named = image < pieces->image_count ? pieces->images[image] : NULL;
+    struct td_snapshot_image *named =
+        image < snapshots->image_count ? snapshots->images[image] : NULL;
 
     /* Programs that run as another user than we are not emulated. */
     if (named && named->has_jit)
-        td_jit_write_names_of(pieces->jit, named->pid, geteuid(), named->dump_path);
+        td_jit_write_names_of(snapshots->jit, named->pid, geteuid(), named->dump_path);
 }
 
-void td_pieces_names_end(struct td_pieces *pieces)
+void td_snapshots_names_end(struct td_snapshots *snapshots)
 {
-    td_jit_finish(pieces->jit);
+    td_jit_finish(snapshots->jit);
 }
 
-void td_pieces_release(struct td_pieces *pieces)
+void td_snapshots_release(struct td_snapshots *snapshots)
 {
-    for (size_t i = 0; i < pieces->image_count; i++)
-        td_pieces_forget(pieces, (uint32_t)i);
-    free(pieces->images);
-    td_map_release(&pieces->modules);
-    td_map_release(&pieces->warnings);
-    if (pieces->texts)
-        td_intern_free(pieces->texts);
-    td_jit_free(pieces->jit);
-    *pieces = (struct td_pieces){.writer = NULL};
+    for (size_t i = 0; i < snapshots->image_count; i++)
+        td_snapshots_forget(snapshots, (uint32_t)i);
+    free(snapshots->images);
+    td_map_release(&snapshots->modules);
+    td_map_release(&snapshots->warnings);
+    if (snapshots->texts)
+        td_intern_free(snapshots->texts);
+    td_jit_free(snapshots->jit);
+    *snapshots = (struct td_snapshots){.writer = NULL};
 }
 
-static struct td_piece_image *image_at(struct td_pieces *pieces, uint32_t image)
+static struct td_snapshot_image *image_at(struct td_snapshots *snapshots, uint32_t image)
 {
-    pieces->images =
-        td_grow(pieces->images, &pieces->image_cap, image + 1, sizeof(struct td_piece_image *));
-    while (pieces->image_count <= image)
-        pieces->images[pieces->image_count++] = NULL;
-    if (!pieces->images[image])
-        pieces->images[image] = td_xcalloc(1, sizeof(*pieces->images[image]));
-    return pieces->images[image];
+    snapshots->images = td_grow(snapshots->images, &snapshots->image_cap, image + 1,
+                                sizeof(struct td_snapshot_image *));
+    while (snapshots->image_count <= image)
+        snapshots->images[snapshots->image_count++] = NULL;
+    if (!snapshots->images[image])
+        snapshots->images[image] = td_xcalloc(1, sizeof(*snapshots->images[image]));
+    return snapshots->images[image];
 }
 
-/* All pieces have the columns of the model. */
-static void describe_group(struct td_pieces *pieces)
+/* All snapshots have the columns of the model. */
+static void describe_group(struct td_snapshots *snapshots)
 {
     struct td_group group = {
         .role = TD_ROLE_MODEL,
@@ -160,7 +163,7 @@ static void describe_group(struct td_pieces *pieces)
         .column_count = TD_SIM_COLUMN_COUNT,
     };
 
-    if (pieces->group != TD_NONE)
+    if (snapshots->group != TD_NONE)
         return;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
@@ -173,14 +176,14 @@ static void describe_group(struct td_pieces *pieces)
         };
 
         group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
-                                              .event = td_profile_event(pieces->writer, &event),
+                                              .event = td_profile_event(snapshots->writer, &event),
                                               .node = info->node};
     }
-    pieces->group = td_profile_group(pieces->writer, &group, "modelled", "");
+    snapshots->group = td_profile_group(snapshots->writer, &group, "modelled", "");
 }
 
 /* The replicates of a column; TD_NONE: it is of no node. */
-static uint32_t replicates_group(struct td_pieces *pieces, enum td_sim_column column)
+static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_column column)
 {
     const struct td_sim_column_info *info = td_sim_column_info(column);
     struct td_group group = {
@@ -193,17 +196,18 @@ static uint32_t replicates_group(struct td_pieces *pieces, enum td_sim_column co
 
     if (info->node == TD_NODE_NONE)
         return TD_NONE;
-    if (pieces->replicates[column] == 0) {
+    if (snapshots->replicates[column] == 0) {
         for (int r = 0; r < TD_REPLICATES; r++)
             group.columns[r] = (struct td_column){
                 .kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = info->node};
-        pieces->replicates[column] = td_profile_group(pieces->writer, &group, "replicates", "") + 1;
+        snapshots->replicates[column] =
+            td_profile_group(snapshots->writer, &group, "replicates", "") + 1;
     }
-    return pieces->replicates[column] - 1;
+    return snapshots->replicates[column] - 1;
 }
 
 /* What a module is, as bytes. */
-static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_module *m)
+static uint32_t module_text(struct td_snapshots *snapshots, const struct td_profile_module *m)
 {
     struct td_buf text = {0};
 
@@ -212,51 +216,52 @@ static uint32_t module_text(struct td_pieces *pieces, const struct td_profile_mo
     td_buf_uleb(&text, m->base);
     td_buf_string(&text, (const char *)m->build_id.bytes, m->build_id.size);
     td_buf_bytes(&text, m->path, strlen(m->path));
-    const uint32_t id = td_intern_put(pieces->texts, (const char *)text.data, text.len);
+    const uint32_t id = td_intern_put(snapshots->texts, (const char *)text.data, text.len);
     td_buf_release(&text);
     return id;
 }
 
-static uint32_t put_module(struct td_pieces *pieces, const struct td_profile_module *module)
+static uint32_t put_module(struct td_snapshots *snapshots, const struct td_profile_module *module)
 {
     bool added = false;
-    uint32_t *id = td_map_put(&pieces->modules, module_text(pieces, module), 0, TD_NONE, &added);
+    uint32_t *id =
+        td_map_put(&snapshots->modules, module_text(snapshots, module), 0, TD_NONE, &added);
 
     if (added)
-        *id = td_profile_module(pieces->writer, module);
+        *id = td_profile_module(snapshots->writer, module);
     return *id;
 }
 
-static void warn_once(struct td_pieces *pieces, const char *text)
+static void warn_once(struct td_snapshots *snapshots, const char *text)
 {
-    const uint32_t id = td_intern_put(pieces->texts, text, strlen(text));
+    const uint32_t id = td_intern_put(snapshots->texts, text, strlen(text));
     bool added = false;
 
-    td_map_put(&pieces->warnings, id, 0, 0, &added);
+    td_map_put(&snapshots->warnings, id, 0, 0, &added);
     if (added)
-        td_profile_env(pieces->writer, td_env_key_name(TD_ENV_WARNING), text);
+        td_profile_env(snapshots->writer, td_env_key_name(TD_ENV_WARNING), text);
 }
 
 static uint32_t put_anonymous(struct adding *a)
 {
     const struct td_profile_module module = {
-        .kind = TD_MODULE_ANON, .path = "//anon", .pid = a->piece->pid};
+        .kind = TD_MODULE_ANON, .path = "//anon", .pid = a->snapshot->pid};
 
     if (a->anonymous == TD_NONE)
-        a->anonymous = put_module(a->pieces, &module);
+        a->anonymous = put_module(a->snapshots, &module);
     return a->anonymous;
 }
 
 static void add_modules(struct adding *a)
 {
-    a->modules = td_xcalloc((size_t)a->piece->module_count + 1, sizeof(*a->modules));
-    for (uint32_t i = 0; i < a->piece->module_count; i++) {
-        const struct td_piece_module *m = &a->piece->modules[i];
+    a->modules = td_xcalloc((size_t)a->snapshot->module_count + 1, sizeof(*a->modules));
+    for (uint32_t i = 0; i < a->snapshot->module_count; i++) {
+        const struct td_snapshot_module *m = &a->snapshot->modules[i];
         const struct td_profile_module module = {
             .kind = TD_MODULE_FILE, .path = m->path, .build_id = m->build_id};
         const bool is_file = m->path && td_mapping_kind(m->path, strlen(m->path)) != TD_MODULE_ANON;
 
-        a->modules[i] = is_file ? put_module(a->pieces, &module) : TD_NONE;
+        a->modules[i] = is_file ? put_module(a->snapshots, &module) : TD_NONE;
         if (is_file && td_jitdump_is_name(m->path) && !a->image->dump_path)
             a->image->dump_path = td_xstrdup(m->path);
     }
@@ -264,17 +269,17 @@ static void add_modules(struct adding *a)
 
 static uint32_t add_thread(struct adding *a, uint32_t tid, const char *name)
 {
-    return td_profile_thread(a->pieces->writer, a->piece->pid, tid, name, a->piece->process,
-                             a->piece->start_ns);
+    return td_profile_thread(a->snapshots->writer, a->snapshot->pid, tid, name,
+                             a->snapshot->process, a->snapshot->start_ns);
 }
 
 /* A task keeps the name under which it was added, and has none before its thread first ran. */
 static void add_tasks(struct adding *a)
 {
-    struct td_piece_image *image = a->image;
+    struct td_snapshot_image *image = a->image;
 
-    for (size_t i = 0; i < a->piece->task_count; i++) {
-        const struct td_piece_task *task = &a->piece->tasks[i];
+    for (size_t i = 0; i < a->snapshot->task_count; i++) {
+        const struct td_snapshot_task *task = &a->snapshot->tasks[i];
 
         if (i >= image->task_count) {
             image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
@@ -298,10 +303,10 @@ static uint32_t thread_of(struct adding *a, struct task *task)
 static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
 {
     if (!a->range || address < a->range->start || address >= a->range->end)
-        a->range = td_range_set_find(&a->piece->ranges, address);
+        a->range = td_range_set_find(&a->snapshot->ranges, address);
     if (!a->range || a->modules[a->range->value] == TD_NONE) {
         *module = put_anonymous(a);
-        td_jit_note_address(a->pieces->jit, a->piece->pid, TD_PLACE_ADDRESS(address), *module,
+        td_jit_note_address(a->snapshots->jit, a->snapshot->pid, TD_PLACE_ADDRESS(address), *module,
                             a->now_ns);
         a->image->has_jit = true;
         return TD_PLACE_ADDRESS(address);
@@ -310,7 +315,7 @@ static uint64_t locate(struct adding *a, uint64_t address, uint32_t *module)
     return address - a->range->start + a->range->offset;
 }
 
-static void add_path(struct adding *a, uint32_t task_index, const struct td_piece_path *from)
+static void add_path(struct adding *a, uint32_t task_index, const struct td_snapshot_path *from)
 {
     struct task *task = &a->image->tasks[task_index];
     struct path path = {.known = true, .parent = from->parent, .epoch = TD_NONE};
@@ -325,7 +330,7 @@ static void add_path(struct adding *a, uint32_t task_index, const struct td_piec
 /* The profile's node of a path. Ids are good for one epoch of the writer's table. */
 static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
 {
-    struct td_profile_writer *writer = a->pieces->writer;
+    struct td_profile_writer *writer = a->snapshots->writer;
     uint32_t node = 0;
     size_t depth = 0;
 
@@ -346,10 +351,10 @@ static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
     return node;
 }
 
-static void write_tally(struct adding *a, const struct td_piece_tally *tally, struct place *place,
-                        const uint64_t *more)
+static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
+                        struct place *place, const uint64_t *more)
 {
-    struct td_profile_writer *writer = a->pieces->writer;
+    struct td_profile_writer *writer = a->snapshots->writer;
     struct task *task = &a->image->tasks[tally->task];
 
     if (place->epoch != td_profile_node_epoch(writer)) {
@@ -360,13 +365,13 @@ static void write_tally(struct adding *a, const struct td_piece_tally *tally, st
         place->node = td_profile_new_node(writer, path, module, offset);
         place->epoch = td_profile_node_epoch(writer);
     }
-    td_profile_tally(writer, thread_of(a, task), place->node, a->pieces->group,
+    td_profile_tally(writer, thread_of(a, task), place->node, a->snapshots->group,
                      more[TD_SIM_COLUMN_INSTRUCTIONS], more);
 }
 
 /* What a tally tells more than it did before. */
-static void add_tally(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
-                      struct place *place)
+static void add_tally(struct adding *a, const struct td_snapshot_tally *tally,
+                      const uint64_t *before, struct place *place)
 {
     uint64_t more[TD_SIM_COLUMN_COUNT], any = 0;
 
@@ -384,7 +389,7 @@ static void add_tally(struct adding *a, const struct td_piece_tally *tally, cons
 }
 
 /* A tally that the image does not have any more. */
-static void take_back(struct adding *a, const struct td_piece_tally *tally, struct place *place)
+static void take_back(struct adding *a, const struct td_snapshot_tally *tally, struct place *place)
 {
     uint64_t more[TD_SIM_COLUMN_COUNT];
 
@@ -394,13 +399,13 @@ static void take_back(struct adding *a, const struct td_piece_tally *tally, stru
     write_tally(a, tally, place, more);
 }
 
-static bool next_tally(struct td_piece_walk *walk)
+static bool next_tally(struct td_snapshot_walk *walk)
 {
-    enum td_piece_item item;
+    enum td_snapshot_item item;
 
-    while ((item = td_piece_next(walk)) == TD_PIECE_PATH || item == TD_PIECE_REPLICATES)
+    while ((item = td_snapshot_next(walk)) == TD_SNAPSHOT_PATH || item == TD_SNAPSHOT_REPLICATES)
         continue;
-    return item == TD_PIECE_TALLY;
+    return item == TD_SNAPSHOT_TALLY;
 }
 
 /* What is owed stands with the tally of most cycles, which owes it in turn. False when that has too
@@ -421,7 +426,7 @@ static bool settle(struct adding *a)
     return true;
 }
 
-static void pay(struct adding *a, struct td_piece_walk now)
+static void pay(struct adding *a, struct td_snapshot_walk now)
 {
     for (struct place *place = a->places; next_tally(&now); place++) {
         const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = place->owed};
@@ -432,7 +437,7 @@ static void pay(struct adding *a, struct td_piece_walk now)
     }
 }
 
-static int compare_places(const struct td_piece_tally *a, const struct td_piece_tally *b)
+static int compare_places(const struct td_snapshot_tally *a, const struct td_snapshot_tally *b)
 {
     if (a->task != b->task)
         return a->task < b->task ? -1 : 1;
@@ -441,8 +446,8 @@ static int compare_places(const struct td_piece_tally *a, const struct td_piece_
     return (a->pc > b->pc) - (a->pc < b->pc);
 }
 
-static void add_next(struct adding *a, const struct td_piece_tally *tally, const uint64_t *before,
-                     const struct place *known)
+static void add_next(struct adding *a, const struct td_snapshot_tally *tally,
+                     const uint64_t *before, const struct place *known)
 {
     a->places = td_grow(a->places, &a->place_cap, a->place_count + 1, sizeof(*a->places));
     a->places[a->place_count] = known ? *known : (struct place){.epoch = TD_NONE};
@@ -455,10 +460,10 @@ static void add_next(struct adding *a, const struct td_piece_tally *tally, const
 }
 
 /* They say how sure the whole is, so they wait for it. */
-static void add_replicates(struct adding *a, const struct td_piece_replicates *replicates)
+static void add_replicates(struct adding *a, const struct td_snapshot_replicates *replicates)
 {
-    struct td_profile_writer *writer = a->pieces->writer;
-    const uint32_t group = replicates_group(a->pieces, (enum td_sim_column)replicates->column);
+    struct td_profile_writer *writer = a->snapshots->writer;
+    const uint32_t group = replicates_group(a->snapshots, (enum td_sim_column)replicates->column);
     uint64_t values[TD_REPLICATES];
     uint32_t module = TD_NONE;
 
@@ -472,22 +477,22 @@ static void add_replicates(struct adding *a, const struct td_piece_replicates *r
                      values);
 }
 
-/* Both pieces have their tallies in the same order. */
-static void add_items(struct adding *a, struct td_piece_walk now)
+/* Both snapshots have their tallies in the same order. */
+static void add_items(struct adding *a, struct td_snapshot_walk now)
 {
-    const struct td_piece_walk first = now;
+    const struct td_snapshot_walk first = now;
     static const uint64_t nothing[TD_SIM_COLUMN_COUNT];
-    struct td_piece_walk last = a->image->begin;
+    struct td_snapshot_walk last = a->image->begin;
     struct place *place = a->image->places; /* of last.tally */
     bool more = next_tally(&last);
-    enum td_piece_item item;
+    enum td_snapshot_item item;
 
-    while ((item = td_piece_next(&now)) != TD_PIECE_END) {
-        if (item == TD_PIECE_PATH) {
+    while ((item = td_snapshot_next(&now)) != TD_SNAPSHOT_END) {
+        if (item == TD_SNAPSHOT_PATH) {
             add_path(a, now.tally.task, &now.path);
             continue;
         }
-        if (item == TD_PIECE_REPLICATES) {
+        if (item == TD_SNAPSHOT_REPLICATES) {
             if (a->last)
                 add_replicates(a, &now.replicates);
             continue;
@@ -509,57 +514,57 @@ static void add_items(struct adding *a, struct td_piece_walk now)
 
 static void add_counters(struct adding *a)
 {
-    const struct td_piece *piece = a->piece;
+    const struct td_snapshot *snapshot = a->snapshot;
     const struct {
         uint64_t now;
         enum td_counter counter;
         bool of_tasks; /* a native run counts them itself */
     } summed[] = {
-        {piece->cycles, TD_COUNTER_CYCLES, false},
-        {piece->instructions, TD_COUNTER_INSTRUCTIONS, false},
-        {piece->detailed, TD_COUNTER_DETAILED, false},
+        {snapshot->cycles, TD_COUNTER_CYCLES, false},
+        {snapshot->instructions, TD_COUNTER_INSTRUCTIONS, false},
+        {snapshot->detailed, TD_COUNTER_DETAILED, false},
         {1, TD_COUNTER_PROCESSES, true},
-        {piece->task_count, TD_COUNTER_THREADS, true},
+        {snapshot->task_count, TD_COUNTER_THREADS, true},
     };
-    struct td_pieces *pieces = a->pieces;
+    struct td_snapshots *snapshots = a->snapshots;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
         uint64_t *before = &a->image->counters[summed[i].counter];
 
-        pieces->counters[summed[i].counter] += summed[i].now - *before;
+        snapshots->counters[summed[i].counter] += summed[i].now - *before;
         *before = summed[i].now;
-        if (!pieces->native || !summed[i].of_tasks)
-            td_profile_counter(pieces->writer, summed[i].counter,
-                               pieces->counters[summed[i].counter]);
+        if (!snapshots->native || !summed[i].of_tasks)
+            td_profile_counter(snapshots->writer, summed[i].counter,
+                               snapshots->counters[summed[i].counter]);
     }
     /* Processes err independently. */
-    const double error = (double)piece->cycles_error;
+    const double error = (double)snapshot->cycles_error;
     const double before = (double)a->image->counters[TD_COUNTER_CYCLES_ERROR];
-    pieces->squares += error * error - before * before;
-    a->image->counters[TD_COUNTER_CYCLES_ERROR] = piece->cycles_error;
-    pieces->counters[TD_COUNTER_CYCLES_ERROR] =
-        pieces->squares > 0 ? (uint64_t)sqrt(pieces->squares) : 0;
-    td_profile_counter(pieces->writer, TD_COUNTER_CYCLES_ERROR,
-                       pieces->counters[TD_COUNTER_CYCLES_ERROR]);
+    snapshots->squares += error * error - before * before;
+    a->image->counters[TD_COUNTER_CYCLES_ERROR] = snapshot->cycles_error;
+    snapshots->counters[TD_COUNTER_CYCLES_ERROR] =
+        snapshots->squares > 0 ? (uint64_t)sqrt(snapshots->squares) : 0;
+    td_profile_counter(snapshots->writer, TD_COUNTER_CYCLES_ERROR,
+                       snapshots->counters[TD_COUNTER_CYCLES_ERROR]);
 }
 
 static void add_warnings(struct adding *a)
 {
     static const char *const texts[] = {
-#define X(symbol, text) [TD_PIECE_##symbol] = (text),
-        TD_PIECE_WARNINGS(X)
+#define X(symbol, text) [TD_SNAPSHOT_##symbol] = (text),
+        TD_SNAPSHOT_WARNINGS(X)
 #undef X
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(texts); i++) {
-        if (a->piece->warnings >> i & 1)
-            warn_once(a->pieces, texts[i]);
+        if (a->snapshot->warnings >> i & 1)
+            warn_once(a->snapshots, texts[i]);
     }
 }
 
 /* The image shares its memory with the program, which may write anything there. False, too, when
  * the sum would be more than a profile may hold. */
-static bool add_amounts(struct amounts *sum, const struct td_piece_tally *tally, uint32_t width)
+static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tally, uint32_t width)
 {
     const uint64_t *values = tally->values;
     uint64_t slots = 0;
@@ -579,49 +584,51 @@ static bool add_amounts(struct amounts *sum, const struct td_piece_tally *tally,
 
 /* Whether all of it can be read and can be. Sets the sums of all images with it, and of it alone.
  */
-static bool is_right(const struct td_pieces *pieces, const struct td_piece_image *image,
-                     const struct td_piece_view *view, struct amounts *all, struct amounts *own)
+static bool is_right(const struct td_snapshots *snapshots, const struct td_snapshot_image *image,
+                     const struct td_snapshot_view *view, struct amounts *all, struct amounts *own)
 {
     const struct amounts before = image ? image->amounts : (struct amounts){0};
-    struct td_piece_walk walk = td_piece_walk(view);
-    enum td_piece_item item;
+    struct td_snapshot_walk walk = td_snapshot_walk(view);
+    enum td_snapshot_item item;
 
     *own = (struct amounts){0};
-    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
-        if (item == TD_PIECE_TALLY && !add_amounts(own, &walk.tally, pieces->width))
+    while ((item = td_snapshot_next(&walk)) != TD_SNAPSHOT_END) {
+        if (item == TD_SNAPSHOT_TALLY && !add_amounts(own, &walk.tally, snapshots->width))
             return false;
     }
-    all->slots = pieces->slots - before.slots + own->slots;
-    all->instructions = pieces->instructions - before.instructions + own->instructions;
+    all->slots = snapshots->slots - before.slots + own->slots;
+    all->instructions = snapshots->instructions - before.instructions + own->instructions;
     return td_rd_ok(&walk.rd) && all->slots < TD_SUM_MAX / 2 && all->instructions < TD_SUM_MAX / 2;
 }
 
-bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *bytes, bool last)
+bool td_snapshots_add(struct td_snapshots *snapshots, uint32_t image, struct td_buf *bytes,
+                      bool last)
 {
-    const struct td_piece_image *known = image < pieces->image_count ? pieces->images[image] : NULL;
+    const struct td_snapshot_image *known =
+        image < snapshots->image_count ? snapshots->images[image] : NULL;
     struct amounts all, own;
-    struct td_piece_view view;
+    struct td_snapshot_view view;
 
-    if (td_piece_open(&view, bytes->data, bytes->len) != TD_OK)
+    if (td_snapshot_open(&view, bytes->data, bytes->len) != TD_OK)
         return false;
-    const bool right = is_right(pieces, known, &view, &all, &own);
+    const bool right = is_right(snapshots, known, &view, &all, &own);
     if (right) {
-        struct adding a = {.pieces = pieces,
-                           .image = image_at(pieces, image),
-                           .piece = &view.piece,
+        struct adding a = {.snapshots = snapshots,
+                           .image = image_at(snapshots, image),
+                           .snapshot = &view.snapshot,
                            .anonymous = TD_NONE,
                            .last = last,
                            .now_ns = td_clock_ns()};
 
-        a.image->pid = view.piece.pid;
+        a.image->pid = view.snapshot.pid;
         a.image->amounts = own;
-        pieces->slots = all.slots;
-        pieces->instructions = all.instructions;
+        snapshots->slots = all.slots;
+        snapshots->instructions = all.instructions;
 
-        describe_group(pieces);
+        describe_group(snapshots);
         add_modules(&a);
         add_tasks(&a);
-        add_items(&a, td_piece_walk(&view));
+        add_items(&a, td_snapshot_walk(&view));
         add_counters(&a);
         add_warnings(&a);
         free(a.modules);
@@ -630,9 +637,9 @@ bool td_pieces_add(struct td_pieces *pieces, uint32_t image, struct td_buf *byte
         free(a.image->places);
         a.image->places = a.places;
         a.image->last = *bytes;
-        a.image->begin = td_piece_walk(&view);
+        a.image->begin = td_snapshot_walk(&view);
         *bytes = (struct td_buf){0};
     }
-    td_piece_close(&view);
+    td_snapshot_close(&view);
     return right;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sim/share/piece.h"
+#include "record/sim/share/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static uint8_t *put_uleb(uint8_t *at, uint64_t value)
     return at;
 }
 
-void td_piece_put_path(struct td_piece_writer *writer, const struct td_piece_path *path)
+void td_snapshot_put_path(struct td_snapshot_writer *writer, const struct td_snapshot_path *path)
 {
     td_buf_uleb(&writer->body, DESCRIBED_PATH);
     td_buf_uleb(&writer->body, path->id);
@@ -35,8 +35,8 @@ void td_piece_put_path(struct td_piece_writer *writer, const struct td_piece_pat
     writer->call = path->call;
 }
 
-void td_piece_put_tally(struct td_piece_writer *writer, uint32_t path, uint64_t pc,
-                        const uint64_t values[TD_SIM_COLUMN_COUNT])
+void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t path, uint64_t pc,
+                           const uint64_t values[TD_SIM_COLUMN_COUNT])
 {
     uint8_t *at = td_buf_reserve(&writer->body, (size_t)TD_LEB_MAX * (4 + TD_SIM_COLUMN_COUNT));
     uint8_t *const begin = at;
@@ -60,8 +60,8 @@ void td_piece_put_tally(struct td_piece_writer *writer, uint32_t path, uint64_t 
     writer->body.len += (size_t)(at - begin);
 }
 
-void td_piece_put_replicates(struct td_piece_writer *writer,
-                             const struct td_piece_replicates *replicates)
+void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
+                                const struct td_snapshot_replicates *replicates)
 {
     td_buf_uleb(&writer->body, REPLICATES);
     td_buf_uleb(&writer->body, replicates->column);
@@ -71,7 +71,7 @@ void td_piece_put_replicates(struct td_piece_writer *writer,
     writer->replicates_pc = replicates->pc;
 }
 
-void td_piece_end_task(struct td_piece_writer *writer)
+void td_snapshot_end_task(struct td_snapshot_writer *writer)
 {
     td_buf_uleb(&writer->body, END_OF_TASK);
     writer->path = 0;
@@ -83,31 +83,32 @@ static void put_text(struct td_buf *buf, const char *text)
     td_buf_string(buf, text ? text : "", text ? strlen(text) : 0);
 }
 
-void td_piece_put(struct td_buf *ret, const struct td_piece *piece, struct td_piece_writer *writer)
+void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
+                     struct td_snapshot_writer *writer)
 {
-    td_buf_uleb(ret, piece->pid);
-    td_buf_uleb(ret, piece->warnings);
-    td_buf_uleb(ret, piece->start_ns);
-    put_text(ret, piece->process);
-    td_buf_uleb(ret, piece->cycles);
-    td_buf_uleb(ret, piece->instructions);
-    td_buf_uleb(ret, piece->detailed);
-    td_buf_uleb(ret, piece->cycles_error);
-    td_buf_uleb(ret, piece->module_count);
-    for (uint32_t i = 0; i < piece->module_count; i++) {
-        const struct td_piece_module *module = &piece->modules[i];
+    td_buf_uleb(ret, snapshot->pid);
+    td_buf_uleb(ret, snapshot->warnings);
+    td_buf_uleb(ret, snapshot->start_ns);
+    put_text(ret, snapshot->process);
+    td_buf_uleb(ret, snapshot->cycles);
+    td_buf_uleb(ret, snapshot->instructions);
+    td_buf_uleb(ret, snapshot->detailed);
+    td_buf_uleb(ret, snapshot->cycles_error);
+    td_buf_uleb(ret, snapshot->module_count);
+    for (uint32_t i = 0; i < snapshot->module_count; i++) {
+        const struct td_snapshot_module *module = &snapshot->modules[i];
 
         put_text(ret, module->path);
         td_buf_string(ret, (const char *)module->build_id.bytes, module->build_id.size);
     }
-    td_buf_uleb(ret, piece->task_count);
-    for (uint32_t i = 0; i < piece->task_count; i++) {
-        td_buf_uleb(ret, piece->tasks[i].tid);
-        put_text(ret, piece->tasks[i].name);
+    td_buf_uleb(ret, snapshot->task_count);
+    for (uint32_t i = 0; i < snapshot->task_count; i++) {
+        td_buf_uleb(ret, snapshot->tasks[i].tid);
+        put_text(ret, snapshot->tasks[i].name);
     }
-    td_buf_uleb(ret, piece->ranges.len);
-    for (size_t i = 0; i < piece->ranges.len; i++) {
-        const struct td_range *range = &piece->ranges.items[i];
+    td_buf_uleb(ret, snapshot->ranges.len);
+    for (size_t i = 0; i < snapshot->ranges.len; i++) {
+        const struct td_range *range = &snapshot->ranges.items[i];
 
         td_buf_uleb(ret, range->start);
         td_buf_uleb(ret, range->end - range->start);
@@ -116,10 +117,10 @@ void td_piece_put(struct td_buf *ret, const struct td_piece *piece, struct td_pi
     }
     td_buf_bytes(ret, writer->body.data, writer->body.len);
     td_buf_release(&writer->body);
-    *writer = (struct td_piece_writer){.path = 0};
+    *writer = (struct td_snapshot_writer){.path = 0};
 }
 
-static const char *get_text(struct td_piece_view *view)
+static const char *get_text(struct td_snapshot_view *view)
 {
     size_t len = 0;
     const char *text = td_rd_string(&view->items, &len);
@@ -128,19 +129,19 @@ static const char *get_text(struct td_piece_view *view)
 }
 
 /* A number of things of which each takes at least `least` bytes. */
-static uint32_t get_count(struct td_piece_view *view, size_t least)
+static uint32_t get_count(struct td_snapshot_view *view, size_t least)
 {
     return (uint32_t)td_rd_uleb_below(&view->items, td_rd_left(&view->items) / least + 1);
 }
 
-static void get_modules(struct td_piece_view *view)
+static void get_modules(struct td_snapshot_view *view)
 {
-    struct td_piece *piece = &view->piece;
+    struct td_snapshot *snapshot = &view->snapshot;
 
-    piece->module_count = get_count(view, 2);
-    piece->modules = td_xcalloc((size_t)piece->module_count + 1, sizeof(*piece->modules));
-    for (uint32_t i = 0; i < piece->module_count; i++) {
-        struct td_piece_module *module = &piece->modules[i];
+    snapshot->module_count = get_count(view, 2);
+    snapshot->modules = td_xcalloc((size_t)snapshot->module_count + 1, sizeof(*snapshot->modules));
+    for (uint32_t i = 0; i < snapshot->module_count; i++) {
+        struct td_snapshot_module *module = &snapshot->modules[i];
         size_t size = 0;
         const char *path = get_text(view), *id = td_rd_string(&view->items, &size);
 
@@ -154,19 +155,19 @@ static void get_modules(struct td_piece_view *view)
     }
 }
 
-static void get_tasks(struct td_piece_view *view)
+static void get_tasks(struct td_snapshot_view *view)
 {
-    struct td_piece *piece = &view->piece;
+    struct td_snapshot *snapshot = &view->snapshot;
 
-    piece->task_count = get_count(view, 2);
-    piece->tasks = td_xcalloc((size_t)piece->task_count + 1, sizeof(*piece->tasks));
-    for (uint32_t i = 0; i < piece->task_count; i++) {
-        piece->tasks[i].tid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
-        piece->tasks[i].name = get_text(view);
+    snapshot->task_count = get_count(view, 2);
+    snapshot->tasks = td_xcalloc((size_t)snapshot->task_count + 1, sizeof(*snapshot->tasks));
+    for (uint32_t i = 0; i < snapshot->task_count; i++) {
+        snapshot->tasks[i].tid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
+        snapshot->tasks[i].name = get_text(view);
     }
 }
 
-static void get_ranges(struct td_piece_view *view)
+static void get_ranges(struct td_snapshot_view *view)
 {
     const uint32_t count = get_count(view, 4);
 
@@ -175,50 +176,50 @@ static void get_ranges(struct td_piece_view *view)
         const uint64_t size = td_rd_uleb(&view->items);
 
         range.offset = td_rd_uleb(&view->items);
-        range.value = (uint32_t)td_rd_uleb_below(&view->items, view->piece.module_count);
+        range.value = (uint32_t)td_rd_uleb_below(&view->items, view->snapshot.module_count);
         if (size > UINT64_MAX - range.start)
             td_rd_fail(&view->items);
         range.end = range.start + size;
         if (td_rd_ok(&view->items))
-            td_range_set_put(&view->piece.ranges, &range);
+            td_range_set_put(&view->snapshot.ranges, &range);
     }
 }
 
-int td_piece_open(struct td_piece_view *view, const void *data, size_t size)
+int td_snapshot_open(struct td_snapshot_view *view, const void *data, size_t size)
 {
-    struct td_piece *piece = &view->piece;
+    struct td_snapshot *snapshot = &view->snapshot;
 
-    *view = (struct td_piece_view){.items = td_rd_init(data, size, 0)};
-    piece->pid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
-    piece->warnings =
-        (uint32_t)td_rd_uleb_below(&view->items, UINT64_C(1) << TD_PIECE_WARNING_COUNT);
-    piece->start_ns = td_rd_uleb(&view->items);
-    piece->process = get_text(view);
-    piece->cycles = td_rd_uleb(&view->items);
-    piece->instructions = td_rd_uleb(&view->items);
-    piece->detailed = td_rd_uleb(&view->items);
-    piece->cycles_error = td_rd_uleb(&view->items);
+    *view = (struct td_snapshot_view){.items = td_rd_init(data, size, 0)};
+    snapshot->pid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
+    snapshot->warnings =
+        (uint32_t)td_rd_uleb_below(&view->items, UINT64_C(1) << TD_SNAPSHOT_WARNING_COUNT);
+    snapshot->start_ns = td_rd_uleb(&view->items);
+    snapshot->process = get_text(view);
+    snapshot->cycles = td_rd_uleb(&view->items);
+    snapshot->instructions = td_rd_uleb(&view->items);
+    snapshot->detailed = td_rd_uleb(&view->items);
+    snapshot->cycles_error = td_rd_uleb(&view->items);
     get_modules(view);
     get_tasks(view);
     get_ranges(view);
     if (td_rd_ok(&view->items))
         return TD_OK;
-    td_piece_close(view);
+    td_snapshot_close(view);
     return TD_EFORMAT;
 }
 
-void td_piece_close(struct td_piece_view *view)
+void td_snapshot_close(struct td_snapshot_view *view)
 {
-    free(view->piece.modules);
-    free(view->piece.tasks);
-    td_range_set_release(&view->piece.ranges);
+    free(view->snapshot.modules);
+    free(view->snapshot.tasks);
+    td_range_set_release(&view->snapshot.ranges);
     td_arena_release(&view->texts);
-    *view = (struct td_piece_view){.items = {0}};
+    *view = (struct td_snapshot_view){.items = {0}};
 }
 
-struct td_piece_walk td_piece_walk(const struct td_piece_view *view)
+struct td_snapshot_walk td_snapshot_walk(const struct td_snapshot_view *view)
 {
-    return (struct td_piece_walk){.rd = view->items, .task_count = view->piece.task_count};
+    return (struct td_snapshot_walk){.rd = view->items, .task_count = view->snapshot.task_count};
 }
 
 /* As td_rd_uleb, inlined: a walk is little else. */
@@ -236,20 +237,20 @@ static inline uint64_t get_uleb(struct td_rd *rd)
     return value;
 }
 
-static enum td_piece_item get_path(struct td_piece_walk *walk)
+static enum td_snapshot_item get_path(struct td_snapshot_walk *walk)
 {
-    struct td_piece_path *path = &walk->path;
+    struct td_snapshot_path *path = &walk->path;
 
-    path->id = (uint32_t)td_rd_uleb_below(&walk->rd, TD_PIECE_PATHS_MAX);
+    path->id = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SNAPSHOT_PATHS_MAX);
     path->parent = (uint32_t)td_rd_uleb_below(&walk->rd, path->id);
     walk->call += (uint64_t)td_rd_zigzag(&walk->rd);
     path->call = walk->call;
-    return td_rd_ok(&walk->rd) ? TD_PIECE_PATH : TD_PIECE_END;
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_PATH : TD_SNAPSHOT_END;
 }
 
-static void go_to_path(struct td_piece_walk *walk)
+static void go_to_path(struct td_snapshot_walk *walk)
 {
-    const uint64_t step = td_rd_uleb_below(&walk->rd, TD_PIECE_PATHS_MAX - walk->tally.path);
+    const uint64_t step = td_rd_uleb_below(&walk->rd, TD_SNAPSHOT_PATHS_MAX - walk->tally.path);
 
     if (step == 0)
         td_rd_fail(&walk->rd);
@@ -257,7 +258,7 @@ static void go_to_path(struct td_piece_walk *walk)
     walk->on_path = false;
 }
 
-static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
+static enum td_snapshot_item get_tally(struct td_snapshot_walk *walk, uint64_t mask)
 {
     const uint64_t step = get_uleb(&walk->rd);
     const uint64_t pc = walk->tally.pc + ((step >> 1) ^ (step & 1 ? UINT64_MAX : 0));
@@ -266,7 +267,7 @@ static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
     if (mask >> TD_SIM_COLUMN_COUNT || (walk->on_path && pc <= walk->tally.pc))
         td_rd_fail(&walk->rd);
     if (!td_rd_ok(&walk->rd))
-        return TD_PIECE_END;
+        return TD_SNAPSHOT_END;
     for (uint64_t gone = walk->mask & ~mask; gone; gone &= gone - 1)
         values[__builtin_ctzll(gone)] = 0;
     for (uint64_t left = mask; left; left &= left - 1)
@@ -274,12 +275,12 @@ static enum td_piece_item get_tally(struct td_piece_walk *walk, uint64_t mask)
     walk->mask = mask;
     walk->tally.pc = pc;
     walk->on_path = true;
-    return td_rd_ok(&walk->rd) ? TD_PIECE_TALLY : TD_PIECE_END;
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_TALLY : TD_SNAPSHOT_END;
 }
 
-static enum td_piece_item get_replicates(struct td_piece_walk *walk)
+static enum td_snapshot_item get_replicates(struct td_snapshot_walk *walk)
 {
-    struct td_piece_replicates *replicates = &walk->replicates;
+    struct td_snapshot_replicates *replicates = &walk->replicates;
 
     replicates->task = walk->tally.task;
     replicates->column = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SIM_COLUMN_COUNT);
@@ -289,10 +290,10 @@ static enum td_piece_item get_replicates(struct td_piece_walk *walk)
         if (replicates->values[r] <= -REPLICATE_MAX || replicates->values[r] >= REPLICATE_MAX)
             td_rd_fail(&walk->rd);
     }
-    return td_rd_ok(&walk->rd) ? TD_PIECE_REPLICATES : TD_PIECE_END;
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_REPLICATES : TD_SNAPSHOT_END;
 }
 
-static void end_task(struct td_piece_walk *walk)
+static void end_task(struct td_snapshot_walk *walk)
 {
     walk->replicates.pc = 0;
     walk->tally.task++;
@@ -301,13 +302,13 @@ static void end_task(struct td_piece_walk *walk)
     walk->on_path = false;
 }
 
-enum td_piece_item td_piece_next(struct td_piece_walk *walk)
+enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
 {
     while (walk->tally.task < walk->task_count) {
         const uint64_t item = get_uleb(&walk->rd);
 
         if (!td_rd_ok(&walk->rd))
-            return TD_PIECE_END;
+            return TD_SNAPSHOT_END;
         if (item == DESCRIBED_PATH)
             return get_path(walk);
         if (item == REPLICATES)
@@ -319,5 +320,5 @@ enum td_piece_item td_piece_next(struct td_piece_walk *walk)
         else
             end_task(walk);
     }
-    return TD_PIECE_END;
+    return TD_SNAPSHOT_END;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sim/qemu/piece.h"
+#include "record/sim/qemu/snapshot.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,20 +12,20 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "record/sim/model/callstack.h"
-#include "record/sim/share/piece.h"
+#include "record/sim/share/snapshot.h"
 #include "symbolize/identity.h"
 #include "symbolize/maps/jitdump.h"
 
 #define DELETED " (deleted)"
 
-_Static_assert(TD_CALL_NODES_MAX <= TD_PIECE_PATHS_MAX, "a piece has room for all paths");
+_Static_assert(TD_CALL_NODES_MAX <= TD_SNAPSHOT_PATHS_MAX, "a snapshot has room for all paths");
 
-/* A piece while it is written. */
+/* A snapshot while it is written. */
 struct writing {
-    struct td_piece piece;
+    struct td_snapshot snapshot;
     double squares; /* of the threads' errors */
-    struct td_piece_writer out;
-    const struct td_piece_maps *maps;
+    struct td_snapshot_writer out;
+    const struct td_snapshot_maps *maps;
     bool *used;                   /* by index of maps->code.places */
     const struct td_range *range; /* of the last address */
     const struct td_sim *sim;
@@ -42,7 +42,7 @@ static size_t path_length(const struct td_map_line *line)
     return line->path_len;
 }
 
-static bool is_file(const struct td_piece_maps *maps, size_t i, const struct td_map_line *line)
+static bool is_file(const struct td_snapshot_maps *maps, size_t i, const struct td_map_line *line)
 {
     const struct td_file_inode *inode = &maps->files[i].inode;
     const size_t len = path_length(line);
@@ -52,7 +52,7 @@ static bool is_file(const struct td_piece_maps *maps, size_t i, const struct td_
            maps->paths[i][len] == '\0';
 }
 
-static uint32_t file_of(struct td_piece_maps *maps, const struct td_map_line *line)
+static uint32_t file_of(struct td_snapshot_maps *maps, const struct td_map_line *line)
 {
     size_t i = 0;
 
@@ -63,7 +63,7 @@ static uint32_t file_of(struct td_piece_maps *maps, const struct td_map_line *li
     maps->paths = td_grow(maps->paths, &maps->path_cap, maps->path_count + 1, sizeof(*maps->paths));
     maps->files = td_grow(maps->files, &maps->file_cap, maps->path_count + 1, sizeof(*maps->files));
     maps->paths[i] = td_xstrndup(line->path, path_length(line));
-    maps->files[i] = (struct td_piece_file){
+    maps->files[i] = (struct td_snapshot_file){
         .inode = {.major = line->major, .minor = line->minor, .inode = line->inode},
         .start = line->start,
         .end = line->end,
@@ -72,7 +72,7 @@ static uint32_t file_of(struct td_piece_maps *maps, const struct td_map_line *li
     return (uint32_t)i;
 }
 
-void td_piece_maps_update(struct td_piece_maps *maps)
+void td_snapshot_maps_update(struct td_snapshot_maps *maps)
 {
     char *text = td_procfs_text(NULL, "/proc/self/maps");
     const char *at = text;
@@ -97,9 +97,9 @@ void td_piece_maps_update(struct td_piece_maps *maps)
 
 /* Looked at once, when code of it is about to run: the program may take the file away, or hide it.
  */
-static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t index)
+static const struct td_build_id *id_of(struct td_snapshot_maps *maps, uint32_t index)
 {
-    struct td_piece_file *file = &maps->files[index];
+    struct td_snapshot_file *file = &maps->files[index];
     char mapped[64];
 
     if (file->looked)
@@ -115,7 +115,7 @@ static const struct td_build_id *id_of(struct td_piece_maps *maps, uint32_t inde
 
 /* Code that lies where no file is mapped any more. */
 struct copied {
-    const struct td_piece_maps *maps;
+    const struct td_snapshot_maps *maps;
     const uint8_t *code;
     size_t size;
 };
@@ -139,17 +139,17 @@ static bool is_in_file(void *ctx, uint32_t file, uint64_t offset)
     return same;
 }
 
-uint64_t td_piece_maps_place(struct td_piece_maps *maps, uint64_t pc, const uint8_t *code,
-                             size_t size)
+uint64_t td_snapshot_maps_place(struct td_snapshot_maps *maps, uint64_t pc, const uint8_t *code,
+                                size_t size)
 {
     struct copied copied = {.maps = maps, .code = code, .size = size};
     uint64_t place = pc;
 
     if (maps->stale || maps->updates == 0)
-        td_piece_maps_update(maps);
+        td_snapshot_maps_update(maps);
     const struct td_range *range = td_mappings_find(&maps->code, pc, &place);
     if (!range && maps->more) {
-        td_piece_maps_update(maps);
+        td_snapshot_maps_update(maps);
         range = td_mappings_find(&maps->code, pc, &place);
     }
     if (!range)
@@ -179,11 +179,11 @@ static void describe_path(struct writing *w, uint32_t id)
         chain[depth++] = id;
     while (depth > 0) {
         const struct td_sim_path from = td_sim_path(w->sim, chain[--depth]);
-        const struct td_piece_path path = {
+        const struct td_snapshot_path path = {
             .id = chain[depth], .parent = from.parent, .call = from.call};
 
         use_address(w, path.call);
-        td_piece_put_path(&w->out, &path);
+        td_snapshot_put_path(&w->out, &path);
         w->described[path.id] = true;
     }
 }
@@ -194,27 +194,27 @@ static void write_tally(void *ctx, const struct td_sim_tally *tally)
 
     describe_path(w, tally->path);
     use_address(w, tally->pc);
-    td_piece_put_tally(&w->out, tally->path, tally->pc, tally->values);
+    td_snapshot_put_tally(&w->out, tally->path, tally->pc, tally->values);
 }
 
 static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
                              const int64_t values[TD_REPLICATES])
 {
     struct writing *w = ctx;
-    struct td_piece_replicates replicates = {.pc = pc, .column = column};
+    struct td_snapshot_replicates replicates = {.pc = pc, .column = column};
 
     use_address(w, pc);
     memcpy(replicates.values, values, sizeof(replicates.values));
-    td_piece_put_replicates(&w->out, &replicates);
+    td_snapshot_put_replicates(&w->out, &replicates);
 }
 
 /* `error`: two standard errors of the cycles. */
-static void add_totals(struct writing *w, const struct td_piece *part, double error)
+static void add_totals(struct writing *w, const struct td_snapshot *part, double error)
 {
-    w->piece.cycles += part->cycles;
-    w->piece.instructions += part->instructions;
-    w->piece.detailed += part->detailed;
-    w->piece.warnings |= part->warnings;
+    w->snapshot.cycles += part->cycles;
+    w->snapshot.instructions += part->instructions;
+    w->snapshot.detailed += part->detailed;
+    w->snapshot.warnings |= part->warnings;
     w->squares += error * error;
 }
 
@@ -228,64 +228,64 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     td_sim_each_replicates(sim, write_replicates, w);
     free(w->described);
     td_sim_totals(sim, &totals);
-    const struct td_piece part = {
+    const struct td_snapshot part = {
         .cycles = totals.cycles,
         .instructions = totals.instructions,
         .detailed = totals.detailed,
-        .warnings = (uint32_t)(totals.unproven_paths > 0) << TD_PIECE_UNPROVEN |
-                    (uint32_t)(totals.folded_calls > 0) << TD_PIECE_FOLDED |
-                    (uint32_t)(totals.truncated_calls > 0) << TD_PIECE_TRUNCATED,
+        .warnings = (uint32_t)(totals.unproven_paths > 0) << TD_SNAPSHOT_UNPROVEN |
+                    (uint32_t)(totals.folded_calls > 0) << TD_SNAPSHOT_FOLDED |
+                    (uint32_t)(totals.truncated_calls > 0) << TD_SNAPSHOT_TRUNCATED,
     };
     add_totals(w, &part, totals.cycles_error);
 }
 
 static void write_ended(struct writing *w, const struct td_buf *ended)
 {
-    enum td_piece_item item = TD_PIECE_END;
-    struct td_piece_view view;
+    enum td_snapshot_item item = TD_SNAPSHOT_END;
+    struct td_snapshot_view view;
 
-    if (td_piece_open(&view, ended->data, ended->len) != TD_OK)
+    if (td_snapshot_open(&view, ended->data, ended->len) != TD_OK)
         return;
-    struct td_piece_walk walk = td_piece_walk(&view);
-    while ((item = td_piece_next(&walk)) != TD_PIECE_END) {
+    struct td_snapshot_walk walk = td_snapshot_walk(&view);
+    while ((item = td_snapshot_next(&walk)) != TD_SNAPSHOT_END) {
         switch (item) {
-        case TD_PIECE_PATH:
+        case TD_SNAPSHOT_PATH:
             use_address(w, walk.path.call);
-            td_piece_put_path(&w->out, &walk.path);
+            td_snapshot_put_path(&w->out, &walk.path);
             break;
-        case TD_PIECE_TALLY:
+        case TD_SNAPSHOT_TALLY:
             use_address(w, walk.tally.pc);
-            td_piece_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
+            td_snapshot_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
             break;
-        case TD_PIECE_REPLICATES:
+        case TD_SNAPSHOT_REPLICATES:
             use_address(w, walk.replicates.pc);
-            td_piece_put_replicates(&w->out, &walk.replicates);
+            td_snapshot_put_replicates(&w->out, &walk.replicates);
             break;
-        case TD_PIECE_END: break;
+        case TD_SNAPSHOT_END: break;
         }
     }
-    add_totals(w, &view.piece, (double)view.piece.cycles_error);
-    td_piece_close(&view);
+    add_totals(w, &view.snapshot, (double)view.snapshot.cycles_error);
+    td_snapshot_close(&view);
 }
 
-static void write_thread(struct writing *w, const struct td_piece_thread *thread)
+static void write_thread(struct writing *w, const struct td_snapshot_thread *thread)
 {
-    w->piece.tasks[w->piece.task_count++] =
-        (struct td_piece_task){.tid = thread->tid, .name = thread->name};
+    w->snapshot.tasks[w->snapshot.task_count++] =
+        (struct td_snapshot_task){.tid = thread->tid, .name = thread->name};
     if (thread->sim)
         write_running(w, thread->sim);
     else
         write_ended(w, &thread->ended);
-    td_piece_end_task(&w->out);
+    td_snapshot_end_task(&w->out);
 }
 
 /* The files and mappings that were used. */
-static void add_ranges(struct writing *w, struct td_piece_maps *maps)
+static void add_ranges(struct writing *w, struct td_snapshot_maps *maps)
 {
-    struct td_piece *piece = &w->piece;
+    struct td_snapshot *snapshot = &w->snapshot;
     uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
 
-    piece->modules = td_xcalloc(maps->path_count + 1, sizeof(*piece->modules));
+    snapshot->modules = td_xcalloc(maps->path_count + 1, sizeof(*snapshot->modules));
     for (size_t i = 0; i < maps->code.places.len; i++) {
         struct td_range range = maps->code.places.items[i];
         const uint32_t file = range.value;
@@ -294,43 +294,43 @@ static void add_ranges(struct writing *w, struct td_piece_maps *maps)
         if (!w->used[i] && !td_jitdump_is_name(maps->paths[file]))
             continue;
         if (!modules[file]) {
-            piece->modules[piece->module_count] =
-                (struct td_piece_module){.path = maps->paths[file], .build_id = *id_of(maps, file)};
-            modules[file] = ++piece->module_count;
+            snapshot->modules[snapshot->module_count] = (struct td_snapshot_module){
+                .path = maps->paths[file], .build_id = *id_of(maps, file)};
+            modules[file] = ++snapshot->module_count;
         }
         range.value = modules[file] - 1;
-        td_range_set_put(&piece->ranges, &range);
+        td_range_set_put(&snapshot->ranges, &range);
     }
     free(modules);
 }
 
-void td_piece_write(struct td_buf *ret, const struct td_piece_source *image)
+void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *image)
 {
     struct writing w = {
-        .piece = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
+        .snapshot = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
         .maps = image->maps,
         .used = td_xcalloc(image->maps->code.places.len + 1, sizeof(*w.used)),
     };
 
-    w.piece.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.piece.tasks));
+    w.snapshot.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.snapshot.tasks));
     for (size_t i = 0; i < image->thread_count; i++)
         write_thread(&w, &image->threads[i]);
-    w.piece.cycles_error = (uint64_t)sqrt(w.squares);
+    w.snapshot.cycles_error = (uint64_t)sqrt(w.squares);
     add_ranges(&w, image->maps);
-    td_piece_put(ret, &w.piece, &w.out);
-    free(w.piece.modules);
-    free(w.piece.tasks);
-    td_range_set_release(&w.piece.ranges);
+    td_snapshot_put(ret, &w.snapshot, &w.out);
+    free(w.snapshot.modules);
+    free(w.snapshot.tasks);
+    td_range_set_release(&w.snapshot.ranges);
     free(w.used);
 }
 
-void td_piece_end_thread(struct td_piece_thread *thread)
+void td_snapshot_end_thread(struct td_snapshot_thread *thread)
 {
-    struct td_piece_maps none = {.paths = NULL};
-    const struct td_piece_source alone = {.maps = &none, .threads = thread, .thread_count = 1};
+    struct td_snapshot_maps none = {.paths = NULL};
+    const struct td_snapshot_source alone = {.maps = &none, .threads = thread, .thread_count = 1};
     struct td_buf ended = {0};
 
-    td_piece_write(&ended, &alone);
+    td_snapshot_write(&ended, &alone);
     thread->sim = NULL;
     thread->ended = ended;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The snapshots (sim/snapshot.h) of the process images of an emulated command, put together into
+ * one profile while they come. A snapshot holds all that its image did so far; what it tells more
+ * than the image's last one is added, so that the profile is true at any moment and only grows.
+ */
+#ifndef TD_RECORD_RUN_SNAPSHOTS_H
+#define TD_RECORD_RUN_SNAPSHOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "formats/model.h"
+#include "formats/profile/write.h"
+#include "record/sim/model/sim.h"
+
+struct td_intern;
+struct td_jit;
+struct td_snapshot_image;
+
+struct td_snapshots {
+    struct td_profile_writer *writer;
+    uint32_t width;                           /* of the modelled core, in slots */
+    uint64_t slots, instructions;             /* of all tallies that were added */
+    uint32_t group;                           /* TD_NONE: not described yet */
+    uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
+    uint64_t counters[TD_COUNTER_COUNT];
+    double squares;          /* of the images' errors */
+    bool native;             /* set by the caller: the profile has a native run's counters */
+    struct td_jit *jit;      /* addresses of generated code */
+    struct td_intern *texts; /* what modules are, and what snapshots warned of */
+    struct td_map modules;   /* text to the profile's module */
+    struct td_map warnings;
+    struct td_snapshot_image **images; /* by place; NULL: nothing of it was added */
+    size_t image_count, image_cap;
+};
+
+/* `width`: of the modelled core, in slots a cycle. */
+void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer,
+                       uint32_t width);
+void td_snapshots_release(struct td_snapshots *snapshots);
+
+/* Adds what the snapshot tells more than the last one of the same image, and keeps its bytes:
+ * `bytes` is empty then. False, and nothing was done, when they are no snapshot, or hold counts
+ * that cannot be. Cycles of tallies are exact to a few, and their sum exactly, until the last
+ * snapshot. Images are told apart by a small number, which is free for another after
+ * td_snapshots_forget. */
+bool td_snapshots_add(struct td_snapshots *snapshots, uint32_t image, struct td_buf *bytes,
+                      bool last);
+void td_snapshots_forget(struct td_snapshots *snapshots, uint32_t image);
+/* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a
+ * jitdump: when it has ended, or the recording does. */
+void td_snapshots_name_code(struct td_snapshots *snapshots, uint32_t image);
+/* After the last of them: says in the profile what could not be named. */
+void td_snapshots_names_end(struct td_snapshots *snapshots);
+
+#endif

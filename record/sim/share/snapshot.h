@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one process image did so far, as bytes on their way from the image to tdrec: a snapshot.
+ * Both are of one build and the bytes are never stored, so that they have no version; but the image
+ * shares its memory with the program that it runs, so that they are read as bytes from outside.
+ *
+ * A snapshot has a head (struct td_snapshot) and, task by task, paths and the tallies on them, and
+ * the replicates of what was sampled. Tallies come in the order of tasks, paths and addresses, so
+ * that two snapshots of one image can be compared by walking through both. Tasks and paths keep
+ * their numbers from snapshot to snapshot.
+ */
+#ifndef TD_RECORD_SIM_SHARE_SNAPSHOT_H
+#define TD_RECORD_SIM_SHARE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/range.h"
+#include "formats/model.h"
+#include "record/sim/model/sim.h"
+
+/* Paths are numbered below this. */
+#define TD_SNAPSHOT_PATHS_MAX (1U << 18)
+
+/* What is not as it was asked for. X(symbol, sentence for the user) */
+#define TD_SNAPSHOT_WARNINGS(X)                                                               \
+    X(UNPROVEN, "rarely run call paths are merged into their callers; functions, lines and "  \
+                "totals do not change")                                                       \
+    X(FOLDED, "deep recursion is folded: beyond some thousand paths a call counts where its " \
+              "function stands in the path already")                                          \
+    X(TRUNCATED, "call paths beyond the limit are merged into their callers")
+
+enum td_snapshot_warning {
+#define X(symbol, text) TD_SNAPSHOT_##symbol,
+    TD_SNAPSHOT_WARNINGS(X)
+#undef X
+        TD_SNAPSHOT_WARNING_COUNT
+};
+
+struct td_snapshot_module {
+    const char *path; /* of the file; NULL: code that the program made itself */
+    struct td_build_id build_id;
+};
+
+struct td_snapshot_task {
+    uint32_t tid;
+    const char *name; /* comm */
+};
+
+struct td_snapshot {
+    uint32_t pid;
+    uint32_t warnings; /* 1 << enum td_snapshot_warning */
+    uint64_t start_ns;
+    const char *process; /* comm of the main thread */
+    uint64_t cycles, instructions, detailed, cycles_error;
+    struct td_snapshot_module *modules;
+    struct td_snapshot_task *tasks;
+    uint32_t module_count, task_count;
+    /* Where the places (trace.h) are; value: an index of modules. Places in none of them are of
+     * code in no file. */
+    struct td_range_set ranges;
+};
+
+struct td_snapshot_tally {
+    uint32_t task, path;
+    uint64_t pc;
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+};
+
+struct td_snapshot_path {
+    uint32_t id, parent;
+    uint64_t call; /* the last byte of the call instruction */
+};
+
+struct td_snapshot_replicates {
+    uint32_t task;
+    uint32_t column; /* enum td_sim_column */
+    uint64_t pc;
+    int64_t values[TD_REPLICATES];
+};
+
+/* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
+struct td_snapshot_writer {
+    struct td_buf body;
+    uint32_t path;
+    uint64_t pc, call, replicates_pc;
+};
+
+/* Tasks follow one another as in the head. A path is described before it is used and after its
+ * parent; path 0, of no caller, needs no description. Tallies come by path and pc. */
+void td_snapshot_put_path(struct td_snapshot_writer *writer, const struct td_snapshot_path *path);
+void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t path, uint64_t pc,
+                           const uint64_t values[TD_SIM_COLUMN_COUNT]);
+/* `replicates->task` is not looked at. */
+void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
+                                const struct td_snapshot_replicates *replicates);
+void td_snapshot_end_task(struct td_snapshot_writer *writer);
+/* Appends the whole snapshot, and empties the writer. */
+void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
+                     struct td_snapshot_writer *writer);
+
+/* Reading. */
+struct td_snapshot_view {
+    struct td_snapshot snapshot;
+    struct td_rd items;
+    struct td_arena texts;
+};
+
+/* Reads the head. TD_EFORMAT. `data` is borrowed by the view. */
+int td_snapshot_open(struct td_snapshot_view *view, const void *data, size_t size);
+void td_snapshot_close(struct td_snapshot_view *view);
+
+enum td_snapshot_item {
+    TD_SNAPSHOT_END,
+    TD_SNAPSHOT_PATH,
+    TD_SNAPSHOT_TALLY,
+    TD_SNAPSHOT_REPLICATES
+};
+
+/* A walk through the items of a snapshot. */
+struct td_snapshot_walk {
+    struct td_rd rd;
+    uint32_t task_count;
+    bool on_path; /* a tally of the path came already */
+    uint64_t call;
+    uint64_t mask;                  /* of the values of the last tally that are not 0 */
+    struct td_snapshot_path path;   /* as the last item said */
+    struct td_snapshot_tally tally; /* likewise; `task` is of both */
+    struct td_snapshot_replicates replicates;
+};
+
+struct td_snapshot_walk td_snapshot_walk(const struct td_snapshot_view *view);
+/* The next item. At what cannot be, the walk ends and its cursor is bad. */
+enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk);
+
+#endif
