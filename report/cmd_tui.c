@@ -31,6 +31,8 @@ struct viewing {
     struct td_session_watch watch;
     struct td_session shown;
     struct td_session calls; /* the same with call paths; opts NULL: not read yet */
+    struct td_session other; /* to compare with; opts NULL: none */
+    struct td_common_opts other_opts;
     enum waiting waiting;
     const char *what; /* takes long */
     uint64_t since_ms, looked_ms;
@@ -101,6 +103,7 @@ static void release(struct viewing *v)
     td_terminal_close(v->terminal);
     td_session_release(&v->shown);
     td_session_release(&v->calls);
+    td_session_release(&v->other);
 }
 
 /* Reading names cannot be stopped but with the process. */
@@ -113,6 +116,11 @@ static void on_naming(void *ctx, size_t done, size_t total)
         td_terminal_close(v->terminal);
         exit(TD_EXIT_OK);
     }
+}
+
+static struct td_session_needs needs_of(const struct viewing *v, bool no_names, bool quiet)
+{
+    return (struct td_session_needs){.quiet = quiet, .no_names = no_names, .watch = &v->watch};
 }
 
 /* What was being waited for before goes on. */
@@ -149,6 +157,32 @@ static const struct td_measure *with_calls(void *ctx, const char **why)
     return NULL;
 }
 
+static const struct td_measure *open_other(void *ctx, const char *path, const char **why)
+{
+    struct viewing *v = ctx;
+    const struct viewing before = *v;
+
+    if (v->partial) {
+        *why = "the profile is still being read: a diff comes after that";
+        return NULL;
+    }
+    td_session_release(&v->other);
+    v->other_opts = *v->common;
+    v->other_opts.input = path;
+    v->other_opts.weights = NULL;
+    v->waiting = WAIT_STOP;
+    v->what = "reading the other profile (q stops it)";
+    v->stopped = false;
+    const int exit_code = td_session_open(&v->other, &v->other_opts, needs_of(v, false, true));
+    end_waiting(v, &before);
+    if (exit_code == TD_EXIT_OK && !v->stopped)
+        return v->other.measure;
+    *why = v->stopped ? "stopped: the other profile was not read"
+                      : "no profile can be read from that file (tdreport diff says why)";
+    td_session_release(&v->other);
+    return NULL;
+}
+
 static void name_code(void *ctx)
 {
     struct viewing *v = ctx;
@@ -158,11 +192,6 @@ static void name_code(void *ctx)
     v->what = "finding names of the instructions";
     td_session_symbolize_more(&v->shown);
     end_waiting(v, &before);
-}
-
-static struct td_session_needs needs_of(const struct viewing *v, bool no_names, bool quiet)
-{
-    return (struct td_session_needs){.quiet = quiet, .no_names = no_names, .watch = &v->watch};
 }
 
 /* What can be read at once. An exit code when there is nothing that a screen could show. */
@@ -265,7 +294,8 @@ int td_tui_run(const struct td_common_opts *common, const struct td_source_dirs 
                                      .utf8 = v.shown.style.utf8,
                                      .syntax = td_syntax_by_name(syntax),
                                      .dirs = *dirs};
-    const struct td_tui_host host = {.ctx = &v, .with_calls = with_calls, .name_code = name_code};
+    const struct td_tui_host host = {
+        .ctx = &v, .with_calls = with_calls, .other = open_other, .name_code = name_code};
     v.tui = td_tui_new(&opts, &host);
     if (td_terminal_open(&v.terminal, v.shown.style.colour, &err) < 0) {
         td_complain("%s", err.text);

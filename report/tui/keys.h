@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every key does: one table, from which the screens' hints, the help and the manual page are
- * made. */
+/* What every key does: one table, from which the screens' hints, the help and (man/keys.c) the
+ * manual page are made. */
 #ifndef TD_REPORT_TUI_KEYS_H
 #define TD_REPORT_TUI_KEYS_H
 
@@ -32,6 +32,7 @@ enum td_tui_action {
     TD_TUI_CATEGORY,
     TD_TUI_CATEGORY_BACK,
     TD_TUI_SORT,
+    TD_TUI_DIFF,
     TD_TUI_SEARCH,
     TD_TUI_NEXT,
     TD_TUI_PREVIOUS,

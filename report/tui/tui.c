@@ -404,41 +404,71 @@ static void search(struct td_tui *tui, int step)
     td_tui_say(tui, "no row has '%s'", tui->search);
 }
 
-/* A key while the search is typed. */
+/* Appends a character as UTF-8. */
+static void append(char *text, size_t size, uint32_t c)
+{
+    char *end = text + strlen(text);
+
+    if (end + 5 > text + size)
+        return;
+    if (c < 0x80) {
+        *end++ = (char)c;
+    } else if (c < 0x800) {
+        *end++ = (char)(0xc0 | c >> 6);
+        *end++ = (char)(0x80 | (c & 0x3f));
+    } else if (c < 0x10000) {
+        *end++ = (char)(0xe0 | c >> 12);
+        *end++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *end++ = (char)(0x80 | (c & 0x3f));
+    } else {
+        *end++ = (char)(0xf0 | c >> 18);
+        *end++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *end++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *end++ = (char)(0x80 | (c & 0x3f));
+    }
+    *end = '\0';
+}
+
+/* Takes the last character away; false when there is none. */
+static bool take_back(char *text)
+{
+    size_t len = strlen(text);
+
+    if (len == 0)
+        return false;
+    do
+        len--;
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80);
+    text[len] = '\0';
+    return true;
+}
+
+static void end_typing(struct td_tui *tui)
+{
+    const bool file = tui->typing == TYPE_FILE;
+
+    tui->typing = TYPE_NOTHING;
+    if (!file)
+        search(tui, 1);
+    else if (tui->other[0])
+        td_tui_open_diff(tui);
+}
+
+/* A key while a text is typed. */
 static void type(struct td_tui *tui, uint32_t key)
 {
-    size_t len = strlen(tui->search);
+    char *text = tui->typing == TYPE_SEARCH ? tui->search : tui->other;
 
     if (key == TD_TUI_ENTER || key == '\r') {
-        tui->typing = false;
-        search(tui, 1);
+        end_typing(tui);
     } else if (key == TD_TUI_ESCAPE) {
-        tui->typing = false;
-        tui->search[0] = '\0';
+        tui->typing = TYPE_NOTHING;
+        text[0] = '\0';
     } else if (key == TD_TUI_BACKSPACE || key == '\b') {
-        while (len > 0 && ((unsigned char)tui->search[len - 1] & 0xc0) == 0x80)
-            len--;
-        tui->search[len > 0 ? len - 1 : 0] = '\0';
-        tui->typing = len > 0;
-    } else if (key >= ' ' && key < TD_TUI_UP && len + 5 < sizeof(tui->search)) {
-        char *end = tui->search + len;
-
-        if (key < 0x80) {
-            *end++ = (char)key;
-        } else if (key < 0x800) {
-            *end++ = (char)(0xc0 | key >> 6);
-            *end++ = (char)(0x80 | (key & 0x3f));
-        } else if (key < 0x10000) {
-            *end++ = (char)(0xe0 | key >> 12);
-            *end++ = (char)(0x80 | (key >> 6 & 0x3f));
-            *end++ = (char)(0x80 | (key & 0x3f));
-        } else {
-            *end++ = (char)(0xf0 | key >> 18);
-            *end++ = (char)(0x80 | (key >> 12 & 0x3f));
-            *end++ = (char)(0x80 | (key >> 6 & 0x3f));
-            *end++ = (char)(0x80 | (key & 0x3f));
-        }
-        *end = '\0';
+        if (!take_back(text))
+            tui->typing = TYPE_NOTHING;
+    } else if (key >= ' ' && key < TD_TUI_UP) {
+        append(text, TD_TUI_TYPED, key);
     }
 }
 
@@ -481,8 +511,12 @@ static void act(struct td_tui *tui, enum td_tui_action action)
     case TD_TUI_CATEGORY_BACK: next_category(tui, -1); break;
     case TD_TUI_SORT: next_sort(tui); break;
     case TD_TUI_SEARCH:
-        tui->typing = true;
+        tui->typing = TYPE_SEARCH;
         tui->search[0] = '\0';
+        break;
+    case TD_TUI_DIFF:
+        tui->typing = TYPE_FILE;
+        tui->other[0] = '\0';
         break;
     case TD_TUI_NEXT: search(tui, 1); break;
     case TD_TUI_PREVIOUS: search(tui, -1); break;
@@ -496,7 +530,7 @@ bool td_tui_press(struct td_tui *tui, uint32_t key)
     const enum td_tui_action action = td_tui_action_of(key);
 
     tui->message[0] = '\0';
-    if (tui->typing) {
+    if (tui->typing != TYPE_NOTHING) {
         type(tui, key);
         return true;
     }
@@ -562,8 +596,11 @@ static void draw_foot(struct td_tui *tui, const struct td_tui_page *page, unsign
 {
     struct td_canvas *canvas = &tui->canvas;
 
-    if (tui->typing) {
-        td_canvas_putf(canvas, row, TD_TONE_HEADING, "/%s_", tui->search);
+    if (tui->typing != TYPE_NOTHING) {
+        td_canvas_put(canvas, row, TD_TONE_HEADING,
+                      tui->typing == TYPE_SEARCH ? "/" : "what changed since the file: ");
+        td_canvas_putf(canvas, row, TD_TONE_PLAIN, "%s_",
+                       tui->typing == TYPE_SEARCH ? tui->search : tui->other);
         return;
     }
     if (tui->message[0]) {

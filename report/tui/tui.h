@@ -22,6 +22,8 @@ struct td_tui_host {
     /* The same profile with whole call paths; borrowed until the next td_tui_show. NULL, with a
      * sentence in *why that lives as long as the host, when it is not to be had. */
     const struct td_measure *(*with_calls)(void *ctx, const char **why);
+    /* The profile of another file, to compare with; borrowed as above, and until the next call. */
+    const struct td_measure *(*other)(void *ctx, const char *path, const char **why);
     /* Gives names and lines to locations that were added to the model. */
     void (*name_code)(void *ctx);
 };

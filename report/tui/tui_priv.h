@@ -10,6 +10,7 @@
 #include "report/tui/tui.h"
 
 #define TD_TUI_TEXT  1024 /* bytes of one cell or line that are looked at */
+#define TD_TUI_TYPED 512  /* of a search or a file's name */
 #define TD_TUI_PAGES 64   /* that can be open at a time */
 
 struct td_tui_page;
@@ -60,8 +61,9 @@ struct td_tui {
     char message[256]; /* until the next key */
     char wait[128];
     bool only_moving;
-    bool typing; /* the search */
-    char search[128];
+    enum { TYPE_NOTHING, TYPE_SEARCH, TYPE_FILE } typing;
+    char search[TD_TUI_TYPED];
+    char other[TD_TUI_TYPED]; /* the file that a diff is with */
 };
 
 static inline struct td_tui_page *td_tui_top(struct td_tui *tui)
@@ -69,7 +71,8 @@ static inline struct td_tui_page *td_tui_top(struct td_tui *tui)
     return &tui->pages[tui->page_count - 1];
 }
 
-extern const struct td_tui_page_ops td_tui_functions, td_tui_code, td_tui_calls, td_tui_help;
+extern const struct td_tui_page_ops td_tui_functions, td_tui_code, td_tui_calls, td_tui_diff,
+    td_tui_help;
 
 /* Puts a page of `function` of `module` on top and builds it. */
 struct td_tui_page *td_tui_push(struct td_tui *tui, const struct td_tui_page_ops *ops,
@@ -80,6 +83,8 @@ void td_tui_pop(struct td_tui *tui);
 void td_tui_open_code(struct td_tui *tui, uint32_t function, uint32_t module);
 /* Who calls it and what it calls; the callees are selected if so said. */
 void td_tui_open_calls(struct td_tui *tui, uint32_t function, uint32_t module, bool callees);
+/* What changed since tui->other. */
+void td_tui_open_diff(struct td_tui *tui);
 void td_tui_say(struct td_tui *tui, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void td_tui_select(struct td_tui *tui, struct td_tui_page *page, size_t index);
 /* Rows for the page's own lines. */

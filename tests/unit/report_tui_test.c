@@ -13,6 +13,8 @@ struct shown {
     struct td_measure *measure;
     struct td_tui *tui;
     unsigned asked; /* for call paths */
+    struct td_model *old_model;
+    struct td_measure *old;
 };
 
 static const struct td_measure *with_calls(void *ctx, const char **why)
@@ -22,6 +24,14 @@ static const struct td_measure *with_calls(void *ctx, const char **why)
     (void)why;
     s->asked++;
     return s->measure;
+}
+
+static const struct td_measure *other(void *ctx, const char *path, const char **why)
+{
+    struct shown *s = ctx;
+
+    *why = "no such profile";
+    return strcmp(path, "old.td") == 0 ? s->old : NULL;
 }
 
 /* A modelled profile: `chase` waits for L3, `branchy` mispredicts, both called by `main`. */
@@ -63,8 +73,10 @@ static int set_up(void **state)
 {
     struct shown *s = calloc(1, sizeof(*s));
     const struct td_tui_opts opts = {.name = "/tmp/app.td", .utf8 = true};
-    const struct td_tui_host host = {.ctx = s, .with_calls = with_calls};
+    const struct td_tui_host host = {.ctx = s, .with_calls = with_calls, .other = other};
 
+    s->old_model = make_model(7);
+    s->old = fx_measure(s->old_model, NULL);
     s->model = make_model(1);
     s->measure = fx_measure(s->model, NULL);
     s->tui = td_tui_new(&opts, &host);
@@ -81,6 +93,8 @@ static int tear_down(void **state)
     td_tui_free(s->tui);
     td_measure_free(s->measure);
     td_model_free(s->model);
+    td_measure_free(s->old);
+    td_model_free(s->old_model);
     free(s);
     return 0;
 }
@@ -242,6 +256,25 @@ static void another(void **state)
     assert_true(row_has(s, 2, "retiring 58"));
 }
 
+/* chase did 600 slots of useful work more before. */
+static void comparing(void **state)
+{
+    struct shown *s = *state;
+
+    press(s, "dnone.td\n");
+    assert_true(has(s, "no such profile"));
+    assert_true(row_has(s, 0, "2 functions"));
+    press(s, "dold.td");
+    assert_true(row_has(s, 23, "what changed since the file: old.td_"));
+    press(s, "\n");
+    assert_true(row_has(s, 0, "since old.td: -40.0 %"));
+    assert_true(row_has(s, 2, "total"));
+    assert_true(row_has(s, 3, "-40.0 %"));
+    assert_true(row_has(s, 3, "ns::chase"));
+    press(s, "j\n");
+    assert_true(row_has(s, 0, "source of ns::chase"));
+}
+
 /* While something is waited for, keys that would ask the host are refused; others are not. */
 static void waiting(void **state)
 {
@@ -317,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hottest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(searching, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(comparing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waiting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sizes, set_up, tear_down),
         cmocka_unit_test(harmless),
