@@ -86,6 +86,10 @@ def install():
     if os.path.isdir(os.path.join(td.BUILD, "man")):
         for name in ("man1/tdrec.1", "man1/tdreport.1", "man5/tdprofile.5"):
             td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
+    td.run(["cmake", f"-DBUILD={td.BUILD}", "-P", os.path.join(td.ROOT, "package/uninstall.cmake")])
+    left = [os.path.join(where, name) for where, folders, names in os.walk(prefix)
+            for name in names + [folder for folder in folders if folder == "tdprof"]]
+    td.check(not left, f"not removed: {left}")
 
 
 def offered(program, words, previous=""):
