@@ -145,8 +145,9 @@ size_t td_diff_causes(const struct td_diff *diff, const struct td_diff_row *row,
 /* What made the difference: a function, and the leaf that explains half of its change or more. */
 struct td_diff_reason {
     const struct td_diff_row *row;
-    enum td_tma_node node; /* TD_NODE_NONE: the function as a whole */
-    double delta;          /* of COST */
+    enum td_tma_node node;          /* TD_NODE_NONE: the function as a whole */
+    const struct td_diff_row *line; /* that has most of it; NULL: it is spread, or not known */
+    double delta;                   /* of COST */
     double error;
 };
 

@@ -2,6 +2,7 @@
 /* What a diff says in two sentences: how much faster, and by what. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/query/diff.h"
 
@@ -47,6 +48,33 @@ size_t td_diff_causes(const struct td_diff *diff, const struct td_diff_row *row,
     for (size_t i = 0; i < len; i++)
         ret[i] = leaves[i].node;
     return len;
+}
+
+/* Both are NULL of code without a name. */
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The line of the reason's function that has most of it. */
+static const struct td_diff_row *line_of(const struct td_diff *diff,
+                                         const struct td_diff_reason *reason, size_t column)
+{
+    const unsigned what = reason->node == TD_NODE_NONE ? TD_DIFF_WHOLE : TD_DIFF_NODE(reason->node);
+    const struct td_diff_place *place = td_diff_place_of(diff, reason->row, column);
+
+    for (size_t i = 0; i < diff->lines.len; i++) {
+        const struct td_diff_row *line = &diff->lines.at[i];
+        const struct td_diff_place *at = td_diff_place_of(diff, line, column);
+        const struct td_change *change =
+            &td_diff_cell_of(diff, line, column, what, TD_DIFF_COST)->change;
+
+        if (at->line && is_same(at->function, place->function) &&
+            is_same(at->module, place->module) && change->significant &&
+            change->delta / reason->delta >= EXPLAINS)
+            return line;
+    }
+    return NULL;
 }
 
 static void add_reason(struct td_diff_verdict *verdict, const struct td_diff_reason *reason)
@@ -123,5 +151,7 @@ struct td_diff_verdict td_diff_verdict_of(const struct td_diff *diff, size_t col
     verdict.speed_low = verdict.speed / (1 + off);
     for (size_t i = 0; i < diff->functions.len && verdict.significant; i++)
         add_function(&verdict, diff, &diff->functions.at[i], column);
+    for (size_t i = 0; i < verdict.reason_count; i++)
+        verdict.reasons[i].line = line_of(diff, &verdict.reasons[i], column);
     return verdict;
 }

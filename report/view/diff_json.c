@@ -39,10 +39,17 @@ static void reason_json(struct td_json *json, const struct td_diff *diff,
                         const struct td_diff_reason *reason)
 {
     const struct td_diff_place *place = td_diff_place_of(diff, reason->row, diff->column_count - 1);
+    const struct td_diff_place *line =
+        reason->line ? td_diff_place_of(diff, reason->line, diff->column_count - 1) : NULL;
 
     td_json_object(json, NULL);
     td_json_string(json, "function", place->function);
     td_json_string(json, "module", place->module);
+    td_json_string(json, "file", line ? line->file : NULL);
+    if (line)
+        td_json_u64(json, "line", line->line);
+    else
+        td_json_null(json, "line");
     td_json_string(json, "category",
                    reason->node == TD_NODE_NONE ? NULL : td_tma_info(reason->node)->id);
     td_json_double(json, "change", reason->delta, SUM_DIGITS);

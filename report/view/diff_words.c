@@ -165,14 +165,15 @@ static void reasons_words(FILE *out, const struct td_diff *diff,
         const struct td_diff_reason *reason = &verdict->reasons[i];
         const enum td_diff_status status = td_diff_status_of(reason->row, column);
 
-        fprintf(out, "%s%s%s%s %+.1f %%%s",
+        fprintf(out, "%s%s%s%s %+.1f %%",
                 i ? ", " : " Of that: ", td_diff_name(name, sizeof(name), diff, reason->row),
                 reason->node == TD_NODE_NONE ? "" : " ",
                 reason->node == TD_NODE_NONE ? "" : td_tma_info(reason->node)->id,
-                100 * td_diff_part(diff, reason->delta),
-                status == TD_DIFF_GONE  ? " (gone)"
-                : status == TD_DIFF_NEW ? " (new)"
-                                        : "");
+                100 * td_diff_part(diff, reason->delta));
+        if (status != TD_DIFF_IN_BOTH)
+            fputs(status == TD_DIFF_GONE ? " (gone)" : " (new)", out);
+        else if (reason->line)
+            fprintf(out, " (%s)", td_diff_name(name, sizeof(name), diff, reason->line));
     }
     if (verdict->reason_count > 0)
         fputc('.', out);

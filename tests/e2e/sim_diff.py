@@ -97,6 +97,7 @@ def check_faster(data, by, old_line, new_line):
     td.check(verdict["reasons"] and all(reason["function"] == "probe" for reason in verdict["reasons"]), verdict)
     td.check(any(reason["category"] in ("l1_bound", "l2_bound", "l3_bound", "dram_bound") for reason in verdict["reasons"]),
              verdict)
+    td.check(verdict["reasons"][0]["line"] == new_line, verdict["reasons"][0])
     td.check(by in data["lines_by"], data["lines_by"])
     first = data["functions"][0]
     td.check(first["function"] == "probe" and first["status"] == ["both"], first["function"])
