@@ -105,13 +105,13 @@ static void print_functions(const struct td_session *session, struct td_rows *ro
 
     print_title(session, "Hot functions");
     td_table_add_cost(&table);
+    td_weights_add_model(&table);
     td_table_add_nodes(&table, 0);
-    td_weights_add_mark(&table);
     td_table_add(&table, &td_field_name, rows->primary);
     td_table_add(&table, &td_field_module, rows->primary);
     td_table_print(&table, &session->style);
     print_rest(&session->style, &cut, "functions", "functions");
-    td_weights_print_marks(rows, rows->len, &session->style);
+    td_weights_print_legend(rows, rows->len, &session->style);
 }
 
 static void print_lines(const struct td_session *session, const struct report_opts *o, double limit)

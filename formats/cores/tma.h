@@ -29,7 +29,8 @@
     X(FETCH_LATENCY, "fetch_latency", FRONTEND_BOUND, 2, "Fetch lat",                          \
       "no instruction arrived (instruction cache, TLB, redirects)")                            \
     X(FETCH_BANDWIDTH, "fetch_bandwidth", FRONTEND_BOUND, 2, "Fetch bw",                       \
-      "fewer operations arrived per cycle than the core takes")                                \
+      "fewer operations arrived per cycle than the core takes (short blocks, taken jumps, "    \
+      "calls through the PLT)")                                                                \
     X(MEMORY_BOUND, "memory_bound", BACKEND_BOUND, 2, "Memory", "waiting for loads or stores") \
     X(CORE_BOUND, "core_bound", BACKEND_BOUND, 2, "Core",                                      \
       "waiting for execution units or long dependency chains")                                 \

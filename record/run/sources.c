@@ -43,8 +43,10 @@ static bool can_count(const struct td_caps *caps, const struct td_request *reque
     struct td_err err = TD_ERR_INIT;
 
     if (td_caps_core_pmu_count(caps) == 0) {
-        snprintf(reason, reason_size, "no core PMU%s%s%s", caps->hypervisor[0] ? " (" : "",
-                 caps->hypervisor, caps->hypervisor[0] ? " hides it)" : "");
+        const bool in_vm = caps->hypervisor[0] != '\0';
+
+        snprintf(reason, reason_size, "no hardware counters%s (no core PMU%s%s)",
+                 in_vm ? " in this VM" : "", in_vm ? " under " : "", caps->hypervisor);
         return false;
     }
     if (!td_caps_core_pmu(caps)) {

@@ -18,6 +18,7 @@
 #include "report/view/units.h"
 #include "report/view/weights.h"
 
+#define SHOWN         0.0005 /* less would be printed as 0.0 % */
 #define LABEL_WIDTH   10
 #define COMMAND_BYTES 1024 /* of a command that are shown in one line */
 #define VALUES_MAX    4    /* of one thing, in a merge: more are not listed */
@@ -374,9 +375,11 @@ static void print_coverage(const struct td_head *head, const struct td_style *st
             fprintf(text.out, " (%.1f %%)", 100 * (double)c->lost / (double)(c->lost + c->samples));
         fprintf(text.out, ", %s throttled", td_format_count(count, sizeof(count), c->throttled));
     }
-    if (c->unresolved_share > 0)
+    if (c->no_line_share < SHOWN)
+        fputs("; all time has a function and a line", text.out);
+    if (c->unresolved_share >= SHOWN)
         fprintf(text.out, ", %.1f %% without a name", 100 * c->unresolved_share);
-    if (c->no_line_share > 0)
+    if (c->no_line_share >= SHOWN)
         fprintf(text.out, ", %.1f %% without a line", 100 * c->no_line_share);
     if (c->truncated_stacks_share > 0)
         fprintf(text.out, ", %.1f %% of stacks cut short", 100 * c->truncated_stacks_share);
@@ -681,8 +684,8 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
     const double unverified = td_coverage_of(measure).unverified_share;
     if (unverified >= GAP_SHARE) {
         char *text =
-            td_xasprintf("%.1f %% in files that were recorded without a build-id: they are "
-                         "recognized by their inode and time",
+            td_xasprintf("%.1f %% in files that were recorded without a build-id: names come from "
+                         "the files that have the same inode and time now",
                          100 * unverified);
         note(style, &first, text);
         free(text);

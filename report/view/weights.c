@@ -72,9 +72,11 @@ void td_weights_print(const struct td_measure *measure, const struct td_style *s
     if (c.uncategorized >= SHARE_MIN) {
         char *names = name_uncategorized(measure, style);
 
-        paragraph(style, td_xasprintf("%.1f %% of the time has no categories, because the model "
-                                      "did not run that code (kernel, functions chosen by CPU)%s",
-                                      100 * c.uncategorized, names));
+        paragraph(
+            style,
+            td_xasprintf("%.1f %% of the time has no categories, because the model "
+                         "did not run that code (kernel, library variants chosen for this CPU)%s",
+                         100 * c.uncategorized, names));
         free(names);
     }
     if (c.unexplained >= NAMED_SHARE)
@@ -93,51 +95,48 @@ void td_weights_print(const struct td_measure *measure, const struct td_style *s
                                       100 * c.modelled_only));
 }
 
-static const char *mark_heading(const struct td_style *style, const struct td_table *table,
-                                const struct td_table_column *column)
+static const char *model_heading(const struct td_style *style, const struct td_table *table,
+                                 const struct td_table_column *column)
 {
     (void)style;
     (void)table;
     (void)column;
-    return "";
+    return "model %";
 }
 
-static enum td_tone mark_cell(const struct td_table *table, const struct td_table_column *column,
-                              const struct td_row *row, char *dst, size_t size)
+/* What the model says of the row's time, marked where the machine says otherwise. */
+static enum td_tone model_cell(const struct td_table *table, const struct td_table_column *column,
+                               const struct td_row *row, char *dst, size_t size)
 {
+    const struct td_weights_check c = td_weights_check_of(table->rows->measure, row->values);
+
     (void)column;
-    if (td_weights_check_of(table->rows->measure, row->values).disagrees)
-        snprintf(dst, size, "!");
-    return TD_TONE_HOT;
+    if (c.modelled_share > 0)
+        snprintf(dst, size, "%s%.1f", c.disagrees ? "! " : "", 100 * c.modelled_share);
+    return c.disagrees ? TD_TONE_HOT : TD_TONE_DIM;
 }
 
-static const struct td_field mark_field = {
-    .id = "disagrees", .heading = mark_heading, .cell = mark_cell};
+static const struct td_field model_field = {
+    .id = "model", .right = true, .heading = model_heading, .cell = model_cell};
 
-void td_weights_add_mark(struct td_table *table)
+void td_weights_add_model(struct td_table *table)
 {
     if (table->rows->measure->weighted)
-        td_table_add(table, &mark_field, table->rows->primary);
+        td_table_add(table, &model_field, table->rows->primary);
 }
 
-void td_weights_print_marks(const struct td_rows *rows, size_t shown, const struct td_style *style)
+void td_weights_print_legend(const struct td_rows *rows, size_t shown, const struct td_style *style)
 {
     for (size_t i = 0; i < shown; i++) {
-        const struct td_row *row = &rows->at[i];
-        const struct td_weights_check c = td_weights_check_of(rows->measure, row->values);
-        char name[256];
-
-        if (!c.disagrees)
+        if (!td_weights_check_of(rows->measure, rows->at[i].values).disagrees)
             continue;
-        td_fit_name(style, name, sizeof(name), td_row_name(rows, row), 40);
         td_style_begin(style, TD_TONE_HOT);
         fputs("  !", style->out);
         td_style_end(style, TD_TONE_HOT);
-        char *text = td_xasprintf(" %s: %.1f %s %.1f %% of the sampled time, %.1f %% of the "
-                                  "modelled: the model and the machine disagree on its time",
-                                  name, 100 * c.sampled_share, td_style_plus_minus(style),
-                                  100 * c.error, 100 * c.modelled_share);
-        td_style_wrap(style, text, 3, 4);
-        free(text);
+        td_style_wrap(style,
+                      " model % is the function's share of the modelled time: there the model and "
+                      "the machine disagree, and its categories are less sure",
+                      3, 4);
+        return;
     }
 }

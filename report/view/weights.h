@@ -10,9 +10,11 @@
 void td_weights_words(FILE *out, const struct td_measure *measure);
 /* Below the tree: how much time has no categories, and where it is. */
 void td_weights_print(const struct td_measure *measure, const struct td_style *style);
-/* A column of marks for functions whose modelled time is far from the measured one. */
-void td_weights_add_mark(struct td_table *table);
-/* What the marks of the first `shown` rows mean. */
-void td_weights_print_marks(const struct td_rows *rows, size_t shown, const struct td_style *style);
+/* Of a join, a column "model %": a function's share of modelled time, marked where that is far from
+ * the measured one. */
+void td_weights_add_model(struct td_table *table);
+/* What the mark means, if one of the first `shown` rows has it. */
+void td_weights_print_legend(const struct td_rows *rows, size_t shown,
+                             const struct td_style *style);
 
 #endif

@@ -106,7 +106,7 @@ static void test_golden(void **state)
         "{\n"
         "  \"schema\": \"tdrec-plan/1\",\n"
         "  \"source\": \"clock\",\n"
-        "  \"source_reason\": \"no core PMU\",\n"
+        "  \"source_reason\": \"no hardware counters (no core PMU)\",\n"
         "  \"core\": null,\n"
         "  \"scope\": \"command\",\n"
         "  \"method\": \"per-task\",\n"
@@ -272,7 +272,8 @@ static void test_sources(void **state)
     expect(&caps, "tdrec --call-graph foo ./app", TD_EUSAGE, "foo", NULL);
     free(caps.hypervisor);
     caps.hypervisor = td_xstrdup("KVM");
-    expect(&caps, "tdrec ./app", TD_OK, "no core PMU (KVM hides it)", NULL);
+    expect(&caps, "tdrec ./app", TD_OK, "no hardware counters in this VM (no core PMU under KVM)",
+           NULL);
     td_caps_release(&caps);
 }
 
@@ -284,15 +285,15 @@ static void test_default(void **state)
     (void)state;
     caps.cannot_model = td_xstrdup("no emulator");
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"clock\"",
-           "\"source_reason\": \"no core PMU; no emulator\"", NULL);
+           "\"source_reason\": \"no hardware counters (no core PMU); no emulator\"", NULL);
     free(caps.cannot_model);
     caps.cannot_model = NULL;
     caps.can_model = true;
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"sim\"", "\"core\": \"golden-cove\"",
-           "\"source_reason\": \"no core PMU\"", NULL);
+           "\"source_reason\": \"no hardware counters (no core PMU)\"", NULL);
     expect(&caps, "tdrec -g ./app", TD_OK, "\"source\": \"sim\"", NULL);
     expect(&caps, "tdrec -F 99 ./app", TD_OK, "\"source\": \"clock\"",
-           "\"source_reason\": \"no core PMU; -F is for sampling\"", NULL);
+           "\"source_reason\": \"no hardware counters (no core PMU); -F is for sampling\"", NULL);
     expect(&caps, "tdrec -c 1000 ./app", TD_OK, "; -c is", NULL);
     expect(&caps, "tdrec -D 10 ./app", TD_OK, "; -D is", NULL);
     expect(&caps, "tdrec --duration 1 ./app", TD_OK, "; --duration is", NULL);
@@ -303,7 +304,7 @@ static void test_default(void **state)
     expect(&caps, "tdrec -e cpu-clock ./app", TD_OK, "\"source\": \"clock\"",
            "\"source_reason\": null", NULL);
     expect(&caps, "tdrec -p 1", TD_OK, "\"source\": \"clock\"",
-           "\"source_reason\": \"no core PMU\"", NULL);
+           "\"source_reason\": \"no hardware counters (no core PMU)\"", NULL);
     td_caps_release(&caps);
 }
 
