@@ -19,11 +19,14 @@
 #include "formats/overlay.h"
 #include "report/query/known.h"
 #include "report/attribution/stats.h"
+#include "symbolize/debian.h"
 #include "symbolize/stack_copies.h"
 #include "symbolize/symbolize.h"
 
 #define DEFAULT_INPUT "profile.td"
 #define WIDTH_PIPE    100
+#define PACKAGES_MAX  6     /* modules whose package is named */
+#define PACKAGE_SHARE 0.005 /* of what is reported: as the notes */
 #define WIDTH_MIN     40
 #define WIDTH_MAX     1000
 
@@ -369,6 +372,33 @@ static int fail_empty(const struct td_session *session, struct td_err *err)
                    "longer, or sample faster with 'tdrec -F 20000'");
 }
 
+/* Of what lacks its debug file, where a package of this machine has installed it: the package that
+ * brings it. Only of modules that the notes speak of: all lists of packages are read for each. */
+static void name_packages(struct td_session *session)
+{
+    struct td_gap gaps[PACKAGES_MAX];
+    const size_t len = td_coverage_gaps(session->measure, gaps, PACKAGES_MAX);
+
+    for (size_t i = 0; i < len && gaps[i].share >= PACKAGE_SHARE; i++) {
+        const struct td_module *module = td_model_module(session->model, gaps[i].module);
+        const char *note = td_model_string(session->model, module->note);
+        char *package =
+            strstr(note, "is not installed") && !strstr(note, "apt install")
+                ? td_debian_debug_package("", td_model_string(session->model, module->path))
+                : NULL;
+
+        if (!package)
+            continue;
+        char *text = td_xasprintf("%s: apt install %s (from Debian's archive of debug symbols), or "
+                                  "--debuginfod",
+                                  note, package);
+        td_model_set_module_note(session->model, gaps[i].module,
+                                 td_model_intern_z(session->model, text), module->debug_file);
+        free(text);
+        free(package);
+    }
+}
+
 static int measure(struct td_session *session, struct td_err *err)
 {
     const struct td_filter filter = make_filter(session->opts, session->needs);
@@ -388,6 +418,8 @@ static int measure(struct td_session *session, struct td_err *err)
     if (total == 0)
         return fail_empty(session, err);
     session->coverage = td_coverage_of(session->measure);
+    if (!session->needs.quiet)
+        name_packages(session);
     return check_time(session, err);
 }
 
