@@ -5,6 +5,7 @@ installed runs."""
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import td
@@ -124,6 +125,32 @@ def completion():
         td.check(not offered(program, [*words, ""]), f"{words}: files or commands are offered for a name")
 
 
+def fish():
+    """The completion for fish has the commands and options of the help and no others, and text that cannot end a
+    quote."""
+    for program in (td.TDREC, td.TDREPORT):
+        name, commands = os.path.basename(program), commands_of_help(program)
+        made = td.run([os.path.join(td.ROOT, "completions/fish"), program]).stdout.decode()
+        lines = [line for line in made.splitlines() if not line.startswith("#")]
+        for line in lines:
+            td.check(line.startswith(f"complete -c {name} "), line)
+            td.check(len(re.findall(r"(?<!\\)'", line)) % 2 == 0, f"an open quote: {line}")
+        offered_commands = [match[1] for match in (re.search(r" -a (\w+) ", line) for line in lines) if match]
+        td.check(offered_commands == commands, f"{offered_commands}")
+        for words in [[], *[[command] for command in commands]]:
+            text = td.run([program, *words, "--help"]).stdout.decode()
+            wanted = set(re.findall(r"^ {2}(?:-\w, | {4})--([a-z][a-z0-9-]*)", text, re.M))
+            seen = f"seen_subcommand_from {words[0]}'" if words else "not __fish" if commands else "complete"
+            found = {option for line in lines if seen in line and " -a " not in line
+                     for option in re.findall(r" -l ([a-z0-9-]+)", line)}
+            td.check(wanted and found == wanted, f"{name} {words}: {sorted(found ^ wanted)}")
+    if shutil.which("fish"):
+        path = td.scratch("tdreport.fish")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(made)
+        td.run(["fish", "--no-execute", path])
+
+
 def version():
     """The libraries that a program says it is built with are those that it is linked with."""
     td.need("readelf")
@@ -136,4 +163,4 @@ def version():
         td.check(libraries and libraries == linked, f"{program}: says {libraries}, is linked with {linked}")
 
 
-td.cases({"manual": manual, "readme": readme, "install": install, "completion": completion, "version": version})
+td.cases({"manual": manual, "readme": readme, "install": install, "completion": completion, "fish": fish, "version": version})
