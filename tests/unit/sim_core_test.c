@@ -361,6 +361,34 @@ static void windows_stand_for_the_rest(void **state)
     check_windows(true);
 }
 
+/* Where all blocks are in the stream, the branch before each is seen, whatever the mode that it
+ * begins: predictors go by the branches before, so that one which is missing spoils many. */
+static void no_branch_is_missed_between_modes(void **state)
+{
+    (void)state;
+    static const uint8_t call[] = {5, 0xe8, 0xfb, 0x0f, 0, 0, 0};
+    static const uint8_t callee[] = {4, 0x48, 0x83, 0xc3, 1, 1, 0xc3, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xf9, 0};
+    struct td_sim_totals totals;
+    struct rig rig;
+
+    rig_open(&rig, "golden-cove");
+    const uint32_t blocks[3] = {rig_block(&rig, 0x1000, call), rig_block(&rig, 0x2000, callee),
+                                rig_block(&rig, 0x1005, back)};
+    run_calls(&rig, blocks, 10, TD_SIM_EXACT);
+    for (int i = 0; i < 30; i++) {
+        run_calls(&rig, blocks, 20, TD_SIM_WARM);
+        run_calls(&rig, blocks, 10, TD_SIM_PRIME);
+        run_calls(&rig, blocks, 10, TD_SIM_EXACT);
+    }
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.branches, 3 * (10 + 30 * 40) - 1); /* the last goes nowhere */
+    assert_int_equal(totals.unmatched_returns, 0);
+    assert_int_equal(td_sim_path_count(rig.sim), 2);
+    rig_sums(&rig);
+    rig_close(&rig);
+}
+
 /* Code that ran while instructions were skipped is in the caches. */
 static void skipped_code_is_warm(void **state)
 {
@@ -456,6 +484,7 @@ int main(void)
         cmocka_unit_test(shallow_recursion_is_exact),
         cmocka_unit_test(deep_recursion_is_folded),
         cmocka_unit_test(windows_stand_for_the_rest),
+        cmocka_unit_test(no_branch_is_missed_between_modes),
         cmocka_unit_test(skipped_code_is_warm),
         cmocka_unit_test(first_part_stands_for_all),
         cmocka_unit_test(batches_do_not_matter),

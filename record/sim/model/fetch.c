@@ -97,7 +97,6 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
     }
     fetch->epoch++;
     fetch->l1i_misses++;
-    fetch->seen[line & (TD_FETCH_SEEN - 1)] = line;
     const int place = td_pool_find(&fetch->misses, t + wait, &start);
     int64_t ready = td_memory_from_l2(memory, line, start, &level);
     if (ready < fetch->filled + fetch->desc->fill)
@@ -212,14 +211,6 @@ void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)
     }
 }
 
-void td_fetch_refresh(const struct td_fetch *fetch, struct td_memory *memory)
-{
-    for (int i = 0; i < TD_FETCH_SEEN; i++) {
-        if (fetch->seen[i])
-            td_memory_warm_l2(memory, fetch->seen[i]);
-    }
-}
-
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
                    const struct td_fetch_part *part)
 {
@@ -234,7 +225,6 @@ void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
     }
     if (td_cache_find(&fetch->l1i, part->line) == TD_CACHE_MISS) {
         fetch->epoch++;
-        fetch->seen[part->line & (TD_FETCH_SEEN - 1)] = part->line;
         fetch->l1i_pending[td_cache_fill(&fetch->l1i, part->line)] = 0;
         td_memory_warm_l2(memory, part->line);
     }

@@ -16,7 +16,6 @@
 
 #define TD_AHEAD_MAX  64
 #define TD_FETCH_RING 512
-#define TD_FETCH_SEEN 2048 /* lines of code: what L2 holds besides data, as a rule */
 
 struct td_fetch {
     const struct td_core_desc *desc;
@@ -41,7 +40,6 @@ struct td_fetch {
     struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */
     int64_t *l1i_pending;
     struct td_pool misses;
-    uint64_t seen[TD_FETCH_SEEN]; /* lines that came from L2, by their low bits; 0: none */
     uint64_t l1i_misses, itlb_misses;
 };
 
@@ -60,9 +58,6 @@ void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool p
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
 /* Prediction loses `cycles`; when `cause` is given, delivery too. */
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery);
-/* After instructions whose code was not seen, only their data: the lines of code that were asked of
- * L2 before are as new in it as the data. */
-void td_fetch_refresh(const struct td_fetch *fetch, struct td_memory *memory);
 /* Functional only. */
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
                    const struct td_fetch_part *part);

@@ -119,7 +119,8 @@ void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t co
 {
     const uint64_t *end = words + count;
 
-    if (mode != predictor->mode && (mode != TD_SIM_EXACT || predictor->mode != TD_SIM_PRIME))
+    /* Between modes that have all branches in the stream none is missed. */
+    if (mode != predictor->mode && (mode == TD_SIM_SKIP || predictor->mode == TD_SIM_SKIP))
         settle(predictor);
     predictor->mode = mode;
     if (mode == TD_SIM_SKIP) {

@@ -172,12 +172,13 @@ static void pay_for_branch(struct td_sim *sim, const struct td_block *block, uin
         wait_for_target(sim, block, outcome);
 }
 
-/* Resolves the last block's branch, now that `next` is known. */
+/* Resolves the last block's branch, now that `next` is known, unless that was done when the mode
+ * changed. */
 static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
 {
     const struct td_block *block = sim->last;
 
-    if (!(outcome & TD_TRACE_RESOLVED))
+    if (!(outcome & TD_TRACE_RESOLVED) || !block)
         return;
     count_branch(sim, block, outcome);
     if (outcome & (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
@@ -256,7 +257,7 @@ static struct td_account *account_of(struct td_sim *sim, const struct td_block *
 /* Whether the mispredicted branch has waited for L3 or longer. */
 static bool resolves_late(const struct td_sim *sim)
 {
-    return sim->branch_done > sim->core.cycle + sim->desc->l3_latency &&
+    return sim->last && sim->branch_done > sim->core.cycle + sim->desc->l3_latency &&
            sim->last->branch == TD_BRANCH_CONDITIONAL;
 }
 
@@ -408,14 +409,27 @@ static int64_t unseen_cycles(const struct td_sim *sim)
                      (double)sim->core.cycle);
 }
 
-static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t next)
+/* The last block's branch, when the mode changes before the block of `word` (0: none), at `next`.
+ * The predictor saw it, unless much is left out; it costs nothing where its block took no time. */
+static void cross(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
+{
+    if (mode == TD_SIM_EXACT && sim->mode == TD_SIM_PRIME)
+        return;
+    if (mode == TD_SIM_SKIP || sim->mode == TD_SIM_SKIP || !(word & TD_TRACE_RESOLVED)) {
+        settle(sim, next);
+    } else if (sim->mode == TD_SIM_WARM) {
+        resolve_warm(sim, word, next);
+        sim->last = NULL;
+    }
+}
+
+static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
 {
     const uint64_t slots = td_core_slots(&sim->core);
 
     if (mode == sim->mode)
         return;
-    if (mode != TD_SIM_EXACT || sim->mode != TD_SIM_PRIME)
-        settle(sim, next);
+    cross(sim, mode, word, next);
     if (sim->mode == TD_SIM_EXACT && sim->windows.sampled)
         td_replicates_close(&sim->replicates, &sim->ledger, sim->blocks,
                             sim->instructions - sim->windows.from_instructions);
@@ -446,7 +460,8 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
     const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
-    set_mode(sim, mode, block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
+    set_mode(sim, mode, block ? words[first] : 0,
+             block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_SKIP) {
         run_skip(sim, words, end);
         return;

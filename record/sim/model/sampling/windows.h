@@ -28,6 +28,16 @@ struct td_scale {
     bool all;             /* there was no window: the first part stands for the rest, too */
 };
 
+/* `sum` scaled; products beyond 64 bits are rare, and dividing them is slow. */
+static inline uint64_t td_scaled(const struct td_scale *scale, uint64_t sum)
+{
+    uint64_t product;
+
+    if (__builtin_expect(!__builtin_mul_overflow(sum, scale->whole, &product), 1))
+        return product / scale->seen;
+    return (uint64_t)((unsigned __int128)sum * scale->whole / scale->seen);
+}
+
 /* Scales one after another so that the results add up to the scaled sum: `*sum` is what was scaled
  * so far. */
 static inline uint64_t td_scale_add(const struct td_scale *scale, uint64_t *sum, uint64_t value)
@@ -36,9 +46,11 @@ static inline uint64_t td_scale_add(const struct td_scale *scale, uint64_t *sum,
         *sum += value;
         return value;
     }
-    const uint64_t before = (uint64_t)((unsigned __int128)*sum * scale->whole / scale->seen);
+    if (value == 0)
+        return 0;
+    const uint64_t before = td_scaled(scale, *sum);
     *sum += value;
-    return (uint64_t)((unsigned __int128)*sum * scale->whole / scale->seen) - before;
+    return td_scaled(scale, *sum) - before;
 }
 
 void td_windows_open(struct td_windows *windows, uint64_t slots, uint64_t instructions);
