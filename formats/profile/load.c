@@ -35,9 +35,9 @@ struct leaf {
 /* Rows of samples and tallies, and what they stand for. */
 struct counts {
     uint64_t sample_rows, tally_rows;
-    uint64_t samples;  /* with those that tallies sum up */
-    uint64_t modelled; /* tallies of a model */
-    uint64_t ns, cycles;
+    uint64_t samples;           /* with those that tallies sum up */
+    uint64_t modelled;          /* tallies of a model */
+    uint64_t ns, cycles, slots; /* cycles of a model follow from slots, or are said */
 };
 
 struct loader {
@@ -380,6 +380,8 @@ static void count_row(struct loader *loader, const struct td_group *group, uint6
             read->ns += c == 0 ? values[c] : 0;
         if (group->role == TD_ROLE_MODEL && unit == TD_UNIT_CYCLES)
             read->cycles += values[c];
+        if (group->role == TD_ROLE_MODEL && group->columns[c].node != TD_NODE_NONE)
+            read->slots += values[c];
     }
 }
 
@@ -624,6 +626,8 @@ static void sum_up_losses(struct loader *loader, struct td_losses *losses)
 {
     const struct td_model *model = loader->model;
     const struct counts *read = &loader->read, *dropped = &loader->dropped;
+    const uint64_t read_cycles =
+        read->cycles > 0 || loader->width == 0 ? read->cycles : read->slots / loader->width;
     const uint64_t stored = td_model_counter(model, TD_COUNTER_SAMPLES);
     const uint64_t sampled_ns = td_model_counter(model, TD_COUNTER_SAMPLED_NS);
     const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
@@ -636,7 +640,7 @@ static void sum_up_losses(struct loader *loader, struct td_losses *losses)
     losses->dropped_tallies = larger(
         dropped->modelled, loader->summed ? 0 : beyond(loader->ended.tally_rows, read->tally_rows));
     losses->model_is_partial =
-        losses->dropped_tallies > 0 || !losses->exact || read->cycles < cycles;
+        losses->dropped_tallies > 0 || !losses->exact || read_cycles < cycles;
     losses->share_of = "samples";
     losses->dropped_share = missing_share(read->samples + losses->dropped_samples, read->samples);
     if (sampled_ns > 0) {
@@ -644,7 +648,7 @@ static void sum_up_losses(struct loader *loader, struct td_losses *losses)
         losses->dropped_share = missing_share(sampled_ns, read->ns);
     } else if (cycles > 0 && (read->modelled > 0 || losses->dropped_tallies > 0)) {
         losses->share_of = "modelled cycles";
-        losses->dropped_share = missing_share(cycles, read->cycles);
+        losses->dropped_share = missing_share(cycles, read_cycles);
     }
     /* What samples count may be lost although they are all there: their time is not missing. */
     if (losses->dropped_samples + losses->dropped_tallies == 0 && !losses->model_is_partial)

@@ -145,7 +145,7 @@ static int open_run(void *ctx, struct td_err *err)
     run->start_ns = td_clock_ns();
     m->next_ns = run->start_ns + FIRST_NS;
     m->next_line_ns = run->start_ns + TD_NS_PER_S;
-    td_snapshots_init(&m->snapshots, m->recording->writer, (uint32_t)m->plan->core_desc.width);
+    td_snapshots_init(&m->snapshots, m->recording->writer);
     m->snapshots.native = m->native != NULL;
     write_head(m);
     return td_profile_flush(m->recording->writer, err);

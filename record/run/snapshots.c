@@ -17,10 +17,6 @@
 #include "record/tasks/modules.h"
 #include "symbolize/maps/jitdump.h"
 
-/* Cycles of a tally are its slots by the width, rounded: they are off by less than one. */
-#define ROUNDED_CYCLES 16
-/* The place of most cycles owes no more: a reader takes more cycles than its slots for damage. */
-#define DEBT_MAX 32768
 /* What a tally has of anything is below. */
 #define VALUE_MAX (UINT64_C(1) << 57)
 
@@ -43,10 +39,6 @@ struct task {
 /* Where a tally is in the profile. */
 struct place {
     uint32_t node, epoch; /* TD_NONE: no node yet */
-    /* Cycles that it has, and that are not written. They are slots by the width, rounded so that
-     * all add up: one slot more somewhere moves a cycle between half of all the others. Those are
-     * written only at the end, and their sum with the tally of most cycles meanwhile. */
-    uint64_t owed;
 };
 
 /* Sums over tallies. */
@@ -80,19 +72,14 @@ struct adding {
     size_t place_count, place_cap;
     bool last; /* the image's last snapshot */
     uint64_t now_ns;
-    uint64_t owed; /* by all places */
-    size_t owing;  /* so many */
-    struct td_snapshot_tally most;
-    size_t most_place; /* its place */
-    uint32_t *chain;   /* scratch: paths from the innermost out */
+    uint32_t *chain; /* scratch: paths from the innermost out */
     size_t chain_cap;
 };
 
-void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer,
-                       uint32_t width)
+void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer)
 {
-    *snapshots = (struct td_snapshots){
-        .writer = writer, .width = width, .group = TD_NONE, .texts = td_intern_new()};
+    *snapshots =
+        (struct td_snapshots){.writer = writer, .group = TD_NONE, .texts = td_intern_new()};
     snapshots->jit = td_jit_new(writer, NULL);
 }
 
@@ -169,9 +156,7 @@ static void describe_group(struct td_snapshots *snapshots)
         const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
         const struct td_profile_event event = {
             .name = info->name,
-            .unit = c == TD_SIM_COLUMN_CYCLES         ? TD_UNIT_CYCLES
-                    : c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS
-                                                      : TD_UNIT_SLOTS,
+            .unit = c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS : TD_UNIT_SLOTS,
             .flags = TD_EVENT_USER,
         };
 
@@ -375,15 +360,8 @@ static void add_tally(struct adding *a, const struct td_snapshot_tally *tally,
 {
     uint64_t more[TD_SIM_COLUMN_COUNT], any = 0;
 
-    _Static_assert(TD_SIM_COLUMN_CYCLES == 0, "cycles are looked at after the others");
-    for (int c = 1; c < TD_SIM_COLUMN_COUNT; c++)
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
         any |= more[c] = tally->values[c] - before[c];
-    more[TD_SIM_COLUMN_CYCLES] =
-        tally->values[TD_SIM_COLUMN_CYCLES] - before[TD_SIM_COLUMN_CYCLES] + place->owed;
-    any |= a->last ? more[TD_SIM_COLUMN_CYCLES] : 0; /* nothing is put off any more */
-    place->owed = any ? 0 : more[TD_SIM_COLUMN_CYCLES];
-    a->owed += place->owed;
-    a->owing += place->owed != 0;
     if (any)
         write_tally(a, tally, place, more);
 }
@@ -395,7 +373,6 @@ static void take_back(struct adding *a, const struct td_snapshot_tally *tally, s
 
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
         more[c] = 0 - tally->values[c];
-    more[TD_SIM_COLUMN_CYCLES] += place->owed;
     write_tally(a, tally, place, more);
 }
 
@@ -406,35 +383,6 @@ static bool next_tally(struct td_snapshot_walk *walk)
     while ((item = td_snapshot_next(walk)) == TD_SNAPSHOT_PATH || item == TD_SNAPSHOT_REPLICATES)
         continue;
     return item == TD_SNAPSHOT_TALLY;
-}
-
-/* What is owed stands with the tally of most cycles, which owes it in turn. False when that has too
- * few, for its sum must not fall below 0, or would owe too much. */
-static bool settle(struct adding *a)
-{
-    const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = a->owed};
-    struct place *place = a->places + a->most_place;
-
-    if (a->owed == 0)
-        return true;
-    if (place->owed - a->owed + DEBT_MAX > 2 * DEBT_MAX)
-        return false;
-    if ((int64_t)(a->most.values[TD_SIM_COLUMN_CYCLES] - place->owed + a->owed) < 0)
-        return false;
-    write_tally(a, &a->most, place, more);
-    place->owed -= a->owed;
-    return true;
-}
-
-static void pay(struct adding *a, struct td_snapshot_walk now)
-{
-    for (struct place *place = a->places; next_tally(&now); place++) {
-        const uint64_t more[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_CYCLES] = place->owed};
-
-        if (place->owed)
-            write_tally(a, &now.tally, place, more);
-        place->owed = 0;
-    }
 }
 
 static int compare_places(const struct td_snapshot_tally *a, const struct td_snapshot_tally *b)
@@ -451,12 +399,7 @@ static void add_next(struct adding *a, const struct td_snapshot_tally *tally,
 {
     a->places = td_grow(a->places, &a->place_cap, a->place_count + 1, sizeof(*a->places));
     a->places[a->place_count] = known ? *known : (struct place){.epoch = TD_NONE};
-    add_tally(a, tally, before, &a->places[a->place_count]);
-    if (tally->values[TD_SIM_COLUMN_CYCLES] > a->most.values[TD_SIM_COLUMN_CYCLES]) {
-        a->most = *tally;
-        a->most_place = a->place_count;
-    }
-    a->place_count++;
+    add_tally(a, tally, before, &a->places[a->place_count++]);
 }
 
 /* They say how sure the whole is, so they wait for it. */
@@ -480,7 +423,6 @@ static void add_replicates(struct adding *a, const struct td_snapshot_replicates
 /* Both snapshots have their tallies in the same order. */
 static void add_items(struct adding *a, struct td_snapshot_walk now)
 {
-    const struct td_snapshot_walk first = now;
     static const uint64_t nothing[TD_SIM_COLUMN_COUNT];
     struct td_snapshot_walk last = a->image->begin;
     struct place *place = a->image->places; /* of last.tally */
@@ -508,8 +450,6 @@ static void add_items(struct adding *a, struct td_snapshot_walk now)
     }
     for (; more; more = next_tally(&last))
         take_back(a, &last.tally, place++);
-    if (a->owing > 0 && !settle(a))
-        pay(a, first);
 }
 
 static void add_counters(struct adding *a)
@@ -564,7 +504,7 @@ static void add_warnings(struct adding *a)
 
 /* The image shares its memory with the program, which may write anything there. False, too, when
  * the sum would be more than a profile may hold. */
-static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tally, uint32_t width)
+static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tally)
 {
     const uint64_t *values = tally->values;
     uint64_t slots = 0;
@@ -574,9 +514,6 @@ static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tal
             return false;
         slots += td_sim_column_info((enum td_sim_column)c)->node == TD_NODE_NONE ? 0 : values[c];
     }
-    const double whole = (double)values[TD_SIM_COLUMN_CYCLES] * width;
-    if (fabs(whole - (double)slots) > ROUNDED_CYCLES * (double)width)
-        return false;
     sum->slots += slots;
     sum->instructions += values[TD_SIM_COLUMN_INSTRUCTIONS];
     return sum->slots < TD_SUM_MAX / 2 && sum->instructions < TD_SUM_MAX / 2;
@@ -593,7 +530,7 @@ static bool is_right(const struct td_snapshots *snapshots, const struct td_snaps
 
     *own = (struct amounts){0};
     while ((item = td_snapshot_next(&walk)) != TD_SNAPSHOT_END) {
-        if (item == TD_SNAPSHOT_TALLY && !add_amounts(own, &walk.tally, snapshots->width))
+        if (item == TD_SNAPSHOT_TALLY && !add_amounts(own, &walk.tally))
             return false;
     }
     all->slots = snapshots->slots - before.slots + own->slots;

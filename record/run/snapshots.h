@@ -24,7 +24,6 @@ struct td_snapshot_image;
 
 struct td_snapshots {
     struct td_profile_writer *writer;
-    uint32_t width;                           /* of the modelled core, in slots */
     uint64_t slots, instructions;             /* of all tallies that were added */
     uint32_t group;                           /* TD_NONE: not described yet */
     uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
@@ -39,9 +38,7 @@ struct td_snapshots {
     size_t image_count, image_cap;
 };
 
-/* `width`: of the modelled core, in slots a cycle. */
-void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer,
-                       uint32_t width);
+void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer);
 void td_snapshots_release(struct td_snapshots *snapshots);
 
 /* Adds what the snapshot tells more than the last one of the same image, and keeps its bytes:

@@ -446,6 +446,46 @@ static void add_samples(struct builder *b)
     free(order);
 }
 
+/* Whether each modelled group says its cycles itself, as files of version 1.0 do. */
+static bool says_cycles(const struct builder *b)
+{
+    bool all = true;
+
+    for (uint32_t g = 0; g < td_model_group_count(b->model); g++) {
+        bool says = !b->scales[g].used;
+
+        for (uint32_t c = 0; c < td_model_group(b->model, g)->column_count; c++)
+            says = says || b->scales[g].metric[c] == TD_METRIC_CYCLES;
+        all = all && says;
+    }
+    return all;
+}
+
+/* Modelled cycles are slots by the width. Each row gets the difference of two rounded running
+ * sums, so that the rows add up to the total exactly. */
+static void model_cycles(struct builder *b)
+{
+    struct td_measure *m = b->measure;
+    const uint64_t width = td_machine_parameter(b->model, "width");
+    const uint64_t *slots = m->values[TD_METRIC_SLOTS];
+    uint64_t sum = 0;
+
+    if (!slots || width == 0 || says_cycles(b))
+        return;
+    free(m->values[TD_METRIC_CYCLES]);
+    m->values[TD_METRIC_CYCLES] = NULL;
+    m->totals[TD_METRIC_CYCLES] = 0;
+    need_metric(b, TD_METRIC_CYCLES);
+    size_t *order = td_row_order(m);
+    for (size_t i = 0; i < m->row_count; i++) {
+        const uint64_t before = sum / width;
+
+        sum += slots[order[i]];
+        add_value(m, order[i], TD_METRIC_CYCLES, sum / width - before);
+    }
+    free(order);
+}
+
 /* Modelled time is slots, or cycles, at a constant rate. Each row gets the difference of two
  * rounded running sums, so that the rows add up to the total exactly. What is shown of sums of rows
  * is rounded once (td_measure_sum_time): it can differ from this by a nanosecond. */
@@ -530,6 +570,7 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
     else
         add_tallies(&b);
     if (td_measure_is_modelled(b.measure)) {
+        model_cycles(&b);
         model_time(&b);
         add_replicates(&b);
     }

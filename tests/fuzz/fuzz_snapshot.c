@@ -5,7 +5,6 @@
 #include "record/run/snapshots.h"
 
 /* Of the modelled core, in slots. */
-#define WIDTH 6
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (td_profile_writer_new(&writer, append, &profile, &opts, NULL) != TD_OK)
         return 0;
-    td_snapshots_init(&snapshots, writer, WIDTH);
+    td_snapshots_init(&snapshots, writer);
     td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), "width=6");
     /* The first two bytes say how many of the others are an image's first snapshot; the rest is its
      * second. */

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-COLUMNS = ("cycles instructions light_operations heavy_operations branch_mispredicts machine_clears "
+COLUMNS = ("instructions light_operations heavy_operations branch_mispredicts machine_clears "
            "icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound l3_bound "
            "dram_bound store_bound divider ports_utilization").split()
 TREE = {
@@ -98,10 +98,10 @@ def lines_of(program, offsets):
 
 
 def run(plugin, program, kernel, core, out):
-    """({offset in the program: its columns}, slots that all tallies must add up to)"""
+    """({offset in the program: its columns}, slots that all tallies must add up to, slots of a cycle)"""
     arg = f"{plugin},core={core},out={out}"
     subprocess.run(["qemu-x86_64", "-cpu", "max,-erms,-fsrm", "-plugin", arg, program, kernel], check=True)
-    base, tallies, slots = None, {}, 0
+    base, tallies, slots, cycles = None, {}, 0, 0
     with open(out, encoding="utf-8") as lines:
         for line in lines:
             words = line.split()
@@ -113,7 +113,8 @@ def run(plugin, program, kernel, core, out):
                     sums[k] += int(word)
             elif words[0] == "S":
                 slots += int(words[words.index("slots") + 1])
-    return {pc - base: values for pc, values in tallies.items()}, slots
+                cycles += int(words[words.index("cycles") + 1])
+    return {pc - base: values for pc, values in tallies.items()}, slots, round(slots / cycles)
 
 
 def blamed(program, function, inside):
@@ -124,19 +125,19 @@ def blamed(program, function, inside):
     lost = {}
     offsets = list(inside)
     for offset, line in zip(offsets, lines_of(program, offsets)):
-        lost[line] = lost.get(line, 0) + sum(inside[offset][4:])
+        lost[line] = lost.get(line, 0) + sum(inside[offset][3:])
     return lost.get(str(wanted), 0) >= BLAME_SHARE * sum(lost.values())
 
 
 def check(plugin, program, kernel, core, out):
     function, (level1, level2), leaves = DIFFERENT.get((core, kernel), EXPECTED[kernel])
     start, end = functions(program)[function]
-    tallies, slots = run(plugin, program, kernel, core, out)
+    tallies, slots, width = run(plugin, program, kernel, core, out)
     inside = {o: v for o, v in tallies.items() if start <= o < end}
     sums = dict(zip(COLUMNS, map(sum, zip(*inside.values()))))
     tops = {node: sum(sums[leaf] for part in parts.values() for leaf in part) for node, parts in TREE.items()}
     problems = []
-    added = sum(sum(values[2:]) for values in tallies.values())
+    added = sum(sum(values[1:]) for values in tallies.values())
     if added != slots:
         problems.append(f"the tallies add up to {added} slots of {slots}")
     if max(tops, key=tops.get) != level1:
@@ -151,11 +152,11 @@ def check(plugin, program, kernel, core, out):
         problems.append("the marked line has not most of the loss")
     if kernel in CYCLES:
         rounds, wanted = CYCLES[kernel]
-        cycles = sums["cycles"] / rounds
+        cycles = sum(tops.values()) / width / rounds
         if abs(cycles / wanted[core] - 1) > CYCLES_SLACK:
             problems.append(f"{cycles:.2f} cycles a round, not {wanted[core]}")
     total = sum(tops.values())
-    shares = " ".join(f"{n} {100 * v / total:.0f}" for n, v in {**tops, **{c: sums[c] for c in COLUMNS[4:]}}.items()
+    shares = " ".join(f"{n} {100 * v / total:.0f}" for n, v in {**tops, **{c: sums[c] for c in COLUMNS[3:]}}.items()
                       if v * 25 > total)
     print(f"{'FAIL' if problems else 'ok  '} {core} {kernel}: {shares} {'; '.join(problems)}", flush=True)
     return not problems

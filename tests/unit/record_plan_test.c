@@ -332,7 +332,7 @@ static void test_default_core(void **state)
         caps.can_model = true;
         free(caps.cpu_id);
         caps.cpu_id = td_xstrdup(cases[i].cpu);
-        caps.program = cases[i].program ? td_xstrdup(cases[i].program) : NULL;
+        caps.program = cases[i].program;
         expect(&caps, cases[i].line, TD_OK, wanted, NULL);
         free(wanted);
         td_caps_release(&caps);

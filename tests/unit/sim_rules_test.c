@@ -51,7 +51,7 @@ static uint64_t cycles_a_round(struct rig *rig, const char *core, const uint8_t 
                                const struct access *accesses, int count)
 {
     const struct sums sums = run(rig, core, code, accesses, count);
-    const uint64_t cycles = (sums.values[TD_SIM_COLUMN_CYCLES] + ROUNDS / 2) / ROUNDS;
+    const uint64_t cycles = (sums.cycles + ROUNDS / 2) / ROUNDS;
 
     rig_close(rig);
     return cycles;
@@ -94,7 +94,7 @@ static void partial_store_blocks_forwarding(void **state)
     const struct access some[] = {{0, true, 0, 0x20003, 0}, {1, false, 3, 0x20000, 0}};
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, some, 2);
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, 12, 16);
+    assert_in_range(sums.cycles / ROUNDS, 12, 16);
     assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.8);
     assert_int_equal(sums.worst_pc, PC + 2);
     rig_close(&rig);
@@ -133,7 +133,7 @@ static void split_stores_take_two_turns(void **state)
     const struct access split[] = {{0, true, 3, 0x2003d, 0}};
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, split, 1);
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] * 10 / ROUNDS, 18, 22);
+    assert_in_range(sums.cycles * 10 / ROUNDS, 18, 22);
     assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.5);
     rig_close(&rig);
 }
@@ -344,11 +344,11 @@ static void decoders_are_slower_than_the_uop_cache(void **state)
     struct rig rig;
     struct sums sums = walk_code(&rig, "skylake", moves, 16, 1900, 30);
     assert_true(share(&sums, TD_SIM_COLUMN_FETCH) + share(&sums, TD_SIM_COLUMN_LIGHT) > 0.6);
-    const uint64_t decoded = sums.values[TD_SIM_COLUMN_CYCLES] / 30;
+    const uint64_t decoded = sums.cycles / 30;
     assert_true(sums.values[TD_SIM_COLUMN_LIGHT] == 8U * 1900 * 30);
     rig_close(&rig);
     sums = walk_code(&rig, "skylake", moves, 16, 100, 600);
-    const uint64_t cached = sums.values[TD_SIM_COLUMN_CYCLES] * 19 / 600;
+    const uint64_t cached = sums.cycles * 19 / 600;
     assert_true(cached < decoded);
     rig_close(&rig);
 }
@@ -417,7 +417,7 @@ static uint64_t probe_and_branch(const char *core, uint8_t add)
     }
     const struct sums sums = rig_sums(&rig);
     rig_close(&rig);
-    return sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS;
+    return sums.cycles / ROUNDS;
 }
 
 /* What is fetched on the wrong path and does not depend on it is under way when the branch
@@ -531,7 +531,7 @@ static void independent_divides_share_one_divider(void **state)
     const uint64_t expected = 4 * (uint64_t)rig.desc.ops[TD_OP_FDIV64].busy;
     assert_true(share(&sums, TD_SIM_COLUMN_DIVIDER) > 0.6);
     assert_true(expected > rig.desc.ops[TD_OP_FDIV64].latency);
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, expected, expected + 1);
+    assert_in_range(sums.cycles / ROUNDS, expected, expected + 1);
     rig_close(&rig);
 }
 
@@ -546,7 +546,7 @@ static void one_port_is_core_bound(void **state)
     struct rig rig;
     const struct sums sums = run(&rig, "zen4", code, NULL, 0);
     assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.6);
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] * 10 / ROUNDS, 40, 42);
+    assert_in_range(sums.cycles * 10 / ROUNDS, 40, 42);
     rig_close(&rig);
 }
 
@@ -578,7 +578,7 @@ static void misses_overlap_up_to_their_number(void **state)
     const struct access far[] = {{0, false, 3, 0x10000000, 0x503040}};
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, far, 1);
-    const uint64_t each = sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS;
+    const uint64_t each = sums.cycles / ROUNDS;
     const uint64_t alone = (uint64_t)(rig.desc.dram_latency / rig.desc.l1d_misses);
     assert_true(each >= alone / 2 && each < (uint64_t)rig.desc.dram_latency);
     assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.8);
@@ -614,7 +614,7 @@ static uint64_t string_cycles(const char *core, int quads, struct sums *sums)
     }
     *sums = rig_sums(&rig);
     rig_close(&rig);
-    return sums->values[TD_SIM_COLUMN_CYCLES];
+    return sums->cycles;
 }
 
 static void string_moves_by_bytes(void **state)
@@ -643,7 +643,7 @@ static void string_scans_by_elements(void **state)
     }
     const struct sums sums = rig_sums(&rig);
     const uint64_t expected = (uint64_t)rig.desc.string_scan * ROUNDS / TD_TICKS_PER_CYCLE;
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES], expected, expected + 3000);
+    assert_in_range(sums.cycles, expected, expected + 3000);
     rig_close(&rig);
 }
 
@@ -668,7 +668,7 @@ static void calls_and_returns_take_prediction(void **state)
     }
     const struct sums sums = rig_sums(&rig);
     const uint64_t expected = 3 + (uint64_t)(rig.desc.call_delay + rig.desc.return_delay);
-    assert_in_range(sums.values[TD_SIM_COLUMN_CYCLES] / ROUNDS, expected, expected + 1);
+    assert_in_range(sums.cycles / ROUNDS, expected, expected + 1);
     assert_true(share(&sums, TD_SIM_COLUMN_FETCH) > 0.5);
     rig_close(&rig);
 }

@@ -41,7 +41,6 @@ enum td_sim_mode {
 /* The columns of a tally; those with a node are leaves of the tree, so parents are sums.
  * X(symbol, name, node) */
 #define TD_SIM_COLUMNS(X)                                   \
-    X(CYCLES, "cycles", NONE)                               \
     X(INSTRUCTIONS, "instructions", NONE)                   \
     X(LIGHT, "light_operations", LIGHT_OPERATIONS)          \
     X(HEAVY, "heavy_operations", HEAVY_OPERATIONS)          \
@@ -70,7 +69,7 @@ enum { TD_SIM_FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
 
 struct td_sim_column_info {
     const char *name;
-    enum td_tma_node node; /* TD_NODE_NONE: cycles, instructions */
+    enum td_tma_node node; /* TD_NODE_NONE: instructions */
 };
 const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column);
 
@@ -115,7 +114,8 @@ struct td_sim_totals {
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
 
 /* One instruction on one call path. The slots of a tally are the sum of its columns with a node;
- * over all tallies they are td_sim_totals.slots, and cycles and instructions the totals too. */
+ * over all tallies they are td_sim_totals.slots, and instructions the totals too. Cycles follow
+ * from slots. */
 struct td_sim_tally {
     uint32_t path; /* node of td_sim_path; 0: no caller known */
     uint64_t pc;   /* a place (trace.h): equal addresses in two mappings are two */

@@ -81,8 +81,8 @@ struct gather {
     td_sim_tally_fn *fn;
     void *ctx;
     struct td_scale scale;
-    bool plain;             /* nothing is scaled, and each cell is a whole number */
-    uint64_t slots, cycles; /* of all tallies so far */
+    bool plain;     /* nothing is scaled, and each cell is a whole number */
+    uint64_t slots; /* of all tallies so far */
     uint64_t sampled_slots, sampled_instructions;
     struct place *blocks; /* the accounts of the path, by their first instruction */
     size_t block_count, block_cap;
@@ -131,17 +131,13 @@ static uint64_t value_of(struct gather *gather, const struct sum *sum, int colum
     return first + td_scale_add(&gather->scale, done, sampled);
 }
 
-/* Hands out a tally whose columns but cycles are known. */
 static void give(struct gather *gather, struct td_sim_tally *tally)
 {
-    const uint64_t before = gather->slots, cycles = gather->cycles;
+    const uint64_t before = gather->slots;
 
     tally->runs = tally->values[TD_SIM_COLUMN_INSTRUCTIONS];
     for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
         gather->slots += tally->values[c];
-    /* Rounded so that the tallies' cycles add up to the total's. */
-    gather->cycles = gather->slots / gather->sim->core.width;
-    tally->values[TD_SIM_COLUMN_CYCLES] = gather->cycles - cycles;
     if (tally->runs > 0 || gather->slots > before)
         gather->fn(gather->ctx, tally);
 }
@@ -222,7 +218,7 @@ static void check_whole(const struct gather *gather)
 
     td_sim_totals(gather->sim, &totals);
     TD_INVARIANT(gather->slots == totals.slots);
-    TD_INVARIANT(gather->cycles == totals.cycles);
+    TD_INVARIANT(gather->slots / gather->sim->core.width == totals.cycles);
 }
 
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
