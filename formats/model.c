@@ -229,6 +229,11 @@ enum td_source_id td_model_source(const struct td_model *model)
     return td_source_by_name(td_model_env(model, TD_ENV_SOURCE));
 }
 
+enum td_method td_model_method(const struct td_model *model)
+{
+    return td_method_by_name(td_model_env(model, TD_ENV_METHOD));
+}
+
 size_t td_model_env_count(const struct td_model *model)
 {
     return model->env.len;

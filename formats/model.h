@@ -208,8 +208,9 @@ void td_model_add_env_len(struct td_model *model, const char *key, size_t key_le
 const char *td_model_env(const struct td_model *model, enum td_env_key key);
 /* The i-th value of the key (argv, warning), or NULL past the last. */
 const char *td_model_env_at(const struct td_model *model, enum td_env_key key, size_t i);
-/* TD_SOURCE_NONE when it is not known. */
+/* TD_SOURCE_NONE, TD_METHOD_AUTO: not known. */
 enum td_source_id td_model_source(const struct td_model *model);
+enum td_method td_model_method(const struct td_model *model);
 size_t td_model_env_count(const struct td_model *model);
 void td_model_env_entry(const struct td_model *model, size_t i, const char **key,
                         const char **value);

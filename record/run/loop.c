@@ -127,14 +127,16 @@ int td_loop_run(struct td_run *run, const struct td_run_job *job, void *ctx)
         if (rc == TD_OK) {
             loop(&l);
             finish(&l);
-            status = run->failed ? TD_EXIT_FAILED : td_run_status(run);
         } else {
             td_status_error(&run->status, err.text);
-            status = td_run_failure_status(run, rc);
         }
-        again = rc == TD_OK && td_run_goes_on(run);
         if (job->close)
             job->close(ctx);
+        if (rc < 0)
+            status = td_run_failure_status(run, rc);
+        else
+            status = run->failed ? TD_EXIT_FAILED : td_run_status(run);
+        again = rc == TD_OK && td_run_goes_on(run);
         td_run_close(run);
     }
     return status;

@@ -40,6 +40,7 @@ struct sampling {
     uint64_t lost_before; /* samples lost in earlier runs */
     size_t *watched;      /* a ring: which opened event stands for it in the run's own_fds */
     uint64_t next_flush_ns;
+    bool unended; /* a run left the profile open for the next */
 };
 
 /* Start. */
@@ -335,11 +336,24 @@ static void tell_cut(struct sampling *s)
         td_run_warn(&s->run, "recording stopped by a second interrupt; the command goes on");
 }
 
+static void end_profile(struct sampling *s)
+{
+    struct td_err err = TD_ERR_INIT;
+
+    td_recorder_end(s->recorder);
+    if (td_recording_finish(s->recording, &err) < 0) {
+        give_up(s, &err);
+        return;
+    }
+    const struct td_status_figures figures = figures_of(s);
+    if (s->run.began && !s->recording->more)
+        td_status_summary(&s->run.status, &figures);
+}
+
 /* The last records, the totals, the end of the file. */
 static void finish(void *ctx)
 {
     struct sampling *s = ctx;
-    struct td_err err = TD_ERR_INIT;
     const uint64_t now = td_clock_ns();
 
     td_events_disable(&s->run.events);
@@ -354,18 +368,11 @@ static void finish(void *ctx)
     warn_stacks(s);
     tell_running(s);
     tell_cut(s);
-    if (td_run_goes_on(&s->run)) {
+    s->unended = td_run_goes_on(&s->run);
+    if (s->unended)
         s->lost_before = td_recorder_counter(s->recorder, TD_COUNTER_LOST);
-        return;
-    }
-    td_recorder_end(s->recorder);
-    if (td_recording_finish(s->recording, &err) < 0) {
-        give_up(s, &err);
-        return;
-    }
-    const struct td_status_figures figures = figures_of(s);
-    if (!s->recording->more)
-        td_status_summary(&s->run.status, &figures);
+    else
+        end_profile(s);
 }
 
 /* The loop. */
@@ -424,11 +431,9 @@ static void close_run(void *ctx)
 {
     struct sampling *s = ctx;
 
-    /* A run that could not be started takes nothing from those before it. */
-    if (!s->run.began && s->run.pass > 1) {
-        td_recorder_end(s->recorder);
-        td_recording_finish(s->recording, NULL);
-    }
+    /* The next run does not come after all, or could not be started. */
+    if (s->unended && !(s->run.began && td_run_goes_on(&s->run)))
+        end_profile(s);
     s->recording->native = end_of(s);
     td_drain_release(&s->drain);
     s->drain = (struct td_drain){0};

@@ -70,10 +70,10 @@ static struct td_interval *add_interval(struct td_intervals *in, uint32_t row, u
 
 /* Counters of a thread are its own on each CPU, those of a CPU are whoever's ran there; in a merge,
  * each input has CPUs and threads of its own. */
-static void series_of(const struct td_model *model, const struct td_sample *sample, uint64_t key[2])
+static void series_of(const struct td_model *model, bool of_cpu, const struct td_sample *sample,
+                      uint64_t key[2])
 {
     const struct td_thread *thread = td_model_thread(model, sample->thread);
-    const bool of_cpu = td_method_by_name(td_model_env(model, TD_ENV_METHOD)) == TD_METHOD_CPU;
 
     key[0] = of_cpu ? 0 : (uint64_t)thread->pid << 32 | thread->tid;
     key[1] = (uint64_t)thread->origin << 32 | sample->cpu;
@@ -85,6 +85,7 @@ static void take_samples(struct making *m, size_t part)
     struct td_intervals *in = &m->slots->parts[part].intervals;
     const uint32_t group = m->slots->parts[part].counted.group;
     const uint32_t columns = td_model_group(model, group)->column_count;
+    const bool of_cpu = td_model_method(model) == TD_METHOD_CPU;
     struct td_map last = {.slots = NULL};
 
     for (size_t i = 0; i < td_model_sample_count(model); i++) {
@@ -97,7 +98,7 @@ static void take_samples(struct making *m, size_t part)
         const uint32_t row = find_row(m, s->thread, s->node, part, m->by_sample ? s : NULL);
         struct td_interval *at =
             add_interval(in, row, s->node, s->thread, td_model_sample_values(model, s), columns);
-        series_of(model, s, key);
+        series_of(model, of_cpu, s, key);
         uint32_t *before = td_map_put(&last, key[0], key[1], TD_NONE, &added);
         at->before = *before;
         *before = (uint32_t)(in->len - 1);

@@ -396,6 +396,10 @@ def passes():
     td.check('"passes=2"' in dump, "the profile does not say how many runs there were")
     td.check("pass group=1 pass=2" in dump and "pass group=0" not in dump, "the profile does not say which run sampled what")
     td.check(dump.count("  total 9 samples") == 1, "one end")
+    # The command is ended after the first run's time: there is no second, and the first is whole.
+    tdrec("--passes", "2", "-e", "cpu-clock,task-clock", "-F", "999", "--duration", "0.3", "-o", out,
+          "--", "sh", "-c", f"{child} 0.8; kill -KILL $$", status=137)
+    td.check(samples(out) > 20 and "total 9 samples" in td.report(out, "dump"), "the first run was not kept")
     tdrec("--passes", "2", "-o", out, "--", "true", status=125)
     tdrec("--passes", "17", "-o", out, "--", "true", status=125)
 
