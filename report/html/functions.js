@@ -32,7 +32,7 @@ const kindOfFunction = (f) => {
 };
 function heat(share, id, error) {
   if (share === null) return "";
-  const depth = Math.round(8 + 40 * Math.min(1, share));
+  const depth = Math.round(8 + 30 * Math.min(1, share));
   return make(
     "span",
     {

@@ -93,7 +93,7 @@ function codeTable(rows, kind) {
                       "span",
                       {
                         style: {
-                          background: `color-mix(in oklab, var(${chosen ? "--" + causeOf(chosen) : "--memory_bound"}) ${Math.round(8 + (40 * share) / most)}%, transparent)`,
+                          background: `color-mix(in oklab, var(${chosen ? "--" + causeOf(chosen) : "--memory_bound"}) ${Math.round(8 + (30 * share) / most)}%, transparent)`,
                         },
                       },
                       (100 * share).toFixed(1),
@@ -141,6 +141,12 @@ const asmRows = (s) =>
     inlined: 0,
     gap: i > 0 && !follows,
   }));
+// The file, or where the instructions of an inlined function are.
+function heading(s, assembly) {
+  const inlined = s.container && s.container !== s.function ? `inlined into ${s.container}` : "";
+  const text = assembly ? inlined : s.file || "";
+  return text ? make("h3", { class: "code" }, text) : null;
+}
 function drawSource() {
   if (choices.length === 0) {
     fill(
@@ -211,11 +217,7 @@ function drawSource() {
       ? make("p", { class: "note" }, "No source line is known for it: these are its instructions.")
       : null,
     (assembly ? listings : sources).flatMap((s) => [
-      make(
-        "h3",
-        { class: "code" },
-        assembly ? (s.container && s.container !== s.function ? `inlined into ${s.container}` : "") : s.file || "",
-      ),
+      heading(s, assembly),
       s.note ? make("p", { class: "note" }, sentence(s.note)) : null,
       s.lines.length > 0 ? codeTable(assembly ? asmRows(s) : sourceRows(s), assembly ? "asm" : "source") : null,
     ]),

@@ -244,6 +244,18 @@ async function checkDiff(name, page) {
   await page.select('#colour', 'cause');
 }
 
+// Each level of categories, instructions, and each colouring: all of it is legible.
+async function checkAllColours(name, page) {
+  const options = (id) => page.$$eval(`#${id} option`, (all) => all.map((o) => o.value)).catch(() => []);
+  await page.$$eval('#show-asm, #all-functions, [id^="level-"]:last-child', (all) => all.forEach((e) => e.click()));
+  for (const value of (await options('metric')).slice(-1)) await page.select('#metric', value);
+  for (const value of await options('colour')) {
+    await page.select('#colour', value);
+    await audit(`${name}, by ${value}`, page);
+  }
+  await audit(`${name}, all columns`, page);
+}
+
 async function checkTheme(name, page) {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await paper();
@@ -278,6 +290,7 @@ async function checkPage(browser, { name, page: file, report: reportFile }) {
       if (name === 'sim' || name === 'pmu') await checkSearch(name, page, 'chase');
       await audit(`${name}, after use`, page);
     }
+    if (scheme === 'dark') await checkAllColours(name, page);
     check(`${name}: no request leaves the page`, seen.requests.length === 0, seen.requests);
     check(`${name}: no error, and nothing that the policy stopped`, seen.errors.length === 0, seen.errors);
     check(
