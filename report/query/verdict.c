@@ -182,10 +182,10 @@ static size_t place_index(const struct td_model *model, uint32_t function, uint3
 
 /* A place is a line; but a function whose lines are known for less than half of what itself is
  * known to lose is one as a whole. */
-static void add_places(struct td_verdict *verdict, const struct td_measure *measure, bool no_inline)
+static void add_places(struct td_verdict *verdict, const struct td_measure *measure,
+                       struct losses losses, bool no_inline)
 {
     const struct td_model *model = measure->model;
-    const struct losses losses = losses_of(verdict);
     struct in_lines *in_lines =
         td_xcalloc(place_index(model, TD_NONE, TD_NONE) + 1, sizeof(*in_lines));
     bool *whole = td_xcalloc(place_index(model, TD_NONE, TD_NONE) + 1, sizeof(*whole));
@@ -267,7 +267,10 @@ void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
 {
     *verdict = (struct td_verdict){.function = TD_NONE};
     add_nodes(verdict, measure, tree);
-    add_places(verdict, measure, no_inline);
+    add_places(verdict, measure, losses_of(verdict), no_inline);
+    /* Of a short recording the categories of no place are known: then where most was spent. */
+    if (verdict->place_count == 0)
+        add_places(verdict, measure, (struct losses){.len = 0}, no_inline);
     find_work(verdict, measure, tree);
     if (verdict->useful || tree->len == 0)
         add_workers(verdict, measure, no_inline);

@@ -48,7 +48,7 @@ struct td_verdict_place {
     uint32_t file; /* string */
     uint32_t line; /* 0: the place is a function, of whose lines less is known than of itself */
     struct td_verdict_loss losses[TD_NODE_COUNT]; /* the greatest first */
-    size_t loss_count;                            /* 0: no node is high */
+    size_t loss_count; /* 0: no node is high, or of no place is it known */
     double share; /* of all slots (or what else is sorted by): all losses, to order places by */
 };
 

@@ -16,6 +16,7 @@
 
 #define LABEL_WIDTH    10
 #define PLACE_WIDTH    24 /* of a place's names at least */
+#define PLACE_MIN      16 /* of them, where the line's number takes the rest */
 #define DIGITS         6
 #define NAME_MAX       60    /* a longer name is not worth typing */
 #define WORKER_WIDTH   30    /* of a function's name in a sentence */
@@ -247,7 +248,7 @@ static void print_place(const struct td_verdict_place *place, const struct td_me
         snprintf(line, sizeof(line), ":%u ", (unsigned)place->line);
     const size_t used = LABEL_WIDTH + strlen(line) + 2 + strlen(losses);
     const unsigned room =
-        style->width > used + PLACE_WIDTH ? style->width - (unsigned)used : PLACE_WIDTH;
+        style->width > used + PLACE_MIN ? style->width - (unsigned)used : PLACE_MIN;
     td_fit_name(style, name, sizeof(name), place_name(model, place, buf, sizeof(buf)),
                 style->full ? 0 : room / (place->line ? 2 : 1));
     const unsigned taken = (unsigned)td_text_width(name);

@@ -28,6 +28,12 @@ def compose(folder):
             subprocess.run(["bash", "-c", f". '{CASES}/profiles.inc'; {maker}"], stdout=out, check=True,
                            env={**os.environ, "COMPOSE": COMPOSE})
         yield path
+    path = os.path.join(folder, "short_pmu.td")
+    with open(path, "wb") as out:
+        subprocess.run(["bash", "-c", f". '{CASES}/profiles.inc'; {{ pmu_head sapphire-rapids; echo counter 0 7; echo slots "
+                        "- \"$METRICS\"; pmu_samples 0 7; } | \"$COMPOSE\""], stdout=out, check=True,
+                       env={**os.environ, "COMPOSE": COMPOSE})
+    yield path
     lines = {"busy": "light_operations 90 dram_bound 4 branch_mispredicts 6", "even": "light_operations 48 icache_misses "
              "4 branch_mispredicts 9 fetch_bandwidth 10 dram_bound 9 divider 10 ports_utilization 10",
              "all": "light_operations 10 icache_misses 7 itlb_misses 6 branch_resteers 6 branch_mispredicts 16 l1_bound 11 "
