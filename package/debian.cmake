@@ -5,7 +5,7 @@ set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/share)
 set(doc ${root}/doc/tdprof)
 
 # Names of debug information, and which compiler it was.
-file(GLOB programs ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/bin/* ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/lib/tdprof/*.so)
+file(GLOB programs ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/bin/* ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/lib/*/tdprof/*.so)
 execute_process(COMMAND strip --strip-unneeded --remove-section=.comment ${programs} COMMAND_ERROR_IS_FATAL ANY)
 
 function(compress)

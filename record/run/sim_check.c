@@ -13,23 +13,23 @@
 #include "record/run/target.h"
 
 #define PLUGIN "tdprof-sim-plugin.so"
+#ifndef TD_LIBDIR /* where CMakeLists.txt installs it, below the prefix */
+#    define TD_LIBDIR "lib"
+#endif
 
 /* Beside the program (a build), or where it is installed. */
 static char *find_plugin(void)
 {
+    static const char *const folders[] = {"", "../" TD_LIBDIR "/tdprof/", "../lib/tdprof/",
+                                          "../lib64/tdprof/"};
     char *exe = realpath("/proc/self/exe", NULL);
     const char *slash = exe ? strrchr(exe, '/') : NULL;
     char *found = NULL;
 
-    for (int i = 0; slash && i < 3 && !found; i++) {
+    for (size_t i = 0; slash && i < TD_ARRAY_SIZE(folders) && !found; i++) {
         char path[4200];
-        const int len = (int)(slash - exe);
 
-        if (i == 0)
-            snprintf(path, sizeof(path), "%.*s/" PLUGIN, len, exe);
-        else
-            snprintf(path, sizeof(path), "%.*s/../%s/tdprof/" PLUGIN, len, exe,
-                     i == 1 ? "lib" : "lib64");
+        snprintf(path, sizeof(path), "%.*s/%s" PLUGIN, (int)(slash - exe), exe, folders[i]);
         found = realpath(path, NULL);
     }
     free(exe);
@@ -55,7 +55,8 @@ int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plug
     if (!module) {
         free(emulator);
         return td_fail(err, TD_EUNSUPPORTED,
-                       PLUGIN " is neither beside tdrec nor in ../lib/tdprof: install tdprof "
+                       PLUGIN " is neither beside tdrec nor in ../" TD_LIBDIR
+                              "/tdprof: install tdprof "
                               "whole (cmake --install)");
     }
     *qemu = emulator;
