@@ -55,16 +55,22 @@ static void beginnings_are_seen_best(void **state)
     (void)state;
     struct td_sampling sampling = {.begun = false};
     uint64_t ran = 0, left_out = 0, windows[3] = {0}; /* by 20 M instructions */
+    uint64_t shortest = UINT64_MAX, longest = 0;
 
     while (ran < 60 * UINT64_C(1000000)) {
         const struct td_sampling_phase phase = next_of(&sampling, 0.9, 0);
 
         left_out += phase.mode == TD_SIM_SKIP ? phase.instructions : 0;
+        if (ran < 19 * UINT64_C(1000000) && phase.mode == TD_SIM_WARM) {
+            shortest = phase.instructions < shortest ? phase.instructions : shortest;
+            longest = phase.instructions > longest ? phase.instructions : longest;
+        }
         assert_true(left_out == 0 || ran > 39 * UINT64_C(1000000));
         windows[ran / 20000000] += phase.mode == TD_SIM_EXACT;
         ran += phase.instructions;
     }
     assert_true(left_out > 0);
+    assert_true(longest > 2 * shortest); /* however close they are, windows keep no step */
     assert_in_range(windows[0], 40, 60); /* of 10 M; the rest is exact */
     assert_in_range(windows[1], 25, 42);
     assert_in_range(windows[2], 25, 42);

@@ -35,12 +35,16 @@ static const double LEARNING_MOST = 0.02;
 /* Two standard errors of the total that a part's number of windows aims at. */
 static const double ERROR = 0.025;
 
-/* Between 0.4 and 1.6 times what the distance leaves. */
-static uint64_t skip_length(struct td_sampling *sampling)
+/* What comes before a window: between 0.4 and 1.6 times what the distance leaves, so that windows
+ * keep no step with loops of the program, and what is always warmed. */
+static struct td_sampling_phase gap(struct td_sampling *sampling)
 {
-    const uint64_t mean = sampling->distance - WARM - PRIME - WINDOW;
+    const enum td_sim_mode mode = sampling->warms_all ? TD_SIM_WARM : TD_SIM_SKIP;
+    const uint64_t fixed = PRIME + WINDOW + (sampling->warms_all ? 0 : WARM);
+    const uint64_t mean = sampling->distance - fixed;
 
-    return mean * 2 / 5 + td_hash_u64(++sampling->random) % (mean * 6 / 5);
+    return (struct td_sampling_phase){mode, mean * 2 / 5 +
+                                                td_hash_u64(++sampling->random) % (mean * 6 / 5)};
 }
 
 static struct td_sampling_phase next(struct td_sampling *sampling)
@@ -54,10 +58,7 @@ static struct td_sampling_phase next(struct td_sampling *sampling)
         return (struct td_sampling_phase){TD_SIM_EXACT, FIRST};
     }
     switch (sampling->mode) {
-    case TD_SIM_EXACT:
-        if (sampling->warms_all)
-            return (struct td_sampling_phase){TD_SIM_WARM, skip_length(sampling) + WARM};
-        return (struct td_sampling_phase){TD_SIM_SKIP, skip_length(sampling)};
+    case TD_SIM_EXACT: return gap(sampling);
     case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, WARM};
     case TD_SIM_WARM: return (struct td_sampling_phase){TD_SIM_PRIME, PRIME};
     case TD_SIM_PRIME: break;
