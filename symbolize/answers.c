@@ -187,9 +187,9 @@ void td_answers_encode(const struct td_answers *answers, struct td_buf *buf)
 
 static struct td_bytes take(struct td_cur *cur, uint64_t size)
 {
-    const struct td_bytes part = {.data = cur->p, .size = (size_t)size};
+    const struct td_bytes part = {.data = cur->at, .size = (size_t)size};
 
-    td_cur_skip(cur, size);
+    (void)td_cur_bytes(cur, size);
     return part;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "formats/kernel/cursor.h"
+#include "base/cursor.h"
 
 /* Newer than an older system's header: what follows is no address. */
 #define CONTEXT_USER_DEFERRED ((uint64_t)-640)
@@ -44,7 +44,7 @@ static uint32_t context_of_marker(uint64_t marker)
 
 static uint64_t chain_word(const struct td_rec_sample *sample, uint64_t i, bool big)
 {
-    return td_perf_word(sample->chain + i * 8, big);
+    return td_cur_word(sample->chain + i * 8, big);
 }
 
 /* The calls that have not returned, the innermost first. Of a stack whose leaf is the kernel's, the
@@ -57,11 +57,11 @@ static void push_calls(struct td_stack *stack, const struct td_rec *rec, bool bi
     const uint32_t most = rec->layout->branch_most;
 
     if (!td_stack_in_user(stack))
-        push(stack, left && !rec->layout->user_at_entry ? left : td_perf_word(entry + 8, big),
+        push(stack, left && !rec->layout->user_at_entry ? left : td_cur_word(entry + 8, big),
              PERF_RECORD_MISC_USER, false);
     stack->truncated = most && sample->branch_count >= most;
     for (uint64_t i = 0; i < sample->branch_count; i++, entry += TD_BRANCH_BYTES) {
-        const uint64_t from = td_perf_word(entry, big);
+        const uint64_t from = td_cur_word(entry, big);
 
         if (from == 0)
             return;

@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "formats/kernel/cursor.h"
+#include "base/cursor.h"
 
 /* No thread's id: the sum over all of them. */
 #define ALL_THREADS UINT64_MAX
@@ -99,8 +99,7 @@ static struct values values_of(const struct td_rec *rec, bool big)
 
 static uint64_t id_at(const struct values *values, uint64_t i)
 {
-    return values->ids ? td_perf_word(values->at + i * values->stride + 8, values->big)
-                       : values->id;
+    return values->ids ? td_cur_word(values->at + i * values->stride + 8, values->big) : values->id;
 }
 
 uint64_t td_rec_value_id(const struct td_rec *rec, uint64_t i, bool big)
@@ -171,7 +170,7 @@ bool td_deltas_take(struct td_deltas *deltas, uint32_t tid, const struct td_rec 
     const struct members members = find_members(deltas, &values, read, tid);
     bool good = true;
     for (uint64_t i = 0; i < read; i++) {
-        const uint64_t value = td_perf_word(values.at + i * values.stride, big);
+        const uint64_t value = td_cur_word(values.at + i * values.stride, big);
         const uint64_t id = id_at(&values, i);
         uint32_t at = deltas->order[members.first + (i < members.count ? i : 0)];
 

@@ -38,15 +38,15 @@ static bool flag(uint64_t flags, enum attr_bit bit)
 }
 
 /* The fields that every size has; `rd` ends where the attr does. */
-static void read_first(struct td_perf_attr *attr, struct td_perf_rd *rd)
+static void read_first(struct td_perf_attr *attr, struct td_cur *rd)
 {
     uint64_t flags = 0;
 
-    attr->config[0] = td_perf_u64(rd);
-    attr->period = td_perf_u64(rd);
-    attr->sample_type = td_perf_u64(rd);
-    attr->read_format = td_perf_u64(rd);
-    flags = td_perf_u64(rd);
+    attr->config[0] = td_cur_u64(rd);
+    attr->period = td_cur_u64(rd);
+    attr->sample_type = td_cur_u64(rd);
+    attr->read_format = td_cur_u64(rd);
+    flags = td_cur_u64(rd);
     if (rd->big)
         flags = reverse_bits(flags);
     attr->inherit = flag(flags, ATTR_INHERIT);
@@ -56,38 +56,38 @@ static void read_first(struct td_perf_attr *attr, struct td_perf_rd *rd)
     attr->sample_id_all = flag(flags, ATTR_SAMPLE_ID_ALL);
     attr->use_clockid = flag(flags, ATTR_USE_CLOCKID);
     attr->precise = (uint8_t)(flags >> ATTR_PRECISE & 3);
-    td_perf_u64(rd); /* wakeup, bp_type */
-    attr->config[1] = td_perf_u64(rd);
+    td_cur_u64(rd); /* wakeup, bp_type */
+    attr->config[1] = td_cur_u64(rd);
 }
 
 /* What later kernels appended; a short attr simply has no more of them. */
-static void read_rest(struct td_perf_attr *attr, struct td_perf_rd *rd)
+static void read_rest(struct td_perf_attr *attr, struct td_cur *rd)
 {
     uint64_t *const words[] = {&attr->config[2], &attr->branch_sample_type, &attr->regs_user};
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(words) && td_perf_left(rd) >= 8; i++)
-        *words[i] = td_perf_u64(rd);
-    if (td_perf_left(rd) >= 8) {
-        td_perf_u32(rd); /* sample_stack_user */
-        attr->clockid = (int32_t)td_perf_u32(rd);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(words) && td_cur_left(rd) >= 8; i++)
+        *words[i] = td_cur_u64(rd);
+    if (td_cur_left(rd) >= 8) {
+        td_cur_u32(rd); /* sample_stack_user */
+        attr->clockid = (int32_t)td_cur_u32(rd);
     }
-    if (td_perf_left(rd) >= 8)
-        attr->regs_intr = td_perf_u64(rd);
+    if (td_cur_left(rd) >= 8)
+        attr->regs_intr = td_cur_u64(rd);
 }
 
-bool td_perf_attr_read(struct td_perf_attr *attr, struct td_perf_rd *rd)
+bool td_perf_attr_read(struct td_perf_attr *attr, struct td_cur *rd)
 {
     const uint8_t *const start = rd->at;
 
     *attr = (struct td_perf_attr){0};
-    attr->type = td_perf_u32(rd);
-    attr->size = td_perf_u32(rd);
+    attr->type = td_cur_u32(rd);
+    attr->size = td_cur_u32(rd);
     if (attr->size == 0)
         attr->size = ATTR_SIZE_FIRST;
     if (rd->bad || attr->size < ATTR_SIZE_FIRST || attr->size > ATTR_SIZE_LIMIT ||
         attr->size > (uint64_t)(rd->end - start))
         return false;
-    struct td_perf_rd fields = {.at = rd->at, .end = start + attr->size, .big = rd->big};
+    struct td_cur fields = {.at = rd->at, .end = start + attr->size, .big = rd->big};
     read_first(attr, &fields);
     read_rest(attr, &fields);
     rd->at = start + attr->size;
@@ -105,11 +105,11 @@ struct td_perf_event *td_perf_event_add(struct td_perf_session *session,
     return event;
 }
 
-void td_perf_event_ids(struct td_perf_session *session, size_t event, struct td_perf_rd *rd,
+void td_perf_event_ids(struct td_perf_session *session, size_t event, struct td_cur *rd,
                        uint64_t count)
 {
-    for (uint64_t i = 0; i < count && td_perf_left(rd) >= 8; i++)
-        *td_map_put(&session->event_ids, td_perf_u64(rd), 0, 0, NULL) = (uint32_t)event;
+    for (uint64_t i = 0; i < count && td_cur_left(rd) >= 8; i++)
+        *td_map_put(&session->event_ids, td_cur_u64(rd), 0, 0, NULL) = (uint32_t)event;
 }
 
 struct td_perf_event *td_perf_event_by_id(struct td_perf_session *session, uint64_t id)

@@ -33,10 +33,10 @@ enum feature {
 #define BUILD_ID_DEFAULT    20
 
 /* A string: u32 length with padding, then the bytes, NUL-terminated inside. */
-static uint32_t read_string(struct td_perf_session *session, struct td_perf_rd *rd)
+static uint32_t read_string(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint32_t size = td_perf_u32(rd);
-    const char *const s = (const char *)td_perf_bytes(rd, size);
+    const uint32_t size = td_cur_u32(rd);
+    const char *const s = (const char *)td_cur_bytes(rd, size);
 
     return s ? td_model_intern(session->model, s, strnlen(s, size)) : 0;
 }
@@ -47,15 +47,14 @@ static void add_env(struct td_perf_session *session, enum td_env_key key, const 
         td_model_add_env(session->model, td_env_key_name(key), value);
 }
 
-static void string_to_env(struct td_perf_session *session, struct td_perf_rd *rd,
-                          enum td_env_key key)
+static void string_to_env(struct td_perf_session *session, struct td_cur *rd, enum td_env_key key)
 {
     const uint32_t text = read_string(session, rd);
 
     add_env(session, key, td_model_string(session->model, text));
 }
 
-static void read_version(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_version(struct td_perf_session *session, struct td_cur *rd)
 {
     const uint32_t version = read_string(session, rd);
     char *const text = td_xasprintf("perf %s", td_model_string(session->model, version));
@@ -64,18 +63,18 @@ static void read_version(struct td_perf_session *session, struct td_perf_rd *rd)
     free(text);
 }
 
-static void read_cmdline(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_cmdline(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint32_t count = td_perf_u32(rd);
+    const uint32_t count = td_cur_u32(rd);
 
-    for (uint32_t i = 0; i < count && td_perf_left(rd) >= 4; i++)
+    for (uint32_t i = 0; i < count && td_cur_left(rd) >= 4; i++)
         string_to_env(session, rd, TD_ENV_ARGV);
 }
 
-static void read_nrcpus(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_nrcpus(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint32_t available = td_perf_u32(rd);
-    const uint32_t online = td_perf_u32(rd);
+    const uint32_t available = td_cur_u32(rd);
+    const uint32_t online = td_cur_u32(rd);
     char text[32];
 
     /* Which ones are online is known only when all are. */
@@ -85,22 +84,22 @@ static void read_nrcpus(struct td_perf_session *session, struct td_perf_rd *rd)
     add_env(session, TD_ENV_CPUS_ONLINE, text);
 }
 
-static void read_event_names(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_event_names(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint32_t count = td_perf_u32(rd);
-    const uint32_t attr_size = td_perf_u32(rd);
+    const uint32_t count = td_cur_u32(rd);
+    const uint32_t attr_size = td_cur_u32(rd);
 
     for (uint32_t i = 0; i < count && !rd->bad; i++) {
         struct td_perf_event *event = i < session->event_count ? &session->events[i] : NULL;
 
-        td_perf_bytes(rd, attr_size);
-        const uint32_t id_count = td_perf_u32(rd);
+        td_cur_bytes(rd, attr_size);
+        const uint32_t id_count = td_cur_u32(rd);
         const uint32_t name = read_string(session, rd);
-        const uint8_t *const ids = td_perf_bytes(rd, (uint64_t)id_count * 8);
+        const uint8_t *const ids = td_cur_bytes(rd, (uint64_t)id_count * 8);
 
         if (ids && id_count > 0) {
             struct td_perf_event *const owner =
-                td_perf_event_by_id(session, td_perf_word(ids, rd->big));
+                td_perf_event_by_id(session, td_cur_word(ids, rd->big));
 
             event = owner ? owner : event;
         }
@@ -109,37 +108,37 @@ static void read_event_names(struct td_perf_session *session, struct td_perf_rd 
     }
 }
 
-static void read_pmu_names(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_pmu_names(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint32_t count = td_perf_u32(rd);
+    const uint32_t count = td_cur_u32(rd);
 
-    for (uint32_t i = 0; i < count && td_perf_left(rd) >= 8; i++) {
-        const uint32_t type = td_perf_u32(rd);
+    for (uint32_t i = 0; i < count && td_cur_left(rd) >= 8; i++) {
+        const uint32_t type = td_cur_u32(rd);
 
         *td_map_put(&session->pmu_names, type, 0, 0, NULL) = read_string(session, rd);
     }
 }
 
-static void read_clock(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_clock(struct td_perf_session *session, struct td_cur *rd)
 {
     char text[32];
 
-    td_perf_u32(rd); /* version */
-    td_perf_u32(rd); /* clock id */
-    const uint64_t wall_ns = td_perf_u64(rd);
+    td_cur_u32(rd); /* version */
+    td_cur_u32(rd); /* clock id */
+    const uint64_t wall_ns = td_cur_u64(rd);
     if (rd->bad)
         return;
     snprintf(text, sizeof(text), "%" PRIu64, wall_ns);
     add_env(session, TD_ENV_REALTIME_NS, text);
 }
 
-bool td_perf_build_id_record(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc)
+bool td_perf_build_id_record(struct td_perf_session *session, struct td_cur *rd, uint16_t misc)
 {
     size_t len = 0;
 
-    td_perf_u32(rd); /* pid */
-    const uint8_t *const id = td_perf_bytes(rd, 24);
-    const char *const path = td_perf_text(rd, &len);
+    td_cur_u32(rd); /* pid */
+    const uint8_t *const id = td_cur_bytes(rd, 24);
+    const char *const path = td_cur_text(rd, &len);
 
     if (rd->bad)
         return false;
@@ -161,43 +160,43 @@ bool td_perf_build_id_record(struct td_perf_session *session, struct td_perf_rd 
     return true;
 }
 
-static void read_build_ids(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_build_ids(struct td_perf_session *session, struct td_cur *rd)
 {
-    while (td_perf_left(rd) >= TD_RECORD_HEADER_BYTES) {
-        td_perf_u32(rd); /* type: 0 in old files */
-        const uint16_t misc = td_perf_u16(rd);
-        const uint16_t size = td_perf_u16(rd);
+    while (td_cur_left(rd) >= TD_RECORD_HEADER_BYTES) {
+        td_cur_u32(rd); /* type: 0 in old files */
+        const uint16_t misc = td_cur_u16(rd);
+        const uint16_t size = td_cur_u16(rd);
         const uint8_t *const body =
-            size < TD_RECORD_HEADER_BYTES ? NULL : td_perf_bytes(rd, size - TD_RECORD_HEADER_BYTES);
+            size < TD_RECORD_HEADER_BYTES ? NULL : td_cur_bytes(rd, size - TD_RECORD_HEADER_BYTES);
 
         if (!body) {
             rd->bad = true;
             return;
         }
-        struct td_perf_rd record = {.at = body, .end = rd->at, .big = rd->big};
+        struct td_cur record = {.at = body, .end = rd->at, .big = rd->big};
 
         if (!td_perf_build_id_record(session, &record, misc))
             rd->bad = true;
     }
 }
 
-static void read_sample_time(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_sample_time(struct td_perf_session *session, struct td_cur *rd)
 {
-    session->sample_first_ns = td_perf_u64(rd);
+    session->sample_first_ns = td_cur_u64(rd);
 }
 
-static void read_stat(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_stat(struct td_perf_session *session, struct td_cur *rd)
 {
     (void)rd;
     session->is_stat = true;
 }
 
-static void read_dir_format(struct td_perf_session *session, struct td_perf_rd *rd)
+static void read_dir_format(struct td_perf_session *session, struct td_cur *rd)
 {
-    session->is_directory = td_perf_u64(rd) > 0; /* its version */
+    session->is_directory = td_cur_u64(rd) > 0; /* its version */
 }
 
-void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, struct td_perf_rd *rd)
+void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, struct td_cur *rd)
 {
     static const struct {
         enum feature feature;
@@ -209,7 +208,7 @@ void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, str
     };
     static const struct {
         enum feature feature;
-        void (*read)(struct td_perf_session *session, struct td_perf_rd *rd);
+        void (*read)(struct td_perf_session *session, struct td_cur *rd);
     } readers[] = {
         {FEATURE_BUILD_ID, read_build_ids},
         {FEATURE_VERSION, read_version},
@@ -236,15 +235,15 @@ void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, str
 void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
                            const uint64_t bits[4])
 {
-    struct td_perf_rd table = {
+    struct td_cur table = {
         .at = session->data + data_end, .end = session->data + session->size, .big = session->big};
 
     for (uint32_t feature = 0; feature < FEATURE_LIMIT; feature++) {
         if (!(bits[feature / 64] >> (feature % 64) & 1))
             continue;
         const uint64_t entry = (uint64_t)(table.at - session->data);
-        const uint64_t offset = td_perf_u64(&table);
-        const uint64_t size = td_perf_u64(&table);
+        const uint64_t offset = td_cur_u64(&table);
+        const uint64_t size = td_cur_u64(&table);
 
         if (table.bad) {
             td_perf_damage(session, entry, "the table of features is cut off");
@@ -257,9 +256,9 @@ void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
                            feature);
             continue;
         }
-        struct td_perf_rd rd = {.at = session->data + offset,
-                                .end = session->data + offset + size,
-                                .big = session->big};
+        struct td_cur rd = {.at = session->data + offset,
+                            .end = session->data + offset + size,
+                            .big = session->big};
         td_perf_feature_read(session, feature, &rd);
         if (rd.bad)
             td_perf_flaw(session, offset, "feature %" PRIu32 " is damaged", feature);

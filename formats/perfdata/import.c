@@ -237,12 +237,11 @@ void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uin
 {
     const struct td_layouts layouts = td_perf_layouts(session);
     const uint64_t offset = td_perf_offset(session, record, segment);
-    struct td_perf_rd rd = {
-        .at = record, .end = record + TD_RECORD_HEADER_BYTES, .big = session->big};
+    struct td_cur rd = {.at = record, .end = record + TD_RECORD_HEADER_BYTES, .big = session->big};
     struct td_rec rec;
 
-    td_perf_bytes(&rd, 6); /* type, misc */
-    const size_t size = td_perf_u16(&rd);
+    td_cur_bytes(&rd, 6); /* type, misc */
+    const size_t size = td_cur_u16(&rd);
     if (td_rec_parse(&rec, record, size, &layouts, NULL) != TD_OK) {
         refuse(session, record, size, offset);
         return;

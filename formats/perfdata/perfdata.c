@@ -120,11 +120,11 @@ struct file_header {
     uint64_t features[4];
 };
 
-static struct section read_section(struct td_perf_rd *rd)
+static struct section read_section(struct td_cur *rd)
 {
-    struct section section = {.offset = td_perf_u64(rd)};
+    struct section section = {.offset = td_cur_u64(rd)};
 
-    section.size = td_perf_u64(rd);
+    section.size = td_cur_u64(rd);
     return section;
 }
 
@@ -137,11 +137,11 @@ static bool inside(const struct td_perf_session *session, const struct section *
 static int read_attr(struct td_perf_session *session, uint64_t offset, uint64_t stride,
                      struct td_err *err)
 {
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = session->data + offset, .end = session->data + offset + stride, .big = session->big};
     struct td_perf_attr attr;
 
-    if (!td_perf_attr_read(&attr, &rd) || td_perf_left(&rd) < SECTION_BYTES)
+    if (!td_perf_attr_read(&attr, &rd) || td_cur_left(&rd) < SECTION_BYTES)
         return td_fail_at(err, TD_EFORMAT, offset, "an event's description is damaged");
     rd.at = rd.end - SECTION_BYTES;
     const struct section ids = read_section(&rd);
@@ -149,9 +149,9 @@ static int read_attr(struct td_perf_session *session, uint64_t offset, uint64_t 
         return td_fail_at(err, TD_EFORMAT, offset,
                           "the ids of an event reach beyond the end of the file");
     td_perf_event_add(session, &attr);
-    struct td_perf_rd list = {.at = session->data + ids.offset,
-                              .end = session->data + ids.offset + ids.size,
-                              .big = session->big};
+    struct td_cur list = {.at = session->data + ids.offset,
+                          .end = session->data + ids.offset + ids.size,
+                          .big = session->big};
     td_perf_event_ids(session, session->event_count - 1, &list, ids.size / 8);
     return TD_OK;
 }
@@ -176,16 +176,16 @@ static int read_attrs(struct td_perf_session *session, const struct file_header 
 
 static int load_file(struct td_perf_session *session, struct td_err *err)
 {
-    struct td_perf_rd rd = {.at = session->data + 2 * MAGIC_BYTES,
-                            .end = session->data + session->size,
-                            .big = session->big};
-    struct file_header header = {.attr_size = td_perf_u64(&rd)};
+    struct td_cur rd = {.at = session->data + 2 * MAGIC_BYTES,
+                        .end = session->data + session->size,
+                        .big = session->big};
+    struct file_header header = {.attr_size = td_cur_u64(&rd)};
 
     header.attrs = read_section(&rd);
     header.data = read_section(&rd);
     read_section(&rd); /* event types, not written for a decade */
     for (int i = 0; i < 4; i++)
-        header.features[i] = td_perf_u64(&rd);
+        header.features[i] = td_cur_u64(&rd);
     if (rd.bad)
         return td_fail_at(err, TD_EFORMAT, session->size, "the header is cut off");
     const int rc = read_attrs(session, &header, err);
@@ -239,10 +239,10 @@ static void set_losses(struct td_perf_session *session)
 
 static int load(struct td_perf_session *session, struct td_err *err)
 {
-    struct td_perf_rd rd = {.at = session->data + MAGIC_BYTES,
-                            .end = session->data + session->size,
-                            .big = session->big};
-    const uint64_t header_size = td_perf_u64(&rd);
+    struct td_cur rd = {.at = session->data + MAGIC_BYTES,
+                        .end = session->data + session->size,
+                        .big = session->big};
+    const uint64_t header_size = td_cur_u64(&rd);
     int rc = TD_OK;
 
     if (rd.bad)

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "formats/kernel/chain.h"
-#include "formats/kernel/cursor.h"
+#include "base/cursor.h"
 #include "formats/kernel/deltas.h"
 #include "formats/kernel/record.h"
 #include "formats/loading.h"
@@ -169,11 +169,11 @@ bool td_perf_tracepoint_name(const struct td_perf_session *session, uint64_t id,
 /* perfdata_attr.c */
 /* Reads one perf_event_attr; leaves the cursor behind its attr.size bytes. False when it is not
  * one (the cursor is bad or the size makes no sense). */
-bool td_perf_attr_read(struct td_perf_attr *attr, struct td_perf_rd *rd);
+bool td_perf_attr_read(struct td_perf_attr *attr, struct td_cur *rd);
 /* Adds an event; false when an equal number of events is too many. */
 struct td_perf_event *td_perf_event_add(struct td_perf_session *session,
                                         const struct td_perf_attr *attr);
-void td_perf_event_ids(struct td_perf_session *session, size_t event, struct td_perf_rd *rd,
+void td_perf_event_ids(struct td_perf_session *session, size_t event, struct td_cur *rd,
                        uint64_t count);
 /* Adds the events to the model, with the names that were found; then records can be decoded. */
 void td_perf_events_finish(struct td_perf_session *session);
@@ -185,9 +185,9 @@ struct td_perf_event *td_perf_event_by_id(struct td_perf_session *session, uint6
 /* perfdata_features.c */
 void td_perf_features_read(struct td_perf_session *session, uint64_t data_end,
                            const uint64_t bits[4]);
-void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, struct td_perf_rd *rd);
+void td_perf_feature_read(struct td_perf_session *session, uint32_t feature, struct td_cur *rd);
 /* One record of the build-id table; false when damaged. */
-bool td_perf_build_id_record(struct td_perf_session *session, struct td_perf_rd *rd, uint16_t misc);
+bool td_perf_build_id_record(struct td_perf_session *session, struct td_cur *rd, uint16_t misc);
 /* The environment that follows from the events. */
 void td_perf_environment(struct td_perf_session *session);
 

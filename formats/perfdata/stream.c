@@ -28,11 +28,11 @@ struct header {
 
 static struct header read_header(const uint8_t *p, bool big)
 {
-    struct td_perf_rd rd = {.at = p, .end = p + TD_RECORD_HEADER_BYTES, .big = big};
-    struct header header = {.type = td_perf_u32(&rd)};
+    struct td_cur rd = {.at = p, .end = p + TD_RECORD_HEADER_BYTES, .big = big};
+    struct header header = {.type = td_cur_u32(&rd)};
 
-    header.misc = td_perf_u16(&rd);
-    header.size = td_perf_u16(&rd);
+    header.misc = td_cur_u16(&rd);
+    header.size = td_cur_u16(&rd);
     return header;
 }
 
@@ -163,16 +163,16 @@ static void walk_compressed(struct td_perf_session *session, const uint8_t *reco
                             const struct header *header)
 {
     const uint64_t offset = (uint64_t)(record - session->data);
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
     struct td_buf out = {0};
-    uint64_t size = td_perf_left(&rd);
+    uint64_t size = td_cur_left(&rd);
 
     if (session->compression_damaged)
         return;
     if (header->type == TD_PERF_COMPRESSED2)
-        size = td_perf_u64(&rd);
-    const uint8_t *const data = td_perf_bytes(&rd, size);
+        size = td_cur_u64(&rd);
+    const uint8_t *const data = td_cur_bytes(&rd, size);
     if (!data || !inflate_piece(session, data, size, &out)) {
         session->compression_damaged = true;
         td_buf_release(&out);
@@ -192,14 +192,14 @@ static void walk_compressed(struct td_perf_session *session, const uint8_t *reco
 static bool bytes_behind(struct td_perf_session *session, const uint8_t *record,
                          const struct header *header, uint64_t *ret)
 {
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     *ret = 0;
     if (header->type == TD_PERF_AUXTRACE)
-        *ret = td_perf_u64(&rd);
+        *ret = td_cur_u64(&rd);
     else if (header->type == TD_PERF_TRACING_DATA && session->pipe)
-        *ret = ((uint64_t)td_perf_u32(&rd) + 7) & ~UINT64_C(7);
+        *ret = ((uint64_t)td_cur_u32(&rd) + 7) & ~UINT64_C(7);
     return !rd.bad;
 }
 
@@ -243,13 +243,13 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
 static void note_trace(struct td_perf_session *session, const uint8_t *record,
                        const struct header *header)
 {
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     if (header->type == TD_PERF_AUXTRACE_INFO)
-        session->trace_type = td_perf_u32(&rd);
+        session->trace_type = td_cur_u32(&rd);
     else
-        session->trace_bytes += td_perf_u64(&rd);
+        session->trace_bytes += td_cur_u64(&rd);
 }
 
 static void handle_data(struct td_perf_session *session, const uint8_t *record,
@@ -276,7 +276,7 @@ void td_perf_stream(struct td_perf_session *session, uint64_t offset, uint64_t e
     td_perf_queue_finish(session);
 }
 
-static void handle_attr(struct td_perf_session *session, struct td_perf_rd *rd)
+static void handle_attr(struct td_perf_session *session, struct td_cur *rd)
 {
     struct td_perf_attr attr;
 
@@ -289,12 +289,12 @@ static void handle_attr(struct td_perf_session *session, struct td_perf_rd *rd)
 }
 
 /* EVENT_UPDATE: u64 what, u64 id, then a payload; 2 is the name. */
-static void handle_update(struct td_perf_session *session, struct td_perf_rd *rd)
+static void handle_update(struct td_perf_session *session, struct td_cur *rd)
 {
-    const uint64_t what = td_perf_u64(rd);
-    struct td_perf_event *const event = td_perf_event_by_id(session, td_perf_u64(rd));
+    const uint64_t what = td_cur_u64(rd);
+    struct td_perf_event *const event = td_perf_event_by_id(session, td_cur_u64(rd));
     size_t len = 0;
-    const char *const name = td_perf_text(rd, &len);
+    const char *const name = td_cur_text(rd, &len);
 
     if (!rd->bad && what == 2 && event)
         event->name = td_model_intern(session->model, name, len);
@@ -315,7 +315,7 @@ static void note_tracing(struct td_perf_session *session, const uint8_t *record,
 static void handle_head(struct td_perf_session *session, const uint8_t *record,
                         const struct header *header)
 {
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
     if (header->type == TD_PERF_HEADER_ATTR)
@@ -325,7 +325,7 @@ static void handle_head(struct td_perf_session *session, const uint8_t *record,
     else if (header->type == TD_PERF_EVENT_UPDATE)
         handle_update(session, &rd);
     else if (header->type == TD_PERF_HEADER_FEATURE)
-        td_perf_feature_read(session, (uint32_t)td_perf_u64(&rd), &rd);
+        td_perf_feature_read(session, (uint32_t)td_cur_u64(&rd), &rd);
     else if (header->type == TD_PERF_HEADER_BUILD_ID &&
              !td_perf_build_id_record(session, &rd, header->misc))
         td_perf_damage(session, (uint64_t)(record - session->data), "a build-id is damaged");

@@ -31,7 +31,7 @@ int td_inflate_zstd(struct td_bytes raw, bool is_64, uint8_t **ret, size_t *size
     uint8_t *out = malloc(need ? (size_t)need : 1);
     if (!out)
         return td_fail(err, TD_ENOMEM, "no memory for %llu bytes", (unsigned long long)need);
-    const size_t done = ZSTD_decompress(out, (size_t)need, cur.p, left);
+    const size_t done = ZSTD_decompress(out, (size_t)need, cur.at, left);
     if (ZSTD_isError(done) || done != need) {
         free(out);
         return td_fail(err, TD_EFORMAT, "damaged zstd data");

@@ -67,10 +67,10 @@ WRAPPED(td_perf_totals, struct td_perf_session *session);
 
 static size_t record_bytes(const struct td_perf_session *session, const uint8_t *record)
 {
-    struct td_perf_rd rd = {
+    struct td_cur rd = {
         .at = record + 6, .end = record + TD_RECORD_HEADER_BYTES, .big = session->big};
 
-    return td_perf_u16(&rd);
+    return td_cur_u16(&rd);
 }
 
 void __wrap_td_perf_queue_put(struct td_perf_session *session, uint64_t time, const uint8_t *record,
