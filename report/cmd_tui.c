@@ -67,7 +67,9 @@ static void take_key(struct viewing *v, uint32_t key)
         td_terminal_redraw(v->terminal);
     else if (v->waiting == WAIT_KEYS)
         v->left = v->left || !td_tui_press(v->tui, key);
-    else if (td_tui_action_of(key) == TD_TUI_LEAVE || td_tui_action_of(key) == TD_TUI_QUIT)
+    else if (td_tui_action_of(key) == TD_TUI_QUIT)
+        v->left = v->stopped = true;
+    else if (td_tui_action_of(key) == TD_TUI_LEAVE)
         v->stopped = true;
 }
 

@@ -310,9 +310,9 @@ def sizes():
         terminal.press("\x0c")
         if columns >= 40 and rows >= 10:
             terminal.see("hot", "cold", "mispredicts 67" if columns > 40 else "%")
-            for page in ("\r", "a", "<", "?"):
-                terminal.press(page)
-                terminal.until(lambda screen: "functions by slots" not in screen.text(), f"another screen, {columns}x{rows}")
+            for key, text in (("\r", "source"), ("a", "instru"), ("<", "called by"), ("?", "what it does")):
+                terminal.press(key)
+                terminal.see(text)
             terminal.press("qqq")
             terminal.see("functions by")
         else:
@@ -405,9 +405,9 @@ def hostile():
            "thread 1 1 a a\nclock 1000\ntally 0 0 10 10000000 0:0x1004\n"
     terminal = start(compose("hostile.td", text), environment={"NO_COLOR": "1"}, columns=120)
     terminal.see("evil\\x1b[31m")
-    for key in "\r<?":
+    for key, text in (("\r", "instructions of"), ("<", "called by"), ("?", "what it does")):
         terminal.press(key)
-        terminal.drain(0.3)
+        terminal.see(text)
     terminal.press("qqq")
     terminal.see("function")
     td.check(b"\x1b[31m" not in terminal.raw and b"owned\a" not in terminal.raw, f"{terminal.raw!r}")
