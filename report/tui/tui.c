@@ -281,7 +281,7 @@ static size_t sorts_of(const struct td_tui *tui, struct td_sort *sorts)
 
 static void next_sort(struct td_tui *tui)
 {
-    struct td_sort sorts[6];
+    struct td_sort sorts[6] = {{.by = TD_SORT_VALUE}};
     const size_t count = sorts_of(tui, sorts);
     size_t at = 0;
 
