@@ -15,6 +15,9 @@ endfunction()
 file(REMOVE ${doc}/LICENSE) # its text stands in `copyright`
 file(COPY ${CPACK_TD_PACKAGE_DIR}/copyright ${CPACK_TD_PACKAGE_DIR}/changelog DESTINATION ${doc}
      FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+file(COPY ${CPACK_TD_PACKAGE_DIR}/lintian-overrides DESTINATION ${root}/lintian/overrides
+     FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+file(RENAME ${root}/lintian/overrides/lintian-overrides ${root}/lintian/overrides/tdprof)
 file(GLOB pages ${root}/man/man*/*)
 compress(${pages} ${doc}/changelog)
 if(EXISTS ${root}/zsh/site-functions) # which is the administrator's in Debian
