@@ -131,8 +131,8 @@ def flips():
         done = td.run([td.TDREPORT, "functions", "--json", "-i", write("whole.td", data)])
         wholes[kind] = figures(done.stdout)
         td.check(not wholes[kind][1]["damaged"] and wholes[kind][1]["dropped_samples"] == 0, f"{kind}: whole, and damaged")
-    # How many copies lose a part depends on what was recorded: some more until one did.
-    while number < COPIES or (counted == 0 and number < 10 * COPIES):
+    # How many copies lose a part depends on what was recorded: some more until enough did.
+    while number < COPIES or (counted <= COPIES // 20 and number < 3 * COPIES):
         kind = list(profiles)[number % len(profiles)]
         data = bytearray(profiles[kind])
         number += 1
@@ -144,7 +144,7 @@ def flips():
         for words in generator.sample(VIEWS + EXPORTS, COMMANDS):
             td.run([td.TDREPORT, *words, "-i", path], STATUSES, timeout=60)
     print(f"{number} copies, {counted} with a part left out and counted")
-    td.check(counted > 0, "no copy lost anything: the test tests nothing")
+    td.check(counted > COPIES // 20, "hardly a copy lost anything: the test tests nothing")
 
 
 def with_memory(path, size):
