@@ -2,7 +2,6 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +59,11 @@ char *td_xasprintf(const char *format, ...)
         text = NULL;
     va_end(args);
     return check(text);
+}
+
+FILE *td_xmemstream(char **text, size_t *size)
+{
+    return check(open_memstream(text, size));
 }
 
 void *td_try_alloc(size_t count, size_t size)

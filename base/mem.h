@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* What td_x* do when memory is out. This one says so and aborts; a program that has more to say, or
  * a status of its own, defines another. */
@@ -25,6 +26,10 @@ char *td_xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *td_xstrndup(const char *s, size_t len) __attribute__((malloc, returns_nonnull));
 char *td_xasprintf(const char *format, ...)
     __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+
+/* A stream that writes into *text, *size bytes, both of which hold once it is closed; the caller
+ * frees the text. */
+FILE *td_xmemstream(char **text, size_t *size) __attribute__((returns_nonnull));
 
 /* Zeroed; NULL when count * size overflows or memory is out. */
 void *td_try_alloc(size_t count, size_t size);

@@ -64,15 +64,6 @@ struct making {
     char *next, *title, *text;
 };
 
-static FILE *open_text(char **text, size_t *size)
-{
-    FILE *out = open_memstream(text, size);
-
-    if (!out)
-        td_out_of_memory();
-    return out;
-}
-
 /* What a browser without scripts shows: head, comparison, verdict and tree, as in a terminal. */
 static char *plain_text(const struct making *m)
 {
@@ -81,7 +72,7 @@ static char *plain_text(const struct making *m)
     char *text = NULL;
     size_t size = 0;
     const struct td_style style = {
-        .out = open_text(&text, &size), .width = TEXT_WIDTH, .utf8 = true};
+        .out = td_xmemstream(&text, &size), .width = TEXT_WIDTH, .utf8 = true};
 
     td_head_print(&head, &style);
     fputc('\n', style.out);
@@ -192,7 +183,7 @@ static void put_page(struct making *m, const struct td_page_limits *limits, stru
 {
     char *data = NULL;
     size_t size = 0;
-    struct td_json json = td_json_init(open_text(&data, &size), 0);
+    struct td_json json = td_json_init(td_xmemstream(&data, &size), 0);
 
     td_page_json(&json, &m->page, &m->extras, limits);
     fclose(json.out);

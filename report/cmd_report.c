@@ -176,9 +176,7 @@ static void print_first_screen(const struct td_session *session, const struct td
     size_t size = 0, lines = 1; /* the empty one between them */
     char *text = NULL;
 
-    style.out = open_memstream(&text, &size);
-    if (!style.out)
-        td_out_of_memory();
+    style.out = td_xmemstream(&text, &size);
     td_head_print(&head, &style);
     fclose(style.out);
     for (const char *c = text; *c; c++)

@@ -106,10 +106,8 @@ static int add_run(struct stacks *s, const struct td_measure *measure, size_t si
         .metric = metric, .no_inline = no_inline, .mark_inlined = true};
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     const int rc = td_exporter_by_name("folded")->write(measure, &opts, out, err);
     fclose(out);
     if (rc == TD_OK)

@@ -295,10 +295,8 @@ static char *describe_filter(const struct td_common_opts *o)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     print_list(out, "thread", &o->threads);
     print_list(out, "process", &o->processes);
     print_list(out, "module", &o->modules);

@@ -253,7 +253,7 @@ static int write_plan(const struct td_sim_pmu_run *run, struct td_err *err)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
     for (size_t i = 0; i < run->session_count; i++)
         fprintf(out, "session %s %llu %llu %llu\n", run->sessions[i].records.path,

@@ -403,9 +403,7 @@ static int refuse_key(const char *const *names, const char *key, bool known, str
 
     if (near)
         return td_fail(err, TD_EUSAGE, "no such key; did you mean '%s'?", near);
-    out = open_memstream(&text, &size);
-    if (!out)
-        td_out_of_memory();
+    out = td_xmemstream(&text, &size);
     for (size_t i = 0; names[i]; i++)
         fprintf(out, "%s%s", i ? ", " : "", names[i]);
     fclose(out);

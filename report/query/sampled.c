@@ -211,10 +211,8 @@ int td_sampled_refuse(const struct td_sampled *sampled, const struct td_model *m
     struct td_map seen = {.slots = NULL};
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     for (size_t i = 0; i < sampled->len; i++) {
         if (sampled->at[i].is_sum)
             fprintf(out, "%s'%s'", ftell(out) > 0 ? ", " : "", sampled->at[i].name);

@@ -214,21 +214,13 @@ static void open_row(struct td_tui *tui, struct td_tui_page *page)
 {
     const struct call_rows *rows = rows_of(page);
     const struct call_row *call = &rows->at[page->selected];
-    char name[TD_TUI_TEXT], other[TD_TUI_TEXT];
+    char name[TD_TUI_TEXT];
 
     if (call->heading)
         return;
     name_of_call(rows, call, name, sizeof(name));
-    for (size_t i = 0; i < tui->rows.len; i++) {
-        const struct td_row *r = &tui->rows.at[i];
-
-        td_tui_name(tui->model, r->function, r->module, other, sizeof(other));
-        if (strcmp(name, other) == 0) {
-            td_tui_open_code(tui, r->function, r->module);
-            return;
-        }
-    }
-    td_tui_say(tui, "%s costs nothing by itself: it has no lines to show", name);
+    if (!td_tui_open_named(tui, name))
+        td_tui_say(tui, "%s costs nothing by itself: it has no lines to show", name);
 }
 
 const struct td_tui_page_ops td_tui_calls = {.name = "calls",

@@ -489,3 +489,19 @@ void td_tui_open_code(struct td_tui *tui, uint32_t function, uint32_t module)
     const size_t at = hottest(tui, page);
     td_tui_select(tui, page, at == SIZE_MAX ? 0 : at);
 }
+
+bool td_tui_open_named(struct td_tui *tui, const char *name)
+{
+    char other[TD_TUI_TEXT];
+
+    for (size_t i = 0; i < tui->rows.len; i++) {
+        const struct td_row *r = &tui->rows.at[i];
+
+        td_tui_name(tui->model, r->function, r->module, other, sizeof(other));
+        if (strcmp(name, other) != 0)
+            continue;
+        td_tui_open_code(tui, r->function, r->module);
+        return true;
+    }
+    return false;
+}

@@ -190,19 +190,12 @@ static void detail(struct td_tui *tui, const struct td_tui_page *page, unsigned 
 
 static void open_row(struct td_tui *tui, struct td_tui_page *page)
 {
-    char name[TD_TUI_TEXT], other[TD_TUI_TEXT];
+    char name[TD_TUI_TEXT];
 
+    if (page->selected == 0)
+        return;
     text_of(tui, page, page->selected, name, sizeof(name));
-    for (size_t i = 0; i < tui->rows.len && page->selected > 0; i++) {
-        const struct td_row *r = &tui->rows.at[i];
-
-        td_tui_name(tui->model, r->function, r->module, other, sizeof(other));
-        if (strcmp(name, other) == 0) {
-            td_tui_open_code(tui, r->function, r->module);
-            return;
-        }
-    }
-    if (page->selected > 0)
+    if (!td_tui_open_named(tui, name))
         td_tui_say(tui, "%s is not in this profile any more", name);
 }
 

@@ -81,6 +81,8 @@ struct td_tui_page *td_tui_push(struct td_tui *tui, const struct td_tui_page_ops
 void td_tui_pop(struct td_tui *tui);
 /* Source lines of a function, or instructions where there are none. */
 void td_tui_open_code(struct td_tui *tui, uint32_t function, uint32_t module);
+/* The same for the function of this name; false when none in the tables has it. */
+bool td_tui_open_named(struct td_tui *tui, const char *name);
 /* Who calls it and what it calls; the callees are selected if so said. */
 void td_tui_open_calls(struct td_tui *tui, uint32_t function, uint32_t module, bool callees);
 /* What changed since tui->other. */

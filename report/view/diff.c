@@ -21,52 +21,32 @@ struct printing {
     unsigned name_width;
 };
 
-/* A paragraph behind a label, as in the head of other reports. */
-static void paragraph(const struct td_style *style, const char *label, char *take_text)
-{
-    td_style_begin(style, TD_TONE_DIM);
-    fprintf(style->out, "%-9s", label);
-    td_style_end(style, TD_TONE_DIM);
-    td_style_wrap(style, take_text, 9, 10);
-    free(take_text);
-}
-
-struct text {
-    char *at;
-    size_t size;
-    FILE *out;
-};
-
-static void text_begin(struct text *text)
-{
-    text->out = open_memstream(&text->at, &text->size);
-    if (!text->out)
-        td_out_of_memory();
-}
-
 static void print_verdict(const struct printing *p, size_t column)
 {
-    struct text text;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = td_xmemstream(&text, &size);
 
-    text_begin(&text);
-    td_diff_verdict_words(text.out, p->diff, column, td_style_plus_minus(p->style), "");
-    fclose(text.out);
+    td_diff_verdict_words(out, p->diff, column, td_style_plus_minus(p->style), "");
+    fclose(out);
     td_style_begin(p->style, TD_TONE_HEADING);
-    td_style_wrap(p->style, text.at, 0, 0);
+    td_style_wrap(p->style, text, 0, 0);
     td_style_end(p->style, TD_TONE_HEADING);
-    free(text.at);
+    free(text);
 }
 
 static void print_columns(const struct printing *p)
 {
     for (size_t c = 0; c < p->diff->column_count; c++) {
-        struct text text;
+        char *text = NULL;
+        size_t size = 0;
         char label[TD_DIFF_LABEL];
+        FILE *out = td_xmemstream(&text, &size);
 
-        text_begin(&text);
-        td_diff_column_words(text.out, p->diff, c, td_style_plus_minus(p->style));
-        fclose(text.out);
-        paragraph(p->style, td_diff_label(label, c), text.at);
+        td_diff_column_words(out, p->diff, c, td_style_plus_minus(p->style));
+        fclose(out);
+        td_style_paragraph(p->style, td_diff_label(label, c), TD_TONE_DIM, text);
+        free(text);
     }
 }
 
@@ -265,11 +245,13 @@ static void print_notes(const struct printing *p)
 
     fputc('\n', p->style->out);
     if (p->diff->column_count > 2)
-        paragraph(p->style, "note",
-                  td_xstrdup("Changes are since OLD, in % of its total; n. s.: not significant."));
+        td_style_paragraph(p->style, "note", TD_TONE_DIM,
+                           "Changes are since OLD, in % of its total; n. s.: not significant.");
     for (size_t i = 0; (text = td_diff_method_words(p->diff, i, td_style_plus_minus(p->style)));
-         i++)
-        paragraph(p->style, "note", text);
+         i++) {
+        td_style_paragraph(p->style, "note", TD_TONE_DIM, text);
+        free(text);
+    }
 }
 
 void td_diff_print(const struct td_diff *diff, const struct td_diff_view *view,

@@ -120,10 +120,8 @@ static void write_verdict(const struct writing *w, size_t column)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     td_diff_verdict_words(out, w->diff, column, PLUS_MINUS, "\001");
     fclose(out);
     char *next = NULL;
@@ -142,10 +140,8 @@ static void write_column(const struct writing *w, size_t column)
     char *text = NULL;
     size_t size = 0;
     char label[TD_DIFF_LABEL];
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     td_diff_column_words(out, w->diff, column, PLUS_MINUS);
     fclose(out);
     fprintf(w->out, "- %s: ", td_diff_label(label, column));

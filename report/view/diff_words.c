@@ -298,10 +298,8 @@ static char *lines_words(const struct td_diff *diff)
     char *text = NULL;
     size_t size = 0;
     bool first = true;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     fputs("Lines were matched ", out);
     for (unsigned by = TD_DIFF_LINES_TEXT; by <= TD_DIFF_LINES_NUMBER; by++) {
         if (!(diff->lines_by >> by & 1))

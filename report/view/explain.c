@@ -9,21 +9,12 @@
 #include "report/query/advice.h"
 #include "report/query/tree.h"
 
-#define LABEL_WIDTH 10
-#define NAME_WIDTH  26
-#define DIGITS      6
-
-static void paragraph(const struct td_style *style, const char *label, const char *text)
-{
-    td_style_begin(style, TD_TONE_DIM);
-    fprintf(style->out, "%-*s", LABEL_WIDTH, label);
-    td_style_end(style, TD_TONE_DIM);
-    td_style_wrap(style, text, LABEL_WIDTH, LABEL_WIDTH);
-}
+#define NAME_WIDTH 26
+#define DIGITS     6
 
 static void take_paragraph(const struct td_style *style, const char *label, char *take_text)
 {
-    paragraph(style, label, take_text);
+    td_style_paragraph(style, label, TD_TONE_DIM, take_text);
     free(take_text);
 }
 
@@ -64,7 +55,7 @@ static void print_parts(enum td_tma_node node, const struct td_style *style)
         text = more;
     }
     if (text)
-        paragraph(style, "parts", text);
+        td_style_paragraph(style, "parts", TD_TONE_DIM, text);
     free(text);
 }
 
@@ -114,21 +105,21 @@ void td_explain_print(enum td_tma_node node, const struct td_explained_cores *co
     const struct td_advice *advice = td_advice_of(node);
 
     print_title(node, style);
-    paragraph(style, "meaning", td_tma_info(node)->meaning);
+    td_style_paragraph(style, "meaning", TD_TONE_DIM, td_tma_info(node)->meaning);
     print_threshold(node, style);
-    paragraph(style, "causes", advice->causes);
-    paragraph(style, "try", advice->try_this);
-    paragraph(style, "", advice->details);
+    td_style_paragraph(style, "causes", TD_TONE_DIM, advice->causes);
+    td_style_paragraph(style, "try", TD_TONE_DIM, advice->try_this);
+    td_style_paragraph(style, "", TD_TONE_DIM, advice->details);
     print_parts(node, style);
     for (size_t i = 0; i < cores->len; i++)
         take_paragraph(style, i ? "" : "counted", counted_words(node, &cores->at[i], here));
     if (cores->len == 0)
-        paragraph(style, "counted",
-                  here ? "this machine's core is not known; --core NAME explains another"
-                       : "not: the core is modelled only");
+        td_style_paragraph(style, "counted", TD_TONE_DIM,
+                           here ? "this machine's core is not known; --core NAME explains another"
+                                : "not: the core is modelled only");
     if (node != TD_NODE_SMT_CONTENTION)
-        paragraph(style, "modelled",
-                  "tdrec --source sim charges it to each instruction, on any machine");
+        td_style_paragraph(style, "modelled", TD_TONE_DIM,
+                           "tdrec --source sim charges it to each instruction, on any machine");
 }
 
 void td_explain_json(struct td_json *json, enum td_tma_node node,

@@ -19,9 +19,8 @@
 #include "report/view/weights.h"
 
 #define SHOWN         0.0005 /* less would be printed as 0.0 % */
-#define LABEL_WIDTH   10
-#define COMMAND_BYTES 1024 /* of a command that are shown in one line */
-#define VALUES_MAX    4    /* of one thing, in a merge: more are not listed */
+#define COMMAND_BYTES 1024   /* of a command that are shown in one line */
+#define VALUES_MAX    4      /* of one thing, in a merge: more are not listed */
 #define GAPS_MAX      6
 #define DOUBTFUL      0.05  /* of the time or the samples missing: said before all else */
 #define GAP_SHARE     0.005 /* a smaller gap is not worth a line */
@@ -36,25 +35,14 @@ struct text {
 /* The stream keeps the places of `at` and `size`: a text is never copied. */
 static void text_begin(struct text *text)
 {
-    text->out = open_memstream(&text->at, &text->size);
-    if (!text->out)
-        td_out_of_memory();
-}
-
-static void subject(const struct td_style *style, const char *label, const char *text,
-                    enum td_tone tone)
-{
-    td_style_begin(style, tone == TD_TONE_PLAIN ? TD_TONE_DIM : tone);
-    fprintf(style->out, "%-*s", LABEL_WIDTH - 1, label);
-    td_style_end(style, tone == TD_TONE_PLAIN ? TD_TONE_DIM : tone);
-    td_style_wrap(style, text, LABEL_WIDTH - 1, LABEL_WIDTH);
+    text->out = td_xmemstream(&text->at, &text->size);
 }
 
 static void subject_end(const struct td_style *style, const char *label, struct text *text)
 {
     fclose(text->out);
     if (text->at[0])
-        subject(style, label, text->at, TD_TONE_PLAIN);
+        td_style_paragraph(style, label, TD_TONE_DIM, text->at);
     free(text->at);
 }
 
@@ -101,12 +89,12 @@ static void print_command(const struct td_model *model, bool whole, const struct
     char line[COMMAND_BYTES];
 
     td_fit_text(style, line, sizeof(line), text,
-                style->full || style->width <= LABEL_WIDTH ? 0 : style->width - LABEL_WIDTH);
+                style->full || style->width <= TD_LABEL_WIDTH ? 0 : style->width - TD_LABEL_WIDTH);
     const bool cut = strlen(text) >= sizeof(line) || td_text_width(text) > td_text_width(line);
     if (text[0] && !whole)
-        subject(style, "command", line, TD_TONE_PLAIN);
+        td_style_paragraph(style, "command", TD_TONE_DIM, line);
     else if (text[0] && cut)
-        subject(style, "command", text, TD_TONE_PLAIN);
+        td_style_paragraph(style, "command", TD_TONE_DIM, text);
     free(text);
 }
 
@@ -628,7 +616,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
         print_coverage(head, style);
     print_filter(head, style);
     if (head->damage)
-        subject(style, "damaged", head->damage, TD_TONE_HOT);
+        td_style_paragraph(style, "damaged", TD_TONE_HOT, head->damage);
 }
 
 void td_head_print_details(const struct td_head *head, const struct td_style *style)
@@ -654,7 +642,7 @@ void td_head_print_short(const struct td_head *head, const struct td_style *styl
     print_coverage(head, style);
     print_filter(head, style);
     if (head->damage)
-        subject(style, "damaged", head->damage, TD_TONE_HOT);
+        td_style_paragraph(style, "damaged", TD_TONE_HOT, head->damage);
     print_warnings(head->measure->model, false, style);
 }
 

@@ -342,10 +342,8 @@ static void add_method(struct td_json *json, const struct td_measure *measure)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = td_xmemstream(&text, &size);
 
-    if (!out)
-        td_out_of_memory();
     if (measure->weighted)
         td_weights_words(out, measure);
     else

@@ -93,6 +93,20 @@ void td_style_wrap(const struct td_style *style, const char *text, unsigned at, 
     fputc('\n', style->out);
 }
 
+void td_style_label(const struct td_style *style, const char *label, enum td_tone tone)
+{
+    td_style_begin(style, tone);
+    fprintf(style->out, "%-*s", TD_LABEL_WIDTH, label);
+    td_style_end(style, tone);
+}
+
+void td_style_paragraph(const struct td_style *style, const char *label, enum td_tone tone,
+                        const char *text)
+{
+    td_style_label(style, label, tone);
+    td_style_wrap(style, text, TD_LABEL_WIDTH, TD_LABEL_WIDTH);
+}
+
 /* The bytes of the longest beginning of `s` that takes at most `width` columns. */
 static size_t prefix_bytes(const char *s, unsigned width)
 {

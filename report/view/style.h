@@ -41,6 +41,13 @@ void td_style_safe(const struct td_style *style, const char *text, unsigned widt
  * column `indent`. `at` is where the cursor stands. The text is escaped. */
 void td_style_wrap(const struct td_style *style, const char *text, unsigned at, unsigned indent);
 
+/* What lines of a head and a verdict begin with: a label in its columns. */
+#define TD_LABEL_WIDTH 10
+void td_style_label(const struct td_style *style, const char *label, enum td_tone tone);
+/* The same with a text behind it that is broken within its own columns. */
+void td_style_paragraph(const struct td_style *style, const char *label, enum td_tone tone,
+                        const char *text);
+
 /* Each writes `text`, escaped, in at most `width` columns (0: no limit) to `dst` of `size` bytes.
  *
  * A function's name loses, as far as it must: its parameters, the inside of its template

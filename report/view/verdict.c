@@ -14,7 +14,6 @@
 #include "report/view/table.h"
 #include "report/view/units.h"
 
-#define LABEL_WIDTH    10
 #define PLACE_WIDTH    24 /* of a place's names at least */
 #define PLACE_MIN      16 /* of them, where the line's number takes the rest */
 #define DIGITS         6
@@ -81,25 +80,11 @@ static bool is_work(enum td_tma_node node)
     return node == TD_NODE_RETIRING || node == TD_NODE_LIGHT_OPERATIONS;
 }
 
-static void print_label(const struct td_style *style, const char *label, enum td_tone tone)
-{
-    td_style_begin(style, tone);
-    fprintf(style->out, "%-*s", LABEL_WIDTH, label);
-    td_style_end(style, tone);
-}
-
 void td_next_print(const char *command, const struct td_style *style)
 {
-    print_label(style, "next", TD_TONE_NOTE);
+    td_style_label(style, "next", TD_TONE_NOTE);
     fputs(command, style->out);
     fputc('\n', style->out);
-}
-
-static void print_paragraph(const struct td_style *style, const char *label, enum td_tone tone,
-                            const char *text)
-{
-    print_label(style, label, tone);
-    td_style_wrap(style, text, LABEL_WIDTH, LABEL_WIDTH);
 }
 
 /* "31.0 % ± 0.4" */
@@ -122,7 +107,7 @@ enum detail {
 
 static void print_try(enum td_tma_node node, const struct td_style *style)
 {
-    print_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
+    td_style_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
 }
 
 static void print_high(const struct td_verdict_node *n, const char *modelled, enum detail detail,
@@ -142,7 +127,7 @@ static void print_high(const struct td_verdict_node *n, const char *modelled, en
                               time[0] ? ", " : "", time, detail == DETAIL_FULL ? ": " : "",
                               detail == DETAIL_FULL ? info->meaning : "", gain);
 
-    print_paragraph(style, "high", TD_TONE_HOT, text);
+    td_style_paragraph(style, "high", TD_TONE_HOT, text);
     print_try(n->node, style);
     free(text);
     free(gain);
@@ -168,7 +153,8 @@ static void print_list(const struct td_verdict *verdict, enum td_finding finding
         text = more;
     }
     if (text)
-        print_paragraph(style, label, finding == TD_FINDING_HIGH ? TD_TONE_HOT : TD_TONE_DIM, text);
+        td_style_paragraph(style, label, finding == TD_FINDING_HIGH ? TD_TONE_HOT : TD_TONE_DIM,
+                           text);
     free(text);
 }
 
@@ -225,7 +211,7 @@ static char *fitting_losses(const struct td_verdict_place *place, const struct t
            place->losses[count].share >= LOSS_SHARE_MIN) {
         char *more = loss_words(place, measure, ++count);
 
-        if (!style->full && LABEL_WIDTH + PLACE_WIDTH + 2 + strlen(more) > style->width) {
+        if (!style->full && TD_LABEL_WIDTH + PLACE_WIDTH + 2 + strlen(more) > style->width) {
             free(more);
             break;
         }
@@ -246,7 +232,7 @@ static void print_place(const struct td_verdict_place *place, const struct td_me
 
     if (place->line)
         snprintf(line, sizeof(line), ":%u ", (unsigned)place->line);
-    const size_t used = LABEL_WIDTH + strlen(line) + 2 + strlen(losses);
+    const size_t used = TD_LABEL_WIDTH + strlen(line) + 2 + strlen(losses);
     const unsigned room =
         style->width > used + PLACE_MIN ? style->width - (unsigned)used : PLACE_MIN;
     td_fit_name(style, name, sizeof(name), place_name(model, place, buf, sizeof(buf)),
@@ -256,7 +242,7 @@ static void print_place(const struct td_verdict_place *place, const struct td_me
                 style->full        ? 0
                 : room > taken + 8 ? room - taken
                                    : 8);
-    print_label(style, first ? "look at" : "", TD_TONE_HOT);
+    td_style_label(style, first ? "look at" : "", TD_TONE_HOT);
     fprintf(style->out, "%s%s%s  %s\n", file, line, name, losses);
     free(losses);
 }
@@ -296,7 +282,7 @@ static void print_useful(const struct td_verdict *verdict, const struct td_measu
                                                   : "of this work is in ",
         workers);
 
-    print_paragraph(style, "useful", TD_TONE_HEADING, text);
+    td_style_paragraph(style, "useful", TD_TONE_HEADING, text);
     print_try(TD_NODE_RETIRING, style);
     free(text);
     free(workers);
@@ -310,7 +296,7 @@ static void print_spread(const struct td_verdict *verdict, const char *modelled,
                               "useful work: what is lost is spread over many causes",
                               100 * verdict->retiring, modelled);
 
-    print_paragraph(style, "verdict", TD_TONE_HEADING, text);
+    td_style_paragraph(style, "verdict", TD_TONE_HEADING, text);
     free(text);
 }
 
@@ -323,14 +309,14 @@ static void print_cost(const struct td_verdict *verdict, const struct td_measure
     char *text = workers[0] ? td_xasprintf("by %s: %s", what, workers)
                             : td_xasprintf("no function takes 2 %% of the %s", what);
 
-    print_paragraph(style, "hot", TD_TONE_HOT, text);
+    td_style_paragraph(style, "hot", TD_TONE_HOT, text);
     free(text);
     free(workers);
     text = td_xasprintf("%s", measure->no_slots
                                   ? measure->no_slots
                                   : "not in this profile: tdrec --source sim models what pipeline "
                                     "slots are lost to, --source pmu counts it");
-    print_paragraph(style, "causes", TD_TONE_DIM, text);
+    td_style_paragraph(style, "causes", TD_TONE_DIM, text);
     free(text);
 }
 
@@ -370,7 +356,7 @@ static void print_all(const struct td_verdict *verdict, const struct td_measure 
     td_next_print(next, style);
     if (detail == DETAIL_FULL && verdict->node_count > 0 && !is_work(verdict->nodes[0].node) &&
         verdict->nodes[0].finding == TD_FINDING_HIGH)
-        fprintf(style->out, "%*stdreport explain %s\n", LABEL_WIDTH, "",
+        fprintf(style->out, "%*stdreport explain %s\n", TD_LABEL_WIDTH, "",
                 td_tma_info(verdict->nodes[0].node)->id);
 }
 
@@ -391,9 +377,7 @@ void td_verdict_print(const struct td_verdict *verdict, const struct td_measure 
         char *text = NULL;
         size_t size = 0;
 
-        tried.out = open_memstream(&text, &size);
-        if (!tried.out)
-            td_out_of_memory();
+        tried.out = td_xmemstream(&text, &size);
         print_all(verdict, measure, next, (enum detail)detail, &tried);
         fclose(tried.out);
         const bool fits = lines == 0 || count_lines(text) <= lines || detail + 1 == DETAIL_COUNT;
