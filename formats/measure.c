@@ -85,6 +85,16 @@ const char *td_measure_event_name(const struct td_measure *measure)
                                                          : td_metric_id(TD_METRIC_EVENT);
 }
 
+bool td_measure_has_processes(const struct td_measure *measure)
+{
+    for (size_t row = 1; row < measure->row_count; row++) {
+        if (td_model_thread(measure->model, measure->rows[row].thread)->process !=
+            td_model_thread(measure->model, measure->rows[0].thread)->process)
+            return true;
+    }
+    return false;
+}
+
 void td_measure_free(struct td_measure *measure)
 {
     if (!measure)

@@ -105,6 +105,8 @@ enum td_metric td_measure_primary(const struct td_measure *measure);
 void td_measure_sum_time(const struct td_measure *measure, uint64_t *values);
 /* Of TD_METRIC_EVENT: its name, as "cycles:u"; "event" where it has none. */
 const char *td_measure_event_name(const struct td_measure *measure);
+/* Whether its rows are of more than one process name. */
+bool td_measure_has_processes(const struct td_measure *measure);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 
 #endif

@@ -8,17 +8,11 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "formats/call_tree.h"
 #include "formats/export/export.h"
 #include "formats/export/json.h"
 #include "formats/frames.h"
 #include "formats/notes.h"
-
-#define NO_STACK UINT32_MAX
-
-struct stack {
-    uint32_t outer; /* NO_STACK: none called it */
-    uint32_t frame;
-};
 
 /* All rows of the measure whose stacks read the same. */
 struct row {
@@ -31,18 +25,17 @@ struct document {
     struct td_json json;
     struct td_frame *frames;
     size_t frame_count, frame_cap;
-    struct td_map places;    /* (function or location, inlined) to a number of its own */
-    struct td_map frame_ids; /* (that number, file and line) to the frame */
-    struct stack *stacks;
-    size_t stack_count, stack_cap;
-    struct td_map stack_ids; /* (outer, frame) to the stack */
-    struct td_map row_ids;   /* (thread and stack, what is blank) to the row */
+    struct td_map places;       /* (function or location, inlined) to a number of its own */
+    struct td_map frame_ids;    /* (that number, file and line) to the frame */
+    struct td_call_tree stacks; /* outer: TD_NONE where none called it */
+    struct td_map row_ids;      /* (thread and stack, what is blank) to the row */
     struct row *rows;
     size_t row_count, row_cap;
 };
 
-static uint32_t frame_id(struct document *d, const struct td_frame *frame)
+static uint32_t frame_id(void *ctx, const struct td_frame *frame)
 {
+    struct document *d = ctx;
     const bool named = frame->function != TD_NONE;
     const uint64_t what = named ? frame->function : UINT64_C(1) << 63 | frame->location;
     bool added = false;
@@ -54,18 +47,6 @@ static uint32_t frame_id(struct document *d, const struct td_frame *frame)
     if (added) {
         d->frames = td_grow(d->frames, &d->frame_cap, d->frame_count + 1, sizeof(*d->frames));
         d->frames[d->frame_count++] = *frame;
-    }
-    return id;
-}
-
-static uint32_t stack_id(struct document *d, uint32_t outer, uint32_t frame)
-{
-    bool added = false;
-    const uint32_t id = *td_map_put(&d->stack_ids, outer, frame, (uint32_t)d->stack_count, &added);
-
-    if (added) {
-        d->stacks = td_grow(d->stacks, &d->stack_cap, d->stack_count + 1, sizeof(*d->stacks));
-        d->stacks[d->stack_count++] = (struct stack){outer, frame};
     }
     return id;
 }
@@ -89,17 +70,12 @@ static void add_row(struct document *d, size_t row, uint32_t stack)
 
 static void collect(struct document *d, bool no_inline)
 {
-    struct td_frames frames = {0};
+    struct td_call_paths paths;
 
-    for (size_t row = 0; row < d->measure->row_count - d->measure->placeless; row++) {
-        uint32_t stack = NO_STACK;
-
-        td_frames_fill(&frames, d->measure->model, d->measure->rows[row].node, no_inline);
-        for (size_t i = frames.len; i > 0; i--)
-            stack = stack_id(d, stack, frame_id(d, &frames.at[i - 1]));
-        add_row(d, row, stack);
-    }
-    td_frames_release(&frames);
+    td_call_paths_init(&paths, &d->stacks, d->measure->model, no_inline, frame_id, d);
+    for (size_t row = 0; row < d->measure->row_count - d->measure->placeless; row++)
+        add_row(d, row, td_call_paths_of(&paths, TD_NONE, d->measure->rows[row].node));
+    td_call_paths_release(&paths);
 }
 
 static void note(void *ctx, const char *line)
@@ -181,13 +157,13 @@ static void put_frames(struct document *d)
     }
     td_json_end(&d->json);
     td_json_array(&d->json, "stacks");
-    for (size_t i = 0; i < d->stack_count; i++) {
+    for (size_t i = 0; i < d->stacks.len; i++) {
         td_json_array(&d->json, NULL);
-        if (d->stacks[i].outer == NO_STACK)
+        if (d->stacks.at[i].outer == TD_NONE)
             td_json_null(&d->json, NULL);
         else
-            td_json_u64(&d->json, NULL, d->stacks[i].outer);
-        td_json_u64(&d->json, NULL, d->stacks[i].frame);
+            td_json_u64(&d->json, NULL, d->stacks.at[i].outer);
+        td_json_u64(&d->json, NULL, d->stacks.at[i].frame);
         td_json_end(&d->json);
     }
     td_json_end(&d->json);
@@ -201,14 +177,14 @@ static void put_row(struct document *d, const struct row *row)
 
     td_json_object(&d->json, NULL);
     td_json_u64(&d->json, "thread", row->thread);
-    if (row->stack == NO_STACK) {
+    if (row->stack == TD_NONE) {
         td_json_null(&d->json, "stack");
         td_json_string(&d->json, "function", "[unknown]");
     } else {
         td_json_u64(&d->json, "stack", row->stack);
         td_json_string(&d->json, "function",
-                       td_frame_name(measure->model, &d->frames[d->stacks[row->stack].frame], name,
-                                     sizeof(name)));
+                       td_frame_name(measure->model, &d->frames[d->stacks.at[row->stack].frame],
+                                     name, sizeof(name)));
     }
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         const char *key = td_metric_key((enum td_metric)m);
@@ -240,10 +216,9 @@ static int write_document(const struct td_measure *measure, const struct td_expo
     td_json_end(&d.json);
     td_map_release(&d.places);
     td_map_release(&d.frame_ids);
-    td_map_release(&d.stack_ids);
+    td_call_tree_release(&d.stacks);
     td_map_release(&d.row_ids);
     free(d.frames);
-    free(d.stacks);
     free(d.rows);
     return TD_OK;
 }

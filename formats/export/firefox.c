@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/call_tree.h"
 #include "formats/export/export.h"
 #include "formats/file_id.h"
 #include "formats/frames.h"
@@ -69,11 +70,6 @@ struct frame {
     uint32_t inline_depth;
 };
 
-struct stack {
-    uint32_t frame;
-    uint32_t prefix; /* stack + 1, or 0 for a root */
-};
-
 struct sample {
     uint32_t stack; /* TD_NONE: no stack */
     uint64_t time_ns, weight;
@@ -101,16 +97,15 @@ struct writer {
     enum td_metric metric;
     bool split; /* by top-down category */
     struct td_intern *strings;
-    struct td_map thread_ids, func_ids, frame_ids, stack_ids, source_ids;
+    struct td_map thread_ids, func_ids, frame_ids, source_ids;
     struct thread *threads;
     size_t thread_count, thread_cap;
     struct func *funcs;
     size_t func_count, func_cap;
     struct frame *frames;
     size_t frame_count, frame_cap;
-    struct stack *stacks;
-    size_t stack_count, stack_cap;
-    uint32_t *sources; /* strings of the model */
+    struct td_call_tree stacks; /* outer: TD_NONE for a root */
+    uint32_t *sources;          /* strings of the model */
     size_t source_count, source_cap;
     struct td_frames path;
     uint64_t start_ns;
@@ -185,18 +180,6 @@ static uint32_t frame_of(struct writer *w, const struct td_frame *at, uint32_t i
     return id;
 }
 
-static uint32_t stack_of(struct writer *w, uint32_t prefix, uint32_t frame)
-{
-    bool added = false;
-    const uint32_t id = *td_map_put(&w->stack_ids, prefix, frame, (uint32_t)w->stack_count, &added);
-
-    if (added) {
-        w->stacks = td_grow(w->stacks, &w->stack_cap, w->stack_count + 1, sizeof(*w->stacks));
-        w->stacks[w->stack_count++] = (struct stack){.frame = frame, .prefix = prefix};
-    }
-    return id;
-}
-
 static uint32_t plain_category(const struct writer *w, uint32_t module)
 {
     if (module == TD_NONE)
@@ -227,16 +210,17 @@ static uint32_t inline_depth(const struct td_frames *path, size_t i)
 /* The stack of the path, whose innermost frame has the share's category. */
 static uint32_t put_stack(struct writer *w, const struct share *share)
 {
-    uint32_t prefix = 0;
+    uint32_t stack = TD_NONE; /* when there is no frame */
 
     for (size_t i = w->path.len; i > 0; i--) {
         const struct td_frame *const at = &w->path.at[i - 1];
         const struct share own = {.category = plain_category(w, at->module)};
         const struct share *const category = !w->split ? &own : i == 1 ? share : NULL;
 
-        prefix = stack_of(w, prefix, frame_of(w, at, inline_depth(&w->path, i - 1), category)) + 1;
+        stack = td_call_tree_put(&w->stacks, stack,
+                                 frame_of(w, at, inline_depth(&w->path, i - 1), category));
     }
-    return prefix - 1; /* TD_NONE when there is no frame */
+    return stack;
 }
 
 static uint64_t node_value(const struct writer *w, enum td_tma_node node, size_t row)
@@ -551,12 +535,12 @@ static void put_one(struct writer *w, size_t i)
 
 static void put_stack_frame(struct writer *w, size_t i)
 {
-    td_json_u64(&w->json, NULL, w->stacks[i].frame);
+    td_json_u64(&w->json, NULL, w->stacks.at[i].frame);
 }
 
 static void put_stack_prefix(struct writer *w, size_t i)
 {
-    put_number_or_null(w, w->stacks[i].prefix - (uint64_t)1, w->stacks[i].prefix != 0);
+    put_number_or_null(w, w->stacks.at[i].outer, w->stacks.at[i].outer != TD_NONE);
 }
 
 static void put_frame_address(struct writer *w, size_t i)
@@ -704,7 +688,7 @@ static void put_shared(struct writer *w)
         {"source", put_null}, {"line", put_null}, {"column", put_null}, {NULL, NULL}};
 
     td_json_object(&w->json, "shared");
-    put_table(w, "stackTable", w->stack_count, stacks);
+    put_table(w, "stackTable", w->stacks.len, stacks);
     put_table(w, "frameTable", w->frame_count, frames);
     put_table(w, "funcTable", w->func_count, funcs);
     put_table(w, "resourceTable", td_model_module_count(w->model), resources);
@@ -793,14 +777,13 @@ static void release(struct writer *w)
     free(w->threads);
     free(w->funcs);
     free(w->frames);
-    free(w->stacks);
+    td_call_tree_release(&w->stacks);
     free(w->sources);
     td_intern_free(w->strings);
     td_frames_release(&w->path);
     td_map_release(&w->thread_ids);
     td_map_release(&w->func_ids);
     td_map_release(&w->frame_ids);
-    td_map_release(&w->stack_ids);
     td_map_release(&w->source_ids);
 }
 

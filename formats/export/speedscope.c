@@ -5,35 +5,22 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "formats/call_tree.h"
 #include "formats/export/export.h"
 #include "formats/frames.h"
 #include "formats/export/json.h"
 #include "formats/notes.h"
-
-/* A stack of frames: the innermost, and the stack of the others. Stack 0 is empty. */
-struct stack {
-    uint32_t outer, frame;
-};
-
-/* The stack of a node under a process; base 0: not known yet. */
-struct known {
-    uint32_t base, stack;
-};
 
 struct writer {
     const struct td_measure *measure;
     const struct td_model *model;
     bool no_inline, with_process;
     struct td_json json;
-    struct td_map frames; /* (kind, id) -> index of the frame */
-    struct stack *stacks;
-    size_t stack_count, stack_cap;
-    struct td_map stack_ids; /* (outer, frame) -> index of the stack */
-    uint32_t *stack_of;      /* by row of the measure: places that look alike are one stack */
-    struct known *known;     /* by node */
-    uint32_t *path;          /* scratch: nodes, and frames, from the innermost out */
+    struct td_map frames;       /* (kind, id) -> index of the frame */
+    struct td_call_tree stacks; /* 0 is empty */
+    uint32_t *stack_of;         /* by row of the measure: places that look alike are one stack */
+    uint32_t *path;             /* scratch: frames from the innermost out */
     size_t path_cap;
-    struct td_frames location;
 };
 
 /* What a frame is identified by: a function, a place without a name, or a process's name. */
@@ -51,8 +38,9 @@ static void put_frame(struct writer *w, const char *name, uint32_t file, uint32_
 }
 
 /* The frame's index; writes it when it is new. */
-static uint32_t frame_index(struct writer *w, const struct td_frame *frame)
+static uint32_t frame_index(void *ctx, const struct td_frame *frame)
 {
+    struct writer *w = ctx;
     const bool named = frame->function != TD_NONE;
     const uint32_t id = named ? frame->function : frame->location;
     bool added = false;
@@ -81,62 +69,22 @@ static uint32_t process_index(struct writer *w, uint32_t thread)
     return index;
 }
 
-static uint32_t push(struct writer *w, uint32_t outer, uint32_t frame)
-{
-    bool added = false;
-    const uint32_t index =
-        *td_map_put(&w->stack_ids, outer, frame, (uint32_t)w->stack_count, &added);
-
-    if (added) {
-        w->stacks = td_grow(w->stacks, &w->stack_cap, w->stack_count + 1, sizeof(*w->stacks));
-        w->stacks[w->stack_count++] = (struct stack){.outer = outer, .frame = frame};
-    }
-    return index;
-}
-
-static void remember(struct writer *w, size_t at, uint32_t value)
-{
-    w->path = td_grow(w->path, &w->path_cap, at + 1, sizeof(*w->path));
-    w->path[at] = value;
-}
-
-/* The stack of `node` on the stack `base`, of a process or empty. */
-static uint32_t node_stack(struct writer *w, uint32_t base, uint32_t node)
-{
-    uint32_t stack = base;
-    size_t depth = 0;
-
-    for (; node != 0; node = td_model_node(w->model, node)->parent) {
-        if (w->known[node].base == base + 1) {
-            stack = w->known[node].stack;
-            break;
-        }
-        remember(w, depth++, node);
-    }
-    while (depth > 0) {
-        const uint32_t at = w->path[--depth];
-
-        w->location.len = 0;
-        td_frames_add(&w->location, w->model, td_model_node(w->model, at)->location, w->no_inline);
-        for (size_t i = w->location.len; i > 0; i--)
-            stack = push(w, stack, frame_index(w, &w->location.at[i - 1]));
-        w->known[at] = (struct known){.base = base + 1, .stack = stack};
-    }
-    return stack;
-}
-
 static void define_frames(struct writer *w)
 {
-    push(w, TD_NONE, TD_NONE); /* the empty stack */
-    w->known = td_xcalloc((size_t)td_model_node_count(w->model) + 1, sizeof(*w->known));
+    struct td_call_paths paths;
+
+    td_call_tree_put(&w->stacks, TD_NONE, TD_NONE); /* the empty stack */
+    td_call_paths_init(&paths, &w->stacks, w->model, w->no_inline, frame_index, w);
     w->stack_of = td_xcalloc(w->measure->row_count + 1, sizeof(*w->stack_of));
     td_json_array(&w->json, "frames");
     for (size_t row = 0; row < w->measure->row_count; row++) {
         const struct td_measure_row *r = &w->measure->rows[row];
-        const uint32_t base = w->with_process ? push(w, 0, process_index(w, r->thread)) : 0;
+        const uint32_t base =
+            w->with_process ? td_call_tree_put(&w->stacks, 0, process_index(w, r->thread)) : 0;
 
-        w->stack_of[row] = node_stack(w, base, r->node);
+        w->stack_of[row] = td_call_paths_of(&paths, base, r->node);
     }
+    td_call_paths_release(&paths);
     td_json_end(&w->json);
 }
 
@@ -145,8 +93,10 @@ static void put_stack(struct writer *w, uint32_t stack)
     size_t depth = 0;
 
     td_json_array(&w->json, NULL);
-    for (; stack != 0; stack = w->stacks[stack].outer)
-        remember(w, depth++, w->stacks[stack].frame);
+    for (; stack != 0; stack = w->stacks.at[stack].outer) {
+        w->path = td_grow(w->path, &w->path_cap, depth + 1, sizeof(*w->path));
+        w->path[depth++] = w->stacks.at[stack].frame;
+    }
     while (depth > 0)
         td_json_u64(&w->json, NULL, w->path[--depth]);
     td_json_end(&w->json);
@@ -161,7 +111,7 @@ static const char *metric_name(const struct td_measure *measure, enum td_metric 
 
 static void put_profile(struct writer *w, enum td_metric metric)
 {
-    uint64_t *values = td_xcalloc(w->stack_count + 1, sizeof(*values));
+    uint64_t *values = td_xcalloc(w->stacks.len + 1, sizeof(*values));
 
     for (size_t row = 0; row < w->measure->row_count; row++)
         values[w->stack_of[row]] += w->measure->values[metric][row];
@@ -172,13 +122,13 @@ static void put_profile(struct writer *w, enum td_metric metric)
     td_json_u64(&w->json, "startValue", 0);
     td_json_u64(&w->json, "endValue", w->measure->totals[metric]);
     td_json_array(&w->json, "samples");
-    for (uint32_t stack = 0; stack < w->stack_count; stack++) {
+    for (uint32_t stack = 0; stack < w->stacks.len; stack++) {
         if (values[stack] > 0)
             put_stack(w, stack);
     }
     td_json_end(&w->json);
     td_json_array(&w->json, "weights");
-    for (uint32_t stack = 0; stack < w->stack_count; stack++) {
+    for (uint32_t stack = 0; stack < w->stacks.len; stack++) {
         if (values[stack] > 0)
             td_json_u64(&w->json, NULL, values[stack]);
     }
@@ -201,16 +151,6 @@ static void put_profiles(struct writer *w)
     td_json_end(&w->json);
 }
 
-static bool several_processes(const struct td_measure *measure)
-{
-    for (size_t row = 1; row < measure->row_count; row++) {
-        if (td_model_thread(measure->model, measure->rows[row].thread)->process !=
-            td_model_thread(measure->model, measure->rows[0].thread)->process)
-            return true;
-    }
-    return false;
-}
-
 static void put_note(void *ctx, const char *line)
 {
     td_json_string(ctx, NULL, line);
@@ -224,7 +164,7 @@ static int write_speedscope(const struct td_measure *measure, const struct td_ex
         .measure = measure,
         .model = measure->model,
         .no_inline = opts->no_inline,
-        .with_process = several_processes(measure),
+        .with_process = td_measure_has_processes(measure),
         .json = td_json_init(out, 1),
     };
 
@@ -243,12 +183,9 @@ static int write_speedscope(const struct td_measure *measure, const struct td_ex
     td_json_end(&w.json);
     put_profiles(&w);
     td_json_end(&w.json);
-    td_frames_release(&w.location);
     td_map_release(&w.frames);
-    td_map_release(&w.stack_ids);
-    free(w.stacks);
+    td_call_tree_release(&w.stacks);
     free(w.stack_of);
-    free(w.known);
     free(w.path);
     free(command);
     return TD_OK;

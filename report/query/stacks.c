@@ -9,22 +9,13 @@
 #include "formats/frames.h"
 #include "report/attribution/stats.h"
 
-/* The stack of a node of the model on the stack `base` + 1; 0: not known yet. */
-struct known {
-    uint32_t base, stack;
-};
-
 struct builder {
     struct td_stacks *stacks;
     const struct td_model *model;
-    bool no_inline, with_process;
-    size_t cap, frame_cap;
+    bool no_inline;
+    size_t frame_cap;
     struct td_map frame_ids; /* (kind, key) -> index of the frame */
-    struct td_map stack_ids; /* (parent, frame) -> index of the stack */
-    struct known *known;     /* by node of the model */
-    uint32_t *path;          /* scratch: nodes from the innermost out */
-    size_t path_cap;
-    struct td_frames location;
+    struct td_call_tree tree;
 };
 
 static uint32_t frame_index(struct builder *b, struct td_stack_frame frame, uint64_t key)
@@ -41,8 +32,9 @@ static uint32_t frame_index(struct builder *b, struct td_stack_frame frame, uint
     return index;
 }
 
-static uint32_t function_index(struct builder *b, const struct td_frame *frame)
+static uint32_t function_index(void *ctx, const struct td_frame *frame)
 {
+    struct builder *b = ctx;
     const bool named = frame->function != TD_NONE;
 
     return frame_index(b,
@@ -63,58 +55,6 @@ static uint32_t process_index(struct builder *b, uint32_t thread)
         process);
 }
 
-static uint32_t push(struct builder *b, uint32_t parent, uint32_t frame)
-{
-    struct td_stacks *s = b->stacks;
-    bool added = false;
-    const uint32_t index = *td_map_put(&b->stack_ids, parent, frame, (uint32_t)s->len, &added);
-
-    if (added) {
-        s->at = td_grow(s->at, &b->cap, s->len + 1, sizeof(*s->at));
-        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = frame};
-    }
-    return index;
-}
-
-/* The stack of the model's `node` on the stack `base`. */
-static uint32_t stack_of(struct builder *b, uint32_t base, uint32_t node)
-{
-    const struct td_frame nowhere = td_frame_leaf(b->model, TD_NONE, false);
-    uint32_t stack = base;
-    size_t depth = 0;
-
-    if (node == 0)
-        return push(b, base, function_index(b, &nowhere));
-    for (; node != 0; node = td_model_node(b->model, node)->parent) {
-        if (b->known[node].base == base + 1) {
-            stack = b->known[node].stack;
-            break;
-        }
-        b->path = td_grow(b->path, &b->path_cap, depth + 1, sizeof(*b->path));
-        b->path[depth++] = node;
-    }
-    while (depth > 0) {
-        const uint32_t at = b->path[--depth];
-
-        b->location.len = 0;
-        td_frames_add(&b->location, b->model, td_model_node(b->model, at)->location, b->no_inline);
-        for (size_t i = b->location.len; i > 0; i--)
-            stack = push(b, stack, function_index(b, &b->location.at[i - 1]));
-        b->known[at] = (struct known){.base = base + 1, .stack = stack};
-    }
-    return stack;
-}
-
-static bool several_processes(const struct td_measure *measure)
-{
-    for (size_t row = 1; row < measure->row_count; row++) {
-        if (td_model_thread(measure->model, measure->rows[row].thread)->process !=
-            td_model_thread(measure->model, measure->rows[0].thread)->process)
-            return true;
-    }
-    return false;
-}
-
 static bool has_value(const struct td_measure *measure, size_t row)
 {
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
@@ -128,7 +68,13 @@ static bool has_value(const struct td_measure *measure, size_t row)
 static uint32_t *add_rows(struct builder *b)
 {
     const struct td_measure *measure = b->stacks->measure;
+    const bool with_process = td_measure_has_processes(measure);
+    const struct td_frame nowhere = td_frame_leaf(b->model, TD_NONE, false);
     uint32_t *stack_by_row = td_xcalloc(measure->row_count + 1, sizeof(*stack_by_row));
+    struct td_call_paths paths;
+
+    td_call_tree_put(&b->tree, 0, TD_STACK_ROOT);
+    td_call_paths_init(&paths, &b->tree, b->model, b->no_inline, function_index, b);
 
     for (size_t row = 0; row < measure->row_count; row++) {
         const struct td_measure_row *r = &measure->rows[row];
@@ -136,9 +82,13 @@ static uint32_t *add_rows(struct builder *b)
         stack_by_row[row] = TD_NONE;
         if (!has_value(measure, row))
             continue;
-        const uint32_t base = b->with_process ? push(b, 0, process_index(b, r->thread)) : 0;
-        stack_by_row[row] = stack_of(b, base, r->node);
+        const uint32_t base =
+            with_process ? td_call_tree_put(&b->tree, 0, process_index(b, r->thread)) : 0;
+        stack_by_row[row] = r->node == 0
+                                ? td_call_tree_put(&b->tree, base, function_index(b, &nowhere))
+                                : td_call_paths_of(&paths, base, r->node);
     }
+    td_call_paths_release(&paths);
     return stack_by_row;
 }
 
@@ -157,22 +107,16 @@ static void add_values(struct td_stacks *s, const uint32_t *stack_by_row)
 
 void td_stacks_init(struct td_stacks *stacks, const struct td_measure *measure, bool no_inline)
 {
-    struct builder b = {.stacks = stacks,
-                        .model = measure->model,
-                        .no_inline = no_inline,
-                        .with_process = several_processes(measure)};
+    struct builder b = {.stacks = stacks, .model = measure->model, .no_inline = no_inline};
 
     *stacks = (struct td_stacks){.measure = measure};
-    b.known = td_xcalloc((size_t)td_model_node_count(b.model) + 1, sizeof(*b.known));
-    push(&b, 0, TD_STACK_ROOT);
     uint32_t *stack_by_row = add_rows(&b);
+    stacks->at = b.tree.at; /* taken over */
+    stacks->len = b.tree.len;
     add_values(stacks, stack_by_row);
     free(stack_by_row);
-    free(b.known);
-    free(b.path);
-    td_frames_release(&b.location);
     td_map_release(&b.frame_ids);
-    td_map_release(&b.stack_ids);
+    td_map_release(&b.tree.ids);
 }
 
 /* What makes a node worth keeping: the greatest share, of time, of slots or of a cause of the first
@@ -193,7 +137,7 @@ static double *weights_of(const struct td_stacks *s)
         for (size_t i = s->len; i-- > 0;) {
             sums[i] += (double)s->values[m][i] / (double)total;
             if (i > 0)
-                sums[s->at[i].parent] += sums[i];
+                sums[s->at[i].outer] += sums[i];
             weights[i] = sums[i] > weights[i] ? sums[i] : weights[i];
         }
     }
@@ -231,7 +175,7 @@ static bool *choose(const struct td_stacks *s, size_t max)
         keep[order[i].index] = true;
     /* Sums of fractions are rounded: what stays hangs on what stays. */
     for (size_t i = 1; i < s->len; i++)
-        keep[i] = keep[i] && keep[s->at[i].parent];
+        keep[i] = keep[i] && keep[s->at[i].outer];
     free(weights);
     free(order);
     return keep;
@@ -253,7 +197,7 @@ static uint32_t rest_below(struct cutting *c, uint32_t parent)
         return parent;
     if (c->rest[parent] == 0) {
         c->rest[parent] = (uint32_t)s->len;
-        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = TD_STACK_REST};
+        s->at[s->len++] = (struct td_call){.outer = parent, .frame = TD_STACK_REST};
     }
     return c->rest[parent];
 }
@@ -264,14 +208,14 @@ static void place_nodes(struct cutting *c, const bool *keep)
     struct td_stacks *s = c->now;
 
     for (size_t i = 0; i < old->len; i++) {
-        const uint32_t parent = c->place[old->at[i].parent];
+        const uint32_t parent = c->place[old->at[i].outer];
 
         if (!keep[i] || old->at[i].frame == TD_STACK_REST) {
             c->place[i] = rest_below(c, parent);
             continue;
         }
         c->place[i] = (uint32_t)s->len;
-        s->at[s->len++] = (struct td_stack){.parent = parent, .frame = old->at[i].frame};
+        s->at[s->len++] = (struct td_call){.outer = parent, .frame = old->at[i].frame};
     }
 }
 

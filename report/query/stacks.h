@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/call_tree.h"
 #include "formats/measure.h"
 
 enum td_stack_frame_kind {
@@ -29,16 +30,12 @@ struct td_stack_frame {
 #define TD_STACK_ROOT TD_NONE        /* frame of node 0 */
 #define TD_STACK_REST (TD_NONE - 1u) /* frame of what td_stacks_cut put together */
 
-struct td_stack {
-    uint32_t parent; /* below its own index; 0 of the root */
-    uint32_t frame;  /* index, or TD_STACK_ROOT, TD_STACK_REST */
-};
-
 struct td_stacks {
     const struct td_measure *measure; /* borrowed */
     struct td_stack_frame *frames;
     size_t frame_count;
-    struct td_stack *at; /* at[0] is the root */
+    struct td_call *at; /* at[0] is the root, and its own `outer`; of others that stands before;
+                           frame: index, or TD_STACK_ROOT, TD_STACK_REST */
     size_t len;
     uint64_t *values[TD_METRIC_COUNT]; /* by node: what ends there; NULL: the measure has none */
     size_t left_out;                   /* nodes that were put together */

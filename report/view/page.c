@@ -186,7 +186,7 @@ static void add_stacks(struct td_json *json, const struct td_stacks *stacks)
     td_json_end(json);
     td_json_array(json, "parents"); /* how far before the node */
     for (size_t i = 0; i < stacks->len; i++)
-        td_json_u64(json, NULL, i - stacks->at[i].parent);
+        td_json_u64(json, NULL, i - stacks->at[i].outer);
     td_json_end(json);
     td_json_array(json, "nodes"); /* frames; -1 the root, -2 what was left out */
     for (size_t i = 0; i < stacks->len; i++) {

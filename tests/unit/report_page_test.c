@@ -78,10 +78,10 @@ static void expect_sound(const struct fixture *f, const struct td_stacks *s)
 {
     assert_int_equal(s->at[0].frame, TD_STACK_ROOT);
     for (size_t i = 1; i < s->len; i++) {
-        assert_true(s->at[i].parent < i);
-        assert_int_not_equal(s->at[s->at[i].parent].frame, TD_STACK_REST);
+        assert_true(s->at[i].outer < i);
+        assert_int_not_equal(s->at[s->at[i].outer].frame, TD_STACK_REST);
         for (size_t k = 1; k < i; k++) /* a path stands once */
-            assert_false(s->at[k].parent == s->at[i].parent && s->at[k].frame == s->at[i].frame);
+            assert_false(s->at[k].outer == s->at[i].outer && s->at[k].frame == s->at[i].frame);
     }
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (f->measure.values[m])
