@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "formats/load.h"
+#include "report/disasm.h"
 #include "report/view/head.h"
 
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
@@ -64,6 +65,14 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
         return -1;
     }
     return used;
+}
+
+bool td_cmd_check_syntax(const char *name)
+{
+    if (td_syntax_by_name(name) != TD_SYNTAX_COUNT)
+        return true;
+    td_complain("--disassembler-style %s: it is one of att, intel", name);
+    return false;
 }
 
 void td_cmd_take_profile(struct td_common_opts *common, int first, int *argc, char **argv)

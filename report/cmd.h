@@ -31,6 +31,8 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
 bool td_cmd_parse_all(const struct td_cmd *cmd, struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code);
 
+/* --disassembler-style; false after the mistake was explained. */
+bool td_cmd_check_syntax(const char *name);
 /* A word that is a profile's file stands for -i FILE, where none was given: takes the first such
  * one out of argv[first..*argc). */
 void td_cmd_take_profile(struct td_common_opts *common, int first, int *argc, char **argv);

@@ -409,8 +409,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     if (used < 0)
         goto out;
     td_cmd_take_profile(common, used, &argc, argv);
-    if (td_syntax_by_name(o.syntax) == TD_SYNTAX_COUNT) {
-        td_complain("--disassembler-style %s: it is one of att, intel", o.syntax);
+    if (!td_cmd_check_syntax(o.syntax)) {
         exit_code = TD_EXIT_USAGE;
         goto out;
     }

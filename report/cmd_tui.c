@@ -339,8 +339,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
             print_keys();
         goto out;
     }
-    if (td_syntax_by_name(syntax) == TD_SYNTAX_COUNT) {
-        td_complain("--disassembler-style %s: it is one of att, intel", syntax);
+    if (!td_cmd_check_syntax(syntax)) {
         exit_code = TD_EXIT_USAGE;
         goto out;
     }

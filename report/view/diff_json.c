@@ -130,6 +130,17 @@ static bool is_nothing(const struct td_diff *diff, const struct td_diff_row *row
     return true;
 }
 
+static void place_members(struct td_json *json, const struct td_diff_place *place)
+{
+    td_json_string(json, "function", place->function);
+    td_json_string(json, "module", place->module);
+    td_json_string(json, "file", place->file);
+    if (place->line)
+        td_json_u64(json, "line", place->line);
+    else
+        td_json_null(json, "line");
+}
+
 static void places_json(struct td_json *json, const struct td_diff *diff,
                         const struct td_diff_row *row)
 {
@@ -142,13 +153,7 @@ static void places_json(struct td_json *json, const struct td_diff *diff,
             continue;
         }
         td_json_object(json, NULL);
-        td_json_string(json, "function", place->function);
-        td_json_string(json, "module", place->module);
-        td_json_string(json, "file", place->file);
-        if (place->line)
-            td_json_u64(json, "line", place->line);
-        else
-            td_json_null(json, "line");
+        place_members(json, place);
         td_json_end(json);
     }
     td_json_end(json);
@@ -165,13 +170,7 @@ static void row_json(struct td_json *json, const char *key, const struct td_diff
 
     td_json_object(json, key);
     if (row->kind != TD_DIFF_TOTAL) {
-        td_json_string(json, "function", place->function);
-        td_json_string(json, "module", place->module);
-        td_json_string(json, "file", place->file);
-        if (place->line)
-            td_json_u64(json, "line", place->line);
-        else
-            td_json_null(json, "line");
+        place_members(json, place);
         td_json_bool(json, "rest", row->kind == TD_DIFF_REST);
         td_json_array(json, "status");
         for (size_t c = 1; c < diff->column_count; c++)

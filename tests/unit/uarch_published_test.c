@@ -2,22 +2,14 @@
 /* Counts that others published together with what their tool made of them: the descriptions' own
  * formulas must print the same, to the digit. perf's own percentages of the perf metrics know no
  * dropped uops and no clears: where only those are published, both are 0 here. */
+#include "uarch_fixture.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/bytes.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/cores/pmu.h"
 
 struct published {
     const char *core;
@@ -170,33 +162,23 @@ static const struct published published[] = {
 };
 
 struct loaded {
-    struct td_uarch *uarch;
-    struct td_pmu_core *core;
+    struct fx_uarch described;
     double *counts;
 };
 
 static void load(struct loaded *ret, const char *name)
 {
-    struct td_buf text = {0};
-    struct td_err err = TD_ERR_INIT;
-    char path[512];
-
-    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s.uarch", name);
-    assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
-    if (td_uarch_parse(&ret->uarch, (const char *)text.data, text.len, &err) != TD_OK ||
-        td_pmu_core_read(&ret->core, ret->uarch, &err) != TD_OK)
-        fail_msg("%s: %s", name, err.text);
-    td_buf_release(&text);
-    ret->counts = td_xcalloc(ret->core->event_count, sizeof(*ret->counts));
-    for (size_t i = 0; i < ret->core->event_count; i++)
+    fx_uarch_load(&ret->described, name);
+    const size_t events = ret->described.core->event_count;
+    ret->counts = td_xcalloc(events, sizeof(*ret->counts));
+    for (size_t i = 0; i < events; i++)
         ret->counts[i] = NAN;
 }
 
 static void unload(struct loaded *loaded)
 {
     free(loaded->counts);
-    td_pmu_core_free(loaded->core);
-    td_uarch_free(loaded->uarch);
+    fx_uarch_unload(&loaded->described);
 }
 
 /* The next "name=value" of a list, cut in two; false at its end. */
@@ -217,12 +199,12 @@ static double value_of(const struct loaded *loaded, const char *name)
     const enum td_tma_node node = td_tma_by_id(name);
 
     if (node != TD_NODE_NONE)
-        return 100 * td_pmu_core_formula(loaded->core, node, loaded->counts, 0);
-    for (size_t i = 0; i < loaded->core->metric_count; i++) {
-        const struct td_pmu_metric *metric = &loaded->core->metrics[i];
+        return 100 * td_pmu_core_formula(loaded->described.core, node, loaded->counts, 0);
+    for (size_t i = 0; i < loaded->described.core->metric_count; i++) {
+        const struct td_pmu_metric *metric = &loaded->described.core->metrics[i];
 
         if (strcmp(metric->name, name) == 0)
-            return td_pmu_core_metric(loaded->core, metric, loaded->counts, 0) *
+            return td_pmu_core_metric(loaded->described.core, metric, loaded->counts, 0) *
                    (strcmp(metric->unit, "ratio") == 0 ? 100 : 1);
     }
     return NAN;
@@ -244,7 +226,7 @@ static size_t wrong_in(const struct published *set)
 
     load(&loaded, set->core);
     while (next_word(&rest, &name, &value)) {
-        const int event = td_pmu_core_event(loaded.core, name);
+        const int event = td_pmu_core_event(loaded.described.core, name);
 
         assert_true(event >= 0 && td_parse_double(value, &loaded.counts[event]));
     }

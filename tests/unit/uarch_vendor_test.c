@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The descriptions' formulas of all levels against the vendor's own (unit/vendor): both evaluated
  * on the same random counts must agree. */
+#include "uarch_fixture.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/bytes.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/cores/expr.h"
-#include "formats/cores/pmu.h"
 
 #define NAMES_MAX 96
 #define VECTORS   1000
@@ -32,31 +24,6 @@ struct vendor {
     int ours[NAMES_MAX]; /* the description's event */
     size_t len;
 };
-
-struct described {
-    struct td_uarch *uarch;
-    struct td_pmu_core *core;
-};
-
-static void load(struct described *ret, const char *name)
-{
-    struct td_buf text = {0};
-    struct td_err err = TD_ERR_INIT;
-    char path[512];
-
-    snprintf(path, sizeof(path), TD_TESTS_DIR "/../formats/cores/uarch/%s.uarch", name);
-    assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
-    if (td_uarch_parse(&ret->uarch, (const char *)text.data, text.len, &err) != TD_OK ||
-        td_pmu_core_read(&ret->core, ret->uarch, &err) != TD_OK)
-        fail_msg("%s: %s", name, err.text);
-    td_buf_release(&text);
-}
-
-static void unload(struct described *described)
-{
-    td_pmu_core_free(described->core);
-    td_uarch_free(described->uarch);
-}
 
 static int resolve(const void *ctx, const char *name)
 {
@@ -166,7 +133,7 @@ static void compare(struct vendor *v, const struct td_pmu_core *core, size_t *co
 static void formulas_equal_the_vendors(void **state)
 {
     struct vendor *vendor = td_xcalloc(1, sizeof(*vendor));
-    struct described described = {0};
+    struct fx_uarch described = {0};
     struct td_buf text = {0};
     struct td_err err = TD_ERR_INIT;
     size_t cores = 0;
@@ -178,7 +145,7 @@ static void formulas_equal_the_vendors(void **state)
     for (char *line = NULL; (line = strsep(&rest, "\n"));) {
         if (strncmp(line, "core ", 5) == 0) {
             snprintf(vendor->core, sizeof(vendor->core), "%s", line + 5);
-            load(&described, vendor->core);
+            fx_uarch_load(&described, vendor->core);
         } else if (strncmp(line, "event ", 6) == 0) {
             add_event(vendor, described.core, line + 6);
         } else if (strncmp(line, "let ", 4) == 0 || strncmp(line, "node ", 5) == 0) {
@@ -186,7 +153,7 @@ static void formulas_equal_the_vendors(void **state)
         }
         if ((*line == '\0' || !rest) && vendor->len) {
             compare(vendor, described.core, &cores);
-            unload(&described);
+            fx_uarch_unload(&described);
         }
     }
     assert_int_equal(cores, 7);
