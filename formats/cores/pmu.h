@@ -146,7 +146,7 @@ void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint
 double td_pmu_core_metric(const struct td_pmu_core *core, const struct td_pmu_metric *metric,
                           const double *counts, uint32_t width);
 
-/* The events that the metric's value, or the node's share, is made of, by bit; of the first 64. */
+/* The events that the metric's value is made of, by bit; of the first 64. */
 uint64_t td_pmu_core_metric_events(const struct td_pmu_core *core,
                                    const struct td_pmu_metric *metric);
 

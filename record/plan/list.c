@@ -59,7 +59,7 @@ static void list_groups(const struct td_pmu_core *core, FILE *out)
 
 static void list_events(const struct td_pmu_core *core, FILE *out)
 {
-    fputs("\nEvents (their type, config and config1)\n", out);
+    fputs("\nEvents (config and config1 of perf_event_attr)\n", out);
     for (size_t i = 0; i < core->event_count; i++) {
         const struct td_pmu_event *event = &core->events[i];
 

@@ -79,7 +79,7 @@ def examine(program, binaries, path, bench):
     if name.startswith("frame-pointers") and (int(by_pointer[2]) or int(by_pointer[1]) < samples * 0.9):
         print(f"{name}: FAILED: frame pointers say otherwise")
         failures += 1
-    # Where libunwind gives up, nothing is compared: it may seldom.
+    # Where libunwind gives up although a table describes the code, nothing is compared: it may seldom.
     if name != "c-static-bare" and earlier > samples // 100:
         print(f"{name}: FAILED: libunwind stopped earlier in {earlier} stacks")
         failures += 1

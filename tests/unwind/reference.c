@@ -237,7 +237,8 @@ void reference_free(struct reference *r)
 }
 
 size_t reference_unwind(struct reference *r, const struct td_unwind_sample *sample,
-                        const struct triple_space *space, uint64_t *frames, size_t max)
+                        const struct triple_space *space, uint64_t *frames, size_t max,
+                        bool *no_table)
 {
     unw_cursor_t cursor;
     size_t count = 0;
@@ -248,6 +249,8 @@ size_t reference_unwind(struct reference *r, const struct td_unwind_sample *samp
     r->space_id = sample->space;
     r->sample = sample;
     r->maps = space;
+    if (no_table)
+        *no_table = false;
     if (unw_init_remote(&cursor, r->space, r) < 0)
         return 0;
     while (true) {
@@ -258,6 +261,10 @@ size_t reference_unwind(struct reference *r, const struct td_unwind_sample *samp
         if (count > 0 && !triples_map(space, ip - !exact))
             break; /* it does not check; the stack behind is noise */
         frames[count++] = ip - !exact;
+        unw_proc_info_t procedure;
+        if (no_table) /* 1.6.2 answers with a procedure of one byte where it knows none */
+            *no_table = unw_get_proc_info(&cursor, &procedure) < 0 ||
+                        procedure.end_ip - procedure.start_ip == 1;
         if (count == max || unw_step(&cursor) <= 0)
             break;
         /* Of the frame that was interrupted, not of the trampoline. */

@@ -9,8 +9,10 @@ struct reference;
 
 struct reference *reference_new(void);
 void reference_free(struct reference *reference);
-/* Frames in the form of struct td_unwind_stack; returns how many. */
+/* Frames in the form of struct td_unwind_stack; returns how many. *no_table (NULL: not wanted):
+ * nothing describes the code of the last one, so that libunwind can only try its frame pointer. */
 size_t reference_unwind(struct reference *reference, const struct td_unwind_sample *sample,
-                        const struct triple_space *space, uint64_t *frames, size_t max);
+                        const struct triple_space *space, uint64_t *frames, size_t max,
+                        bool *no_table);
 
 #endif

@@ -17,7 +17,7 @@
 struct tally {
     uint64_t samples, frames, odd;
     uint64_t stops[TD_UNWIND_STOPS];
-    uint64_t full_differs, reference_differs, reference_shorter;
+    uint64_t full_differs, reference_differs, reference_shorter, reference_blind;
     uint64_t fp_equal, fp_in_prologue, fp_differs;
     uint64_t show;
 };
@@ -74,11 +74,14 @@ static void compare(struct tally *t, struct reference *reference,
     const bool full_equal =
         full.count == ours->count && full.stop == ours->stop &&
         common(full.frames, full.count, ours->frames, ours->count) == full.count;
-    const size_t count = reference_unwind(reference, sample, space, theirs, TD_UNWIND_FRAMES_MAX);
+    bool no_table;
+    const size_t count =
+        reference_unwind(reference, sample, space, theirs, TD_UNWIND_FRAMES_MAX, &no_table);
     const bool reference_equal = agrees(ours, theirs, count);
     t->full_differs += !full_equal;
     t->reference_differs += !reference_equal;
-    t->reference_shorter += reference_equal && count < ours->count;
+    t->reference_shorter += reference_equal && count < ours->count && !no_table;
+    t->reference_blind += reference_equal && count < ours->count && no_table;
     if (t->show && (!full_equal || !reference_equal ||
                     (ours->stop != TD_UNWIND_COMPLETE && ours->stop != TD_UNWIND_SHORT_COPY))) {
         t->show--;
@@ -172,10 +175,10 @@ static void report(const char *path, const struct tally *t)
             printf(" %s %" PRIu64, td_unwind_stop_name(i), t->stops[i]);
     }
     printf("; differ from interpreter %" PRIu64 ", from libunwind %" PRIu64
-           " (libunwind stopped earlier %" PRIu64 "); by frame pointer %" PRIu64 " equal, %" PRIu64
-           " in prologues, %" PRIu64 " differ\n",
-           t->full_differs, t->reference_differs, t->reference_shorter, t->fp_equal,
-           t->fp_in_prologue, t->fp_differs);
+           " (libunwind stopped earlier %" PRIu64 ", without a table %" PRIu64
+           "); by frame pointer %" PRIu64 " equal, %" PRIu64 " in prologues, %" PRIu64 " differ\n",
+           t->full_differs, t->reference_differs, t->reference_shorter, t->reference_blind,
+           t->fp_equal, t->fp_in_prologue, t->fp_differs);
 }
 
 /* Samples with what they point to, so that only the walk is timed. */
@@ -223,7 +226,7 @@ static double frames_per_second(const struct loaded *l, int how)
                 td_unwind_full(TD_CFI_X86_64, &l->samples[i], &stack);
             } else {
                 stack.count = reference_unwind(reference, &l->samples[i], l->spaces[i],
-                                               stack.frames, TD_UNWIND_FRAMES_MAX);
+                                               stack.frames, TD_UNWIND_FRAMES_MAX, NULL);
             }
             frames += stack.count;
         }
