@@ -149,10 +149,11 @@ def check_threads(texts, codes, work):
               f"threads: {row['event']} adds up to the whole")
     check(len(counts) == 7, "threads: the main one, three threads, three children", str(len(counts)))
     # Each executes the same loop, of which a little may run before its counters are open; QEMU counts the
-    # instructions of all its CPUs on each of them.
-    least = min(one["instructions"] for one in counts)
-    check(least > 0.6 * work / 7, "threads: each has its part of the work",
-          f"least {least}, all {work}, {whole['thread_misses']}")
+    # instructions of all its CPUs on each of them. On a busy host tdrec comes late to more of it, and says so.
+    misses = whole["thread_misses"]
+    short = [one["instructions"] for one in counts if one["instructions"] < 0.6 * work / 7]
+    check(len(short) <= misses["late"] + misses["missed"], "threads: each has its part of the work, or tdrec came late",
+          f"short {short}, all {work}, {misses}")
 
 
 def main():
@@ -162,7 +163,7 @@ def main():
     check("armv8_pmuv3" in texts.get("doctor", ""), "--doctor names the PMU")
     check(all(name in texts for name in ("plan", "report")), "everything ran")
     sampled = None
-    for name in ("cpu", "system", "period", "task", "pmu", "stacks", "pairs", "pairs0", "pairs1"):
+    for name in ("cpu", "system", "period", "task", "pmu", "stacks", "pairs", "pairs0", "pairs1", "pinned"):
         check(codes.get(name) == 0, f"{name}: tdrec ended well", texts.get(name, "")[-200:] if codes.get(name) else "")
         if codes.get(name) != 0 or f"{name}.td" not in files:
             continue
@@ -172,7 +173,7 @@ def main():
         if name.startswith("pairs"):
             # The kernel's own instructions vary from interrupt to interrupt.
             check_pairs(name, profile, 3000000, busy=name == "pairs1", spread=1 if name == "pairs" else 0.2)
-        if name == "cpu":
+        if name == "pinned":
             sampled = profile.counts[1]["sampled"]
         if name in ("cpu", "system"):
             check(len(profile.threads) >= 7, f"{name}: threads and forked children", str(len(profile.threads)))
@@ -182,7 +183,7 @@ def main():
                   f"{instructions} for {work}")
     check("keep no distance" in texts.get("no_pairs", ""), "no_pairs: says why")
     check_count(texts, codes, work, sampled)
-    check_threads(texts, codes, work)
+    check_threads(texts, codes, 2 * work)
     # Group reads are inherited from Linux 6.12 on; before, only the first thread has them, and tdrec says so.
     if KERNEL == "6.1":
         check("6.12" in texts.get("task", ""), "task: says that threads are left out")
