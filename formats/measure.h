@@ -7,6 +7,7 @@
 #ifndef TD_FORMATS_MEASURE_H
 #define TD_FORMATS_MEASURE_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,11 @@ enum td_metric {
         TD_METRIC_FIRST_NODE,
     TD_METRIC_COUNT = TD_METRIC_FIRST_NODE + TD_NODE_COUNT
 };
+
+/* A set of metrics, a bit each. */
+__extension__ typedef unsigned __int128 td_metric_set;
+static_assert(TD_METRIC_COUNT <= 128, "sets of metrics are bits");
+#define TD_METRIC_BIT(metric) ((td_metric_set)1 << (metric))
 
 /* The metric's id as in JSON and exports: "samples", "time", "slots", …, or the node's id. */
 const char *td_metric_id(enum td_metric metric);

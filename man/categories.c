@@ -55,7 +55,8 @@ int main(void)
         "# CATEGORIES\n\n"
         "A slot is one chance per cycle to begin one operation: a core that takes 6 per cycle has "
         "6 slots. Each slot either did useful work or was lost, and to one cause: these are the "
-        "categories, a tree of three levels. Shares are of all slots. A category is _high_ above "
+        "categories, a tree of up to five levels. Shares are of all slots. A category is _high_ "
+        "above "
         "its threshold, when all that it is part of is high. A core's description may have a "
         "threshold of its own. *tdreport explain* _CATEGORY_ says the same, and which events "
         "count it on this machine.\n\n",

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/cores/tma.h"
 
 #define DEFAULT_STACK_BYTES 16384
 /* The kernel copies what there is: most stacks are short, and few are longer than this. */
@@ -68,7 +69,7 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ,...", "sample the modelled core's own PMU as well",
               &request->sim_pmu),
         VALUE(TD_OPT_U64, 0, "topdown-level", "N",
-              "the deepest level of the tree, 1 to 3 (what fits)", &words->level),
+              "the deepest level of the tree, 1 to 5 (what fits)", &words->level),
         VALUE(TD_OPT_U64, 0, "passes", "N", "run the command N times: each run counts other events",
               &words->passes),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
@@ -210,8 +211,8 @@ static int parse_passes(struct td_request *request, const struct words *words, s
 {
     if (words->passes > PASSES_MAX)
         return td_fail(err, TD_EUSAGE, "--passes: at most %d runs", PASSES_MAX);
-    if (words->level > 3)
-        return td_fail(err, TD_EUSAGE, "--topdown-level: there are levels 1 to 3");
+    if (words->level > TD_TMA_LEVELS)
+        return td_fail(err, TD_EUSAGE, "--topdown-level: there are levels 1 to %d", TD_TMA_LEVELS);
     request->passes = words->passes ? (unsigned)words->passes : 1;
     request->topdown_level = (unsigned)words->level;
     return TD_OK;

@@ -107,12 +107,12 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
         td_report_json_rows(&out, &rows, rows.len);
         td_json_end(&out);
     } else {
-        const struct layout layout = {.metric = metric,
-                                      .sorted =
-                                          sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT,
-                                      .cut = cut,
-                                      .by_limit = !o->rows && limit > 0,
-                                      .level = (int)(o->level > 3 ? 3 : o->level)};
+        const struct layout layout = {
+            .metric = metric,
+            .sorted = sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT,
+            .cut = cut,
+            .by_limit = !o->rows && limit > 0,
+            .level = (int)(o->level > TD_TMA_LEVELS ? TD_TMA_LEVELS : o->level)};
         print_table(session, table_cmd, &rows, &layout);
     }
     td_rows_release(&rows);

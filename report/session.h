@@ -110,7 +110,7 @@ struct td_session_needs {
     bool threads;                         /* apart from others of their program */
     bool quiet;                           /* what is wrong was said before */
     bool no_names;                        /* td_session_name gives them later */
-    uint64_t metrics;                     /* td_filter.metrics */
+    td_metric_set metrics;                /* td_filter.metrics */
     const struct td_session_watch *watch; /* NULL: nobody; borrowed until the release */
 };
 

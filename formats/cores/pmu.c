@@ -212,6 +212,9 @@ static int read_event(struct reader *r, const struct td_uarch_line *line)
         return bad_line(r, line, "expected: name config [key=value...]");
     if (td_pmu_core_event(r->core, event.name) >= 0)
         return bad_line(r, line, "an event of this name stands above");
+    if (r->core->event_count == TD_PMU_EVENTS_MAX)
+        return td_fail(r->err, TD_EFORMAT, "line %u: more than %d events", line->number,
+                       TD_PMU_EVENTS_MAX);
     for (uint32_t i = 2; i < line->word_count; i++) {
         if (!read_event_word(&event, line->words[i]))
             return td_fail(r->err, TD_EFORMAT, "line %u: '%s' says nothing about an event",
@@ -236,7 +239,7 @@ static int read_group(struct reader *r, const struct td_uarch_line *line)
         bool good = true;
 
         if (strncmp(word, "level=", 6) == 0) {
-            good = parse_u32(word + 6, &level) && level <= 3;
+            good = parse_u32(word + 6, &level) && level <= TD_TMA_LEVELS;
         } else if (strncmp(word, "pass=", 5) == 0) {
             good = parse_u32(word + 5, &group.pass) && group.pass > 0;
         } else if (group.count == TD_PMU_GROUP_EVENTS_MAX || len >= sizeof(name)) {

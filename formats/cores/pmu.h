@@ -17,6 +17,15 @@
 #include "formats/cores/uarch.h"
 
 #define TD_PMU_GROUP_EVENTS_MAX 24
+#define TD_PMU_EVENTS_MAX       128
+
+/* A set of a core's events, a bit each. */
+__extension__ typedef unsigned __int128 td_pmu_event_set;
+
+static inline td_pmu_event_set td_pmu_event_bit(size_t event)
+{
+    return (td_pmu_event_set)1 << event;
+}
 
 enum td_pmu_vendor { TD_VENDOR_INTEL, TD_VENDOR_AMD, TD_VENDOR_ARM, TD_VENDOR_ANY };
 
@@ -51,7 +60,7 @@ struct td_pmu_event {
 /* Events scheduled together: events[0] leads, events[sampler] overflows. */
 struct td_pmu_group {
     const char *name;
-    int level;     /* of the tree that it gives: 1 to 3; 0: none, only time */
+    int level;     /* of the tree that it gives: 1 to TD_TMA_LEVELS; 0: none, only time */
     uint32_t pass; /* 1: the usual recording; 2, 3: with --passes */
     uint32_t sampler;
     uint32_t count;
@@ -123,7 +132,7 @@ double td_pmu_core_formula(const struct td_pmu_core *core, enum td_tma_node node
 
 /* The events, by bit, that the node's formula reads, through all that it is made of; 0: the core
  * has no formula for it. */
-uint64_t td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node);
+td_pmu_event_set td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node);
 
 /* Shares of all slots a node, from event counts. */
 struct td_pmu_tree {
@@ -139,15 +148,15 @@ void td_pmu_core_shares(const struct td_pmu_core *core, const double *counts, ui
                         struct td_pmu_tree *tree);
 /* Shares of level 1 add up to 1 whenever all four are known, and those of level 2 to their parent
  * whenever all of them are: negatives become 0, the rest is scaled, `clamped` says by how much.
- * Shares of level 3 are at most their parent's. */
+ * Shares of level 3 and below are at most their parent's. */
 void td_pmu_core_tree(const struct td_pmu_core *core, const double *counts, uint32_t width,
                       struct td_pmu_tree *tree);
 /* The metric's value, or NaN. */
 double td_pmu_core_metric(const struct td_pmu_core *core, const struct td_pmu_metric *metric,
                           const double *counts, uint32_t width);
 
-/* The events that the metric's value is made of, by bit; of the first 64. */
-uint64_t td_pmu_core_metric_events(const struct td_pmu_core *core,
-                                   const struct td_pmu_metric *metric);
+/* The events that the metric's value is made of, by bit. */
+td_pmu_event_set td_pmu_core_metric_events(const struct td_pmu_core *core,
+                                           const struct td_pmu_metric *metric);
 
 #endif

@@ -32,6 +32,20 @@ enum td_tma_node td_tma_by_id(const char *id)
     return TD_NODE_NONE;
 }
 
+/* The tree that every core and the model have comes first in the list; finer nodes behind it. */
+static bool is_common(int node)
+{
+    return node <= TD_NODE_SMT_CONTENTION;
+}
+
+bool td_tma_is_modelled(enum td_tma_node node)
+{
+    /* Of the finer nodes those for which record/sim/model/sim.h has a column. */
+    static const bool finer[TD_NODE_COUNT] = {[TD_NODE_SMT_CONTENTION] = false};
+
+    return node < TD_NODE_SMT_CONTENTION || finer[node];
+}
+
 /* Letters in lower case, what separates words as '_'. */
 static void plain(char *dst, size_t size, const char *src)
 {
@@ -65,7 +79,8 @@ size_t td_tma_matches(const char *word, enum td_tma_node ret[TD_NODE_COUNT])
         return 0;
     plain(wanted, sizeof(wanted), word);
     for (int c = 0; c < CLOSENESS_COUNT && len == 0; c++) {
-        for (int i = 0; i < TD_NODE_COUNT; i++) {
+        for (int i = 0; i < TD_NODE_COUNT && (is_common(i) || len == 0 || !is_common((int)ret[0]));
+             i++) {
             plain(name, sizeof(name), infos[i].name);
             if (is_close(infos[i].id, wanted, (enum closeness)c) ||
                 is_close(name, wanted, (enum closeness)c))

@@ -192,29 +192,29 @@ double td_pmu_core_metric(const struct td_pmu_core *core, const struct td_pmu_me
 }
 
 /* What stands above a formula has a lower index: this ends. */
-static uint64_t events_of(const struct td_pmu_core *core, const struct td_expr *expr)
+static td_pmu_event_set events_of(const struct td_pmu_core *core, const struct td_expr *expr)
 {
     const struct td_pmu_formulas *f = core->formulas;
-    uint64_t events = 0;
+    td_pmu_event_set events = 0;
 
     for (size_t i = 0; td_expr_input(expr, i) >= 0; i++) {
         const size_t input = (size_t)td_expr_input(expr, i);
 
         if (input < f->event_count)
-            events |= input < 64 ? UINT64_C(1) << input : 0;
+            events |= td_pmu_event_bit(input);
         else if (input > f->event_count)
             events |= events_of(core, f->at[input - f->event_count - 1].expr);
     }
     return events;
 }
 
-uint64_t td_pmu_core_metric_events(const struct td_pmu_core *core,
-                                   const struct td_pmu_metric *metric)
+td_pmu_event_set td_pmu_core_metric_events(const struct td_pmu_core *core,
+                                           const struct td_pmu_metric *metric)
 {
     return events_of(core, metric->expr);
 }
 
-uint64_t td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node)
+td_pmu_event_set td_pmu_core_node_events(const struct td_pmu_core *core, enum td_tma_node node)
 {
     const struct td_pmu_formulas *f = core->formulas;
 
@@ -269,7 +269,8 @@ static void scale_children(struct td_pmu_tree *tree, enum td_tma_node parent, do
 }
 
 /* Children cut to their parent, and scaled to add up to it when that is asked for. The formulas of
- * level 3 do not name all causes: they are only scaled down. The sum is NaN when one is unknown. */
+ * level 3 and below do not name all causes: they are only scaled down. The sum is NaN when one is
+ * unknown. */
 static double fit_children(const struct td_pmu_core *core, struct td_pmu_tree *tree,
                            enum td_tma_node parent, double whole, bool scaled)
 {
@@ -294,7 +295,7 @@ static void fill_tree(const struct td_pmu_core *core, const double *counts, uint
     free(values);
     tree->sum = fit_children(core, tree, TD_NODE_NONE, 1, scaled);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (!isnan(tree->share[n]) && td_tma_info((enum td_tma_node)n)->level < 3)
+        if (!isnan(tree->share[n]) && td_tma_info((enum td_tma_node)n)->level < TD_TMA_LEVELS)
             fit_children(core, tree, (enum td_tma_node)n, tree->share[n], scaled);
     }
 }

@@ -74,17 +74,17 @@ static bool is_meant(const struct td_pmu_metric *metric, const char *wanted)
     return strcmp(wanted, "missratio") == 0 && strstr(metric->name, "miss_ratio");
 }
 
-static uint64_t events_of_group(const struct td_pmu_group *group)
+static td_pmu_event_set events_of_group(const struct td_pmu_group *group)
 {
-    uint64_t events = 0;
+    td_pmu_event_set events = 0;
 
     for (uint32_t i = 0; i < group->count; i++)
-        events |= group->events[i] < 64 ? UINT64_C(1) << group->events[i] : 0;
+        events |= td_pmu_event_bit(group->events[i]);
     return events;
 }
 
 /* Adds the groups that count these events: one that has all of them, else as many as it takes. */
-static void add_counting(uint64_t *groups, const struct td_pmu_core *core, uint64_t events)
+static void add_counting(uint64_t *groups, const struct td_pmu_core *core, td_pmu_event_set events)
 {
     for (size_t g = 0; g < core->group_count && g < 64; g++) {
         if ((events & ~events_of_group(&core->groups[g])) == 0) {
@@ -116,7 +116,7 @@ static uint64_t groups_of(const struct td_pmu_core *core, const char *name)
     uint64_t groups = 0;
 
     plain(wanted, name);
-    for (int level = 1; level <= 3; level++) {
+    for (int level = 1; level <= TD_TMA_LEVELS; level++) {
         char levels[NAME_MAX_BYTES];
 
         snprintf(levels, sizeof(levels), "topdownl%d", level);
@@ -139,7 +139,7 @@ static void list_names(char *text, size_t size, const struct td_pmu_core *core)
 {
     size_t used = 0;
 
-    for (int level = 1; level <= 3; level++) {
+    for (int level = 1; level <= TD_TMA_LEVELS; level++) {
         if (groups_of_level(core, level) != groups_of_level(core, level - 1) && used < size)
             used += (size_t)snprintf(text + used, size - used, "TopdownL%d, ", level);
     }

@@ -34,11 +34,11 @@ static bool is_deeper(const struct td_pmu_core *core, int event, int level)
 
 /* The nodes that the counts of these groups (a bit each) give, without the metrics that are only
  * for levels below `level`, if that is not 0. */
-static uint32_t nodes_of(const struct td_pmu_core *core, uint64_t groups, unsigned level)
+static td_tma_set nodes_of(const struct td_pmu_core *core, uint64_t groups, unsigned level)
 {
     double *counts = td_xcalloc(core->event_count + 1, sizeof(*counts));
     struct td_pmu_tree tree;
-    uint32_t nodes = 0;
+    td_tma_set nodes = 0;
 
     for (size_t e = 0; e < core->event_count; e++)
         counts[e] = NAN;
@@ -52,7 +52,7 @@ static uint32_t nodes_of(const struct td_pmu_core *core, uint64_t groups, unsign
     }
     td_pmu_core_tree(core, counts, core->width ? core->width : 1, &tree);
     for (int n = 0; n < TD_NODE_COUNT; n++)
-        nodes |= isnan(tree.share[n]) ? 0 : UINT32_C(1) << n;
+        nodes |= isnan(tree.share[n]) ? 0 : td_tma_bit(n);
     free(counts);
     return nodes;
 }
@@ -65,10 +65,10 @@ static bool is_of_level(int node, int level)
 
 bool td_plan_is_whole(const struct td_pmu_core *core, size_t i)
 {
-    const uint32_t nodes = nodes_of(core, UINT64_C(1) << i, 0);
+    const td_tma_set nodes = nodes_of(core, UINT64_C(1) << i, 0);
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (is_of_level(n, 1) && !(nodes & UINT32_C(1) << n))
+        if (is_of_level(n, 1) && !(nodes & td_tma_bit(n)))
             return false;
     }
     return true;
@@ -93,19 +93,19 @@ void td_plan_drop_deeper(struct td_plan_group *group, const struct td_pmu_core *
     group->event_count = group->column_count = kept;
 }
 
-static bool has_child(uint32_t nodes, int parent)
+static bool has_child(td_tma_set nodes, int parent)
 {
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (nodes & UINT32_C(1) << n && (int)td_tma_info((enum td_tma_node)n)->parent == parent)
+        if (nodes & td_tma_bit(n) && (int)td_tma_info((enum td_tma_node)n)->parent == parent)
             return true;
     }
     return false;
 }
 
-static bool has_level(uint32_t nodes, int level)
+static bool has_level(td_tma_set nodes, int level)
 {
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (nodes & UINT32_C(1) << n && is_of_level(n, level))
+        if (nodes & td_tma_bit(n) && is_of_level(n, level))
             return true;
     }
     return false;
@@ -113,17 +113,17 @@ static bool has_level(uint32_t nodes, int level)
 
 /* "level 2 of frontend_bound, backend_bound": the nodes above that are among `parents`. */
 static void tell(struct td_plan *plan, const struct td_plan_level_ctx *c, int level,
-                 uint32_t parents, const char *why)
+                 td_tma_set parents, const char *why)
 {
     char what[192];
     size_t used = (size_t)snprintf(what, sizeof(what), "level %d of ", level);
     bool any = false;
 
-    if (parents == 0 && level < 3)
-        used = (size_t)snprintf(what, sizeof(what), "levels %d to 3 of ", level);
+    if (parents == 0 && level < TD_TMA_LEVELS)
+        used = (size_t)snprintf(what, sizeof(what), "levels %d to %d of ", level, TD_TMA_LEVELS);
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
-        if (!(parents & UINT32_C(1) << n) || used >= sizeof(what))
+        if (!(parents & td_tma_bit(n)) || used >= sizeof(what))
             continue;
         used += (size_t)snprintf(what + used, sizeof(what) - used, "%s%s", any ? ", " : "",
                                  td_tma_info((enum td_tma_node)n)->id);
@@ -140,22 +140,22 @@ static void tell(struct td_plan *plan, const struct td_plan_level_ctx *c, int le
 }
 
 static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c, int level,
-                         uint32_t now, uint32_t all)
+                         td_tma_set now, td_tma_set all)
 {
-    const uint32_t possible = nodes_of(c->core, c->possible, 0);
-    uint32_t later = 0, refused = 0, never = 0;
+    const td_tma_set possible = nodes_of(c->core, c->possible, 0);
+    td_tma_set later = 0, refused = 0, never = 0;
     char why_later[96], why_never[96];
 
     for (int parent = 0; parent < TD_NODE_COUNT && level > 1; parent++) {
-        if (!is_of_level(parent, level - 1) || !(all & UINT32_C(1) << parent) ||
-            !has_child(UINT32_MAX, parent) || has_child(now, parent))
+        if (!is_of_level(parent, level - 1) || !(all & td_tma_bit(parent)) ||
+            !has_child(~(td_tma_set)0, parent) || has_child(now, parent))
             continue;
         if (has_child(possible, parent))
-            later |= UINT32_C(1) << parent;
+            later |= td_tma_bit(parent);
         else if (has_child(all, parent))
-            refused |= UINT32_C(1) << parent;
+            refused |= td_tma_bit(parent);
         else
-            never |= UINT32_C(1) << parent;
+            never |= td_tma_bit(parent);
     }
     snprintf(why_later, sizeof(why_later), "further runs count it: --passes %u", plan->passes + 1);
     snprintf(why_never, sizeof(why_never), "no formula for it in the description of %.32s",
@@ -172,12 +172,12 @@ static void tell_missing(struct td_plan *plan, const struct td_plan_level_ctx *c
 
 void td_plan_tell_levels(struct td_plan *plan, const struct td_plan_level_ctx *c)
 {
-    const uint32_t now = nodes_of(c->core, c->done, c->wanted),
-                   all = nodes_of(c->core, UINT64_MAX, 0);
+    const td_tma_set now = nodes_of(c->core, c->done, c->wanted),
+                     all = nodes_of(c->core, UINT64_MAX, 0);
     size_t used = strlen(plan->levels);
     bool any = false;
 
-    for (int level = 1; level <= 3; level++) {
+    for (int level = 1; level <= TD_TMA_LEVELS; level++) {
         if (has_level(now, level) && used < sizeof(plan->levels)) {
             used += (size_t)snprintf(plan->levels + used, sizeof(plan->levels) - used, "%s%d",
                                      any               ? ", "

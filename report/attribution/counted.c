@@ -72,7 +72,7 @@ static int find_event(const struct td_pmu_core *core, const char *name,
 static void counts_of(const struct td_counted *c, const double *columns, double *counts)
 {
     for (size_t i = 0; i < c->core->event_count; i++)
-        counts[i] = c->zero & UINT64_C(1) << i ? 0 : NAN;
+        counts[i] = c->zero & td_pmu_event_bit(i) ? 0 : NAN;
     for (uint32_t i = 0; i < group_of(c)->column_count; i++) {
         if (c->event[i] >= 0)
             counts[c->event[i]] = columns[i];
@@ -116,14 +116,14 @@ static bool explains_without(struct td_counted *c)
 {
     size_t used = 0;
 
-    for (size_t i = 0; i < c->core->event_count && i < 64; i++) {
+    for (size_t i = 0; i < c->core->event_count; i++) {
         if (!c->core->events[i].metric && !is_counted(c, i))
-            c->zero |= UINT64_C(1) << i;
+            c->zero |= td_pmu_event_bit(i);
     }
     if (!gives_tree(c))
         return false;
-    for (size_t i = 0; i < c->core->event_count && i < 64; i++) {
-        const uint64_t bit = UINT64_C(1) << i;
+    for (size_t i = 0; i < c->core->event_count; i++) {
+        const td_pmu_event_set bit = td_pmu_event_bit(i);
 
         if (!(c->zero & bit))
             continue;

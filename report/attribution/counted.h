@@ -21,7 +21,7 @@ struct td_counted {
     struct td_pmu_core *core;
     uint32_t width;            /* slots a cycle, 0: the core's own */
     int event[TD_COLUMNS_MAX]; /* by column: the core's event, -1: none of its */
-    uint64_t zero;             /* events that were not counted and are taken as 0, by bit; */
+    td_pmu_event_set zero;     /* events that were not counted and are taken as 0, by bit; */
     char missing[96];          /* their names */
 };
 

@@ -68,7 +68,7 @@ void td_slots_free(struct td_slots *slots); /* NULL is allowed */
 void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, const uint32_t *key,
                        size_t keys);
 /* Nodes whose slots no precise event places, by bit: of single instructions they say nothing. */
-uint32_t td_slots_not_placed(const struct td_measure *measure);
+td_tma_set td_slots_not_placed(const struct td_measure *measure);
 /* ±, 95 %, of a node's share of the measure's slots. */
 double td_slots_error(const struct td_measure *measure, enum td_tma_node node);
 

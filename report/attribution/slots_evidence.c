@@ -340,20 +340,20 @@ void td_slots_evidence(struct td_mix *mixes, const struct td_measure *measure, c
     free(one);
 }
 
-uint32_t td_slots_not_placed(const struct td_measure *measure)
+td_tma_set td_slots_not_placed(const struct td_measure *measure)
 {
-    uint32_t nodes = 0;
+    td_tma_set nodes = 0;
 
     for (size_t p = 0; measure->slots && p < measure->slots->len; p++) {
         const struct td_slots_part *part = &measure->slots->parts[p];
 
         for (int leaf = 0; leaf < TD_NODE_COUNT; leaf++) {
             if (part->later[leaf].run)
-                nodes |= UINT32_C(1) << leaf;
+                nodes |= td_tma_bit(leaf);
             if (!part->leaf[leaf] || part->locators[leaf].samples > 0)
                 continue;
             for (int n = leaf; n != TD_NODE_NONE; n = td_tma_info((enum td_tma_node)n)->parent)
-                nodes |= UINT32_C(1) << n;
+                nodes |= td_tma_bit(n);
         }
     }
     return nodes;

@@ -148,6 +148,218 @@ static const struct td_advice advice[] = {
          "one thread per core (taskset), if the program is to be alone",
          "It is no loss of the machine, which does the work of two; measure with the other thread "
          "idle to see the program by itself."},
+    [TD_NODE_DSB_SWITCHES] = {"Hot code leaves the uop cache often: large loops, code with many "
+                              "jumps, long instructions.",
+                              "smaller hot code: PGO; less unrolling; hot loops aligned",
+                              "Each switch costs a few cycles. -falign-loops=32 keeps a loop in "
+                              "fewer lines of the uop cache."},
+    [TD_NODE_LCP] = {"16-bit constants in instructions (a short compared with or set to a "
+                     "constant): the decoder stops for some cycles at each.",
+                     "int in place of short for variables; constants in registers",
+                     "annotate --asm shows the instructions: an operand-size prefix (66) with a "
+                     "16-bit constant."},
+    [TD_NODE_MS_SWITCHES] = {"Instructions that come from microcode among others: rep movs, cpuid, "
+                             "division of old cores, assists for denormals.",
+                             "fewer microcoded instructions; avoid denormals",
+                             "microcode_sequencer says how much work comes from there."},
+    [TD_NODE_MITE] =
+        {"Code that the uop cache does not hold: large or rarely repeated code, instructions of "
+         "many operations, misaligned jumps.",
+         "smaller hot code: PGO; fewer instructions that decode to several",
+         "Generated code that changes, and code that runs once, always comes from the decoders."},
+    [TD_NODE_DSB] =
+        {"Short blocks between taken jumps: each line of the uop cache gives only part of what it "
+         "could.",
+         "unroll, inline: longer blocks; -falign-loops=32",
+         "A loop of few instructions takes a jump per round: unrolling makes the rounds longer."},
+    [TD_NODE_LSD] = {"A loop of few operations: its last round of the buffer is not full.",
+                     "unroll the loop",
+                     "Only some cores have the loop buffer, and on some it is switched off."},
+    [TD_NODE_SERIALIZING_OPERATION] =
+        {"pause, lfence, cpuid, rdtscp, mfence, system calls: all before them must end first. A "
+         "loop that spins on a lock has it.",
+         "fewer fences and reads of the clock; wait without spinning",
+         "Look for pause (spin loops) and fences in annotate --asm."},
+    [TD_NODE_FP_ARITH] = {"Additions, multiplications and the like that retired. It is no loss.",
+                          "vector code, fused multiply-add",
+                          "fp_scalar and fp_vector say how much of it is vector code."},
+    [TD_NODE_INT_OPERATIONS] = {"Integer vector operations that retired. It is no loss.",
+                                "wider vectors",
+                                "It counts additions, multiplications and shuffles of vectors, not "
+                                "operations of general registers."},
+    [TD_NODE_MEMORY_OPERATIONS] =
+        {"Loads and stores that retired. It is no loss.",
+         "keep values in registers; wider loads and stores",
+         "A high share together with a high retiring share says that the work is moving data."},
+    [TD_NODE_FUSED_INSTRUCTIONS] =
+        {"A compare and the jump after it run as one operation. It is no loss.",
+         "nothing: it is what the core does best",
+         "fused_instructions counts what took one slot for two instructions."},
+    [TD_NODE_NON_FUSED_BRANCHES] =
+        {"Calls, returns, and jumps without a condition. It is no loss.", "inline small functions",
+         "Conditional jumps behind a compare are in fused_instructions."},
+    [TD_NODE_NOP_INSTRUCTIONS] =
+        {"Padding in hot code: alignment of loops inside of other loops, room for probes.",
+         "do not align inner jump targets (-fno-align-labels)",
+         "Nops take slots of dispatch even though they need no unit."},
+    [TD_NODE_FEW_UOPS_INSTRUCTIONS] =
+        {"Instructions that the decoders split into several operations: read-modify-write, xchg, "
+         "gather, complex addressing.",
+         "other instructions: annotate --asm shows which",
+         "Their operations take more slots than the count of instructions says."},
+    [TD_NODE_MICROCODE_SEQUENCER] =
+        {"rep movs and rep stos, cpuid, x87 functions, wide division of old cores, and assists.",
+         "other instructions; avoid denormals; copy small blocks without rep",
+         "assists says how much of it repairs special cases such as denormal numbers."},
+    [TD_NODE_BRANCH_DETECT] =
+        {"The predictor did not know the branch: the front end waits until "
+         "it is decoded. Much code that runs seldom has it.",
+         "fewer taken jumps and calls in hot code: PGO, inlining",
+         "Only the E-cores of Intel's hybrids and its Atom servers count it apart."},
+    [TD_NODE_DECODE] = {"Instructions that the decoders take slowly, or one at a time.",
+                        "simpler instructions",
+                        "Only the E-cores of Intel's hybrids and its Atom servers count it apart."},
+    [TD_NODE_PREDECODE] =
+        {"Code that runs for the first time, or that is too large for the marks "
+         "which the instruction cache keeps.",
+         "smaller hot code: PGO",
+         "Only the E-cores of Intel's hybrids and its Atom servers count it apart."},
+    [TD_NODE_MISPREDICTS_RESTEERS] =
+        {"Branches whose direction or target depends on data.",
+         "branch-free code (cmov, masks), sorted or batched data",
+         "Cure branch_mispredicts: this is the part of its cost that the front end pays."},
+    [TD_NODE_CLEARS_RESTEERS] =
+        {"False sharing, a load that passed an older store, code that changes itself.",
+         "keep data of different threads on lines of their own (64 bytes)",
+         "Cure machine_clears: this is the part of its cost that the front end pays."},
+    [TD_NODE_UNKNOWN_BRANCHES] =
+        {"More branches than the branch target buffer holds: large programs, interpreters, many "
+         "small functions.",
+         "fewer taken jumps and calls in hot code: PGO, -flto",
+         "Place functions by a profile (BOLT), so that hot jumps become falls through."},
+    [TD_NODE_DTLB_LOAD] = {"Data spread over more pages than the data TLB holds: hash tables, "
+                           "strides of a page, many arrays.",
+                           "huge pages; data used together on the same pages",
+                           "madvise(MADV_HUGEPAGE) or a huge-page allocator; loops in blocks; "
+                           "records in place of parallel arrays."},
+    [TD_NODE_STORE_FWD_BLK] = {"A load that is wider than the store before it, or covers it in "
+                               "part: bytes written, a word read.",
+                               "read what was written with the same size and place",
+                               "Unions, bit fields, memcpy of a struct just filled by fields, and "
+                               "strings built byte by byte have it."},
+    [TD_NODE_L1_LATENCY_DEPENDENCY] =
+        {"The address of a load is the result of another: lists, trees, indirect indexes, all in "
+         "L1.",
+         "break the chain: several walks at a time; indexes computed ahead",
+         "Each step costs the latency of L1, about five cycles, whatever the width of the core."},
+    [TD_NODE_LOCK_LATENCY] =
+        {"Atomic read-modify-write: counters, locks, reference counts.",
+         "fewer atomics: per-thread counters, batches",
+         "Even without contention an atomic takes about 20 cycles, in which later loads wait."},
+    [TD_NODE_SPLIT_LOADS] =
+        {"Data that are not aligned: packed structures, vectors that begin anywhere.",
+         "align data to their size, vectors to 64 bytes",
+         "alignas(64), posix_memalign; peel a loop until its pointer is aligned."},
+    [TD_NODE_ALIASING_4K] = {"A load whose address has the same low 12 bits as a store in flight: "
+                             "arrays whose distance is a multiple of 4096.",
+                             "other distances between arrays: pad by 64 bytes or more",
+                             "Copies between buffers of one page each, and columns of matrices of "
+                             "a power of two, have it."},
+    [TD_NODE_FB_FULL] = {"More misses at a time than L1 can follow: bandwidth of the caches or of "
+                         "memory is used up.",
+                         "fewer bytes: smaller types, use all of a line",
+                         "It goes with mem_bandwidth or sq_full: see which of them is high."},
+    [TD_NODE_L2_HIT_LATENCY] = {"The address of a load is the result of another that L2 served.",
+                                "smaller data; prefetch ahead; several walks at a time",
+                                "Each step costs the latency of L2, about 15 cycles."},
+    [TD_NODE_CONTESTED_ACCESSES] =
+        {"Threads write to the same lines: locks, shared counters, queues, false sharing.",
+         "data of different threads on lines of their own; less sharing",
+         "perf c2c names the lines; align what threads write to 64 bytes, count per thread and add "
+         "up at the end."},
+    [TD_NODE_DATA_SHARING] =
+        {"Threads read the same lines, or read what another core wrote.",
+         "a copy per thread of what is read often",
+         "Reading together is cheap once the line is there: look for lines that change owners."},
+    [TD_NODE_L3_HIT_LATENCY] =
+        {"Chains of loads, or loads in random order, in data that fit L3 but not L2.",
+         "smaller or contiguous data, prefetch ahead, blocks for L2",
+         "Each step costs the latency of L3, 40 to 70 cycles."},
+    [TD_NODE_SQ_FULL] = {"More misses of L2 at a time than the core can follow: bandwidth of L3 or "
+                         "of memory is used up.",
+                         "fewer bytes: smaller types, use all of a line, blocks for L2",
+                         "Streaming through large arrays on many cores has it."},
+    [TD_NODE_MEM_BANDWIDTH] =
+        {"Streaming through data larger than the caches, on this core or on all together.",
+         "fewer bytes: smaller types, fewer passes, loops in blocks",
+         "Prefetching does not help here. Non-temporal stores save the read of lines that are "
+         "overwritten; memory of the own NUMA node is faster."},
+    [TD_NODE_MEM_LATENCY] =
+        {"Access in random order or by pointers, to data larger than L3: few misses at a time.",
+         "prefetch ahead; several walks at a time; huge pages",
+         "Batch and sort look-ups; __builtin_prefetch some iterations ahead; place data on the own "
+         "NUMA node."},
+    [TD_NODE_STORE_LATENCY] =
+        {"Stores to lines that are not in L1: each is read first, for ownership.",
+         "write less, whole lines in order; streaming stores",
+         "Stores wait in a buffer: the core stops only when it is full."},
+    [TD_NODE_FALSE_SHARING] = {"Threads write to different data on the same line.",
+                               "data of different threads on lines of their own (64 bytes)",
+                               "Align what each thread writes to 64 bytes (128 where pairs of "
+                               "lines are prefetched); perf c2c names the lines."},
+    [TD_NODE_SPLIT_STORES] =
+        {"Data that are not aligned: packed structures, vectors that begin anywhere.",
+         "align data to their size, vectors to 64 bytes",
+         "Align the stores of a loop rather than its loads, if only one of them can be."},
+    [TD_NODE_STREAMING_STORES] =
+        {"Stores past the caches: their buffers are few, and part of a line costs as much as a "
+         "whole one.",
+         "whole lines at a time; normal stores for data that are used again soon",
+         "memset and memcpy of large blocks use them."},
+    [TD_NODE_DTLB_STORE] = {"Writes spread over more pages than the data TLB holds.",
+                            "huge pages; write in the order of memory",
+                            "Scatter in blocks: sort or bucket what is written."},
+    [TD_NODE_PORTS_UTILIZED_0] = {"Long chains of dependent operations of long latency.",
+                                  "several sums at a time; shorter chains",
+                                  "Floating-point sums take four cycles per step: four sums that "
+                                  "are added at the end take one."},
+    [TD_NODE_PORTS_UTILIZED_1] =
+        {"A chain of dependent operations of one cycle each, or one port that all need.",
+         "several independent chains; operations of other ports",
+         "annotate --asm: one register that each instruction reads and writes."},
+    [TD_NODE_PORTS_UTILIZED_2] = {"Two chains, or a mix of operations for few ports.",
+                                  "vector code; more independent work in the loop",
+                                  "Vector code makes more of each operation than scalar code."},
+    [TD_NODE_PORTS_UTILIZED_3M] = {"The units were busy: many operations of the same kinds.",
+                                   "vector code; cheaper operations",
+                                   "It is no loss by itself: high together with retiring, fewer "
+                                   "instructions are what helps."},
+    [TD_NODE_X87_USE] = {"Variables of type long double, or code that was built for x87.",
+                         "double in place of long double",
+                         "x87 has no vectors and only eight registers, which form a stack."},
+    [TD_NODE_FP_SCALAR] = {"Floating-point loops that the compiler did not vectorize.",
+                           "vector code: -O3 -march=native, -ffast-math where acceptable",
+                           "-fopt-info-vec-missed says why a loop was not vectorized."},
+    [TD_NODE_FP_VECTOR] = {"Vector arithmetic that retired. It is no loss.",
+                           "wider vectors, fused multiply-add",
+                           "Its parts say how wide the vectors are: 128, 256 or 512 bits."},
+    [TD_NODE_ASSISTS] =
+        {"Denormal numbers, mixes of old and new vector instructions, first writes to a page.",
+         "flush denormals to zero; vzeroupper; no mixes of SSE and AVX",
+         "_MM_SET_FLUSH_ZERO_MODE, _MM_SET_DENORMALS_ZERO_MODE or -ffast-math at the link."},
+    [TD_NODE_CISC] =
+        {"rep movs and rep stos, cpuid, x87 functions, enter, wide division of old cores.",
+         "other instructions; copy small blocks without rep",
+         "annotate --asm shows which instructions they are."},
+    [TD_NODE_FP_VECTOR_128B] = {"Vectors of SSE, or of NEON. It is no loss.",
+                                "wider vectors: -march=native, -mprefer-vector-width=256",
+                                "Code that is built for every x86 has no wider vectors."},
+    [TD_NODE_FP_VECTOR_256B] = {"Vectors of AVX that did useful work. It is no loss.",
+                                "-mprefer-vector-width=512 where the core has two such units",
+                                "Wider vectors may lower the clock of some cores: measure."},
+    [TD_NODE_FP_VECTOR_512B] = {"Vectors of AVX-512 that did useful work. It is no loss.",
+                                "nothing wider exists",
+                                "Look at memory next: such code is soon bound by it."},
 };
 static_assert(sizeof(advice) / sizeof(advice[0]) == TD_NODE_COUNT, "one a node");
 

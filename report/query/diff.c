@@ -41,7 +41,7 @@ struct table {
     size_t ids;
     struct td_run_sums *sums;     /* by id, side, unit, what */
     struct td_diff_place *places; /* by id, side */
-    uint32_t *thin;               /* by id, side: nodes whose value is not to be shown */
+    td_tma_set *thin;             /* by id, side: nodes whose value is not to be shown */
 };
 
 static size_t figures_of(const struct memory *memory)
@@ -194,7 +194,7 @@ static struct table new_table(const struct td_diff *diff, size_t ids)
         .ids = ids,
         .sums = td_xcalloc(cells * figures_of(memory) + 1, sizeof(struct td_run_sums)),
         .places = td_xcalloc(cells + 1, sizeof(struct td_diff_place)),
-        .thin = td_xcalloc(cells + 1, sizeof(uint32_t))};
+        .thin = td_xcalloc(cells + 1, sizeof(td_tma_set))};
 }
 
 static void set_place(const struct table *t, size_t id, const struct td_diff_source *source,

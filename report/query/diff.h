@@ -99,8 +99,8 @@ struct td_diff {
     size_t column_count;
     enum td_metric cost; /* what COST is: time in ns, slots, or an event */
     bool has_slots;
-    uint32_t nodes;           /* bits of nodes that every side has */
-    uint32_t leaves;          /* of them, those without a child */
+    td_tma_set nodes;         /* bits of nodes that every side has */
+    td_tma_set leaves;        /* of them, those without a child */
     struct td_diff_row total; /* its nodes are the tree */
     struct td_diff_rows functions, lines;
     unsigned lines_by;                      /* bits of enum td_diff_lines */

@@ -126,7 +126,7 @@ static int check_pair(struct td_diff *diff, const char *old_name, const struct t
     }
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (!now->values[TD_METRIC_FIRST_NODE + n])
-            diff->nodes &= ~(UINT32_C(1) << n);
+            diff->nodes &= ~(td_tma_bit(n));
     }
     diff->has_slots = diff->has_slots && has_categories(now);
     return TD_OK;
@@ -195,15 +195,15 @@ static void note_side(struct td_diff *diff, const struct td_diff_side *side)
     }
 }
 
-static uint32_t leaves_of(uint32_t nodes)
+static td_tma_set leaves_of(td_tma_set nodes)
 {
-    uint32_t leaves = nodes;
+    td_tma_set leaves = nodes;
 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const enum td_tma_node parent = td_tma_info((enum td_tma_node)n)->parent;
 
         if (nodes >> n & 1 && parent != TD_NODE_NONE)
-            leaves &= ~(UINT32_C(1) << (unsigned)parent);
+            leaves &= ~(td_tma_bit(parent));
     }
     return leaves;
 }
@@ -217,7 +217,7 @@ int td_diff_check(struct td_diff *diff, const struct td_diff_side *sides, size_t
     diff->has_slots = has_categories(old);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (old->values[TD_METRIC_FIRST_NODE + n])
-            diff->nodes |= UINT32_C(1) << n;
+            diff->nodes |= td_tma_bit(n);
     }
     for (size_t s = 0; s < count; s++) {
         for (size_t r = 0; r < sides[s].run_count; r++) {

@@ -163,12 +163,12 @@ static uint32_t run_of_event(const struct td_pmu_core *core, size_t event)
 }
 
 /* The run after which all of the events were counted. */
-static uint32_t run_of(const struct td_pmu_core *core, uint64_t needed)
+static uint32_t run_of(const struct td_pmu_core *core, td_pmu_event_set needed)
 {
     uint32_t last = 0;
 
     for (size_t e = 0; e < core->event_count; e++) {
-        const bool is_needed = e < 64 && needed >> e & 1;
+        const bool is_needed = needed >> e & 1;
         const uint32_t run = is_needed ? run_of_event(core, e) : 0;
 
         if (is_needed && run == 0)
@@ -182,14 +182,14 @@ void td_node_counted_of(struct td_node_counted *ret, const struct td_explained_c
                         enum td_tma_node node)
 {
     const struct td_pmu_core *c = core->core;
-    const uint64_t needed = td_pmu_core_node_events(c, node);
+    const td_pmu_event_set needed = td_pmu_core_node_events(c, node);
 
     *ret = (struct td_node_counted){
         .threshold = isnan(c->thresholds[node]) ? td_tree_threshold(node) : c->thresholds[node]};
     ret->events = td_xcalloc(c->event_count + 1, sizeof(*ret->events));
     if (needed)
         ret->formula = formula_text(core->uarch, td_tma_info(node)->id);
-    for (size_t e = 0; ret->formula && e < c->event_count && e < 64; e++) {
+    for (size_t e = 0; ret->formula && e < c->event_count; e++) {
         if (needed >> e & 1)
             ret->events[ret->event_count++] = c->events[e].name;
     }

@@ -75,12 +75,12 @@ static void add_rows(struct td_measure *m, uint32_t threads)
     }
 }
 
-static void move(struct td_measure *m, size_t row, size_t to, uint32_t nodes)
+static void move(struct td_measure *m, size_t row, size_t to, td_tma_set nodes)
 {
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         uint64_t *values = m->values[TD_METRIC_FIRST_NODE + n];
 
-        if (!values || !(nodes & UINT32_C(1) << n))
+        if (!values || !(nodes & td_tma_bit(n)))
             continue;
         values[to] += values[row];
         values[row] = 0;

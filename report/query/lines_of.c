@@ -221,7 +221,7 @@ static void mark_thin(struct td_sections *sections, const struct td_measure *mea
             struct td_marked_line *line = &sections->at[s].lines[l];
             const uint32_t *row = td_map_find(&ids, sections->at[s].file, line->line);
 
-            line->thin = row ? td_row_thin(&rows, &rows.at[*row]) : UINT32_MAX;
+            line->thin = row ? td_row_thin(&rows, &rows.at[*row]) : ~(td_tma_set)0;
         }
     }
     td_map_release(&ids);

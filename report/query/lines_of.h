@@ -13,7 +13,7 @@ struct td_marked_line {
     uint32_t line;
     uint64_t inlined; /* primary metric of what was inlined at this line, at any depth */
     uint64_t values[TD_METRIC_COUNT]; /* its own */
-    uint32_t thin;                    /* bits of nodes of which too little is known to print them */
+    td_tma_set thin;                  /* bits of nodes of which too little is known to print them */
 };
 
 /* The lines of one function in one file, or of a part of a file. */

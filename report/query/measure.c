@@ -32,8 +32,8 @@ struct builder {
     struct td_measure *measure;
     struct scale *scales; /* by group */
     unsigned used_groups;
-    uint64_t metrics; /* td_filter.metrics */
-    size_t cap;       /* rows that there is room for: as many as there can be */
+    td_metric_set metrics; /* td_filter.metrics */
+    size_t cap;            /* rows that there is room for: as many as there can be */
     bool *keep_thread;
     bool *keep_location;
     bool keep_unknown; /* rows without any frame */

@@ -28,18 +28,16 @@ struct td_filter {
     const char *event; /* of a profile with several; NULL: the first that measures time */
     bool no_inline;    /* of the function filter: the containing function */
     bool by_sample;    /* rows are samples in order of time, where the model has them */
-    /* 1 << enum td_metric: the columns that are wanted, 0 for all. A modelled profile has millions
+    /* The columns that are wanted, 0 for all. A modelled profile has millions
      * of rows of thirty columns. Measured slots and joins are whole in any case. */
-    uint64_t metrics;
+    td_metric_set metrics;
 };
-
-_Static_assert(TD_METRIC_COUNT <= 64, "td_filter.metrics is a mask of metrics");
 
 /* What the primary metric is among, and is made from. */
 #define TD_METRICS_OF_COST                                                 \
-    (UINT64_C(1) << TD_METRIC_SAMPLES | UINT64_C(1) << TD_METRIC_TIME_NS | \
-     UINT64_C(1) << TD_METRIC_EVENT | UINT64_C(1) << TD_METRIC_CYCLES |    \
-     UINT64_C(1) << TD_METRIC_SLOTS)
+    (TD_METRIC_BIT(TD_METRIC_SAMPLES) | TD_METRIC_BIT(TD_METRIC_TIME_NS) | \
+     TD_METRIC_BIT(TD_METRIC_EVENT) | TD_METRIC_BIT(TD_METRIC_CYCLES) |    \
+     TD_METRIC_BIT(TD_METRIC_SLOTS))
 
 /* The measure of what passes `filter` (NULL: everything), owned by the caller; it borrows the
  * model. No rows is no failure. TD_ENODATA when the profile has nothing that was counted,

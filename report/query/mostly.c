@@ -11,14 +11,14 @@
 struct finding {
     const struct td_measure *measure;
     const uint64_t *values;
-    uint32_t thin;
+    td_tma_set thin;
     struct td_mostly mostly;
 };
 
 static uint64_t value_of(const struct finding *f, enum td_tma_node node)
 {
     const enum td_metric metric = td_metric_of_node(node);
-    const bool known = f->measure->values[metric] && !(f->thin & UINT32_C(1) << node);
+    const bool known = f->measure->values[metric] && !(f->thin & td_tma_bit(node));
 
     return known ? f->values[metric] : 0;
 }
@@ -74,7 +74,7 @@ static void put_useful_last(struct td_mostly *mostly)
 }
 
 struct td_mostly td_mostly_of(const struct td_measure *measure, const uint64_t *values,
-                              uint32_t thin)
+                              td_tma_set thin)
 {
     struct finding f = {.measure = measure, .values = values, .thin = thin};
 

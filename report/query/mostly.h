@@ -22,6 +22,6 @@ struct td_mostly {
  * children where those are known for half of it; useful work is one. What holds less than a tenth
  * is left out, unless nothing holds more. */
 struct td_mostly td_mostly_of(const struct td_measure *measure, const uint64_t *values,
-                              uint32_t thin);
+                              td_tma_set thin);
 
 #endif

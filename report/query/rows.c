@@ -556,13 +556,13 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
     return cell;
 }
 
-uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row)
+td_tma_set td_row_thin(const struct td_rows *rows, const struct td_row *row)
 {
-    uint32_t thin = 0;
+    td_tma_set thin = 0;
 
     for (int n = 0; n < TD_NODE_COUNT && (rows->evidence || rows->replicated); n++) {
         if (td_row_cell(rows, row, (enum td_tma_node)n).thin)
-            thin |= UINT32_C(1) << n;
+            thin |= td_tma_bit(n);
     }
     return thin;
 }

@@ -17,8 +17,6 @@
 #include "report/attribution/mix.h"
 #include "report/query/replicated.h"
 
-static_assert(TD_NODE_COUNT <= 32, "sets of nodes are bits");
-
 enum td_row_kind {
     TD_ROWS_FUNCTIONS,
     TD_ROWS_LINES,
@@ -92,7 +90,7 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
 /* The evidence of the row; NULL where values are exact, or no slots. */
 const struct td_mix *td_row_evidence(const struct td_rows *rows, const struct td_row *row);
 /* The nodes of which that is so, by bit. */
-uint32_t td_row_thin(const struct td_rows *rows, const struct td_row *row);
+td_tma_set td_row_thin(const struct td_rows *rows, const struct td_row *row);
 /* Of td_row_share: ±, 95 %; 0 when the attribution is exact. Of a join, of its share of slots and
  * of time, with what measured and modelled differ by. */
 double td_row_error(const struct td_rows *rows, const struct td_row *row);

@@ -28,7 +28,7 @@ struct code_row {
     uint32_t line;          /* SOURCE: its number */
     const uint64_t *values; /* what it costs; NULL: nothing */
     uint64_t inlined;       /* of the primary metric: of what is inlined at this line */
-    uint32_t thin;          /* bits of nodes of which too little is known */
+    td_tma_set thin;        /* bits of nodes of which too little is known */
     uint64_t address;       /* CODE */
     char *text;             /* owned; never NULL */
 };

@@ -172,7 +172,7 @@ static void draw_costs(struct td_tui *tui, const struct td_row *r, const struct 
                        unsigned row)
 {
     struct td_canvas *canvas = &tui->canvas;
-    const uint32_t thin = td_row_thin(&tui->rows, r);
+    const td_tma_set thin = td_row_thin(&tui->rows, r);
     char text[64];
 
     if (c->category && !(thin >> tui->category & 1))

@@ -170,7 +170,7 @@ static void print_source_notes(const struct printing *p, const struct td_source 
     }
 }
 
-static const uint64_t *line_values(const void *of, size_t i, uint32_t *thin)
+static const uint64_t *line_values(const void *of, size_t i, td_tma_set *thin)
 {
     const struct td_section *section = of;
 

@@ -236,7 +236,7 @@ static int address_width(const struct td_listing *listing)
     return width;
 }
 
-static const uint64_t *instruction_values(const void *of, size_t i, uint32_t *thin)
+static const uint64_t *instruction_values(const void *of, size_t i, td_tma_set *thin)
 {
     const struct printing *p = of;
     const struct td_listed *listed = &p->listing->at[i];

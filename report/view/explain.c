@@ -9,7 +9,7 @@
 #include "report/query/advice.h"
 #include "report/query/tree.h"
 
-#define NAME_WIDTH 26
+#define NAME_WIDTH 27
 #define DIGITS     6
 
 static void take_paragraph(const struct td_style *style, const char *label, char *take_text)
@@ -117,7 +117,7 @@ void td_explain_print(enum td_tma_node node, const struct td_explained_cores *co
         td_style_paragraph(style, "counted", TD_TONE_DIM,
                            here ? "this machine's core is not known; --core NAME explains another"
                                 : "not: the core is modelled only");
-    if (node != TD_NODE_SMT_CONTENTION)
+    if (td_tma_is_modelled(node))
         td_style_paragraph(style, "modelled", TD_TONE_DIM,
                            "tdrec --source sim charges it to each instruction, on any machine");
 }

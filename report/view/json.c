@@ -226,17 +226,17 @@ void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
 
 /* Shares of the row's own slots; null for nodes in `thin`, of which too little is known. */
 static void add_categories(struct td_json *json, const struct td_measure *measure,
-                           const uint64_t *values, uint32_t thin)
+                           const uint64_t *values, td_tma_set thin)
 {
     td_json_object(json, "categories");
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const unsigned metric = (unsigned)TD_METRIC_FIRST_NODE + (unsigned)n;
 
         if (measure->values[metric] && values[TD_METRIC_SLOTS] > 0)
-            td_json_double(
-                json, td_tma_info((enum td_tma_node)n)->id,
-                thin & UINT32_C(1) << n ? NAN : td_ratio(values[metric], values[TD_METRIC_SLOTS]),
-                DIGITS);
+            td_json_double(json, td_tma_info((enum td_tma_node)n)->id,
+                           thin & td_tma_bit(n) ? NAN
+                                                : td_ratio(values[metric], values[TD_METRIC_SLOTS]),
+                           DIGITS);
     }
     td_json_end(json);
 }

@@ -31,10 +31,10 @@ static double reached(const struct td_margin *margin, const struct td_margin_lin
     bool high = false;
 
     for (size_t i = 0; i < lines->len; i++) {
-        uint32_t thin = 0;
+        td_tma_set thin = 0;
         const uint64_t *values = lines->values_of(lines->of, i, &thin);
 
-        if (!values || thin & UINT32_C(1) << node)
+        if (!values || thin & td_tma_bit(node))
             continue;
         high =
             high || (td_margin_share(margin, values[margin->primary]) >= WEIGHT_MIN &&
@@ -90,7 +90,7 @@ static unsigned mostly_width(const struct td_margin *margin, const struct td_mar
     char text[MOSTLY_BYTES];
 
     for (size_t i = 0; i < lines->len; i++) {
-        uint32_t thin = 0;
+        td_tma_set thin = 0;
         const uint64_t *values = lines->values_of(lines->of, i, &thin);
         const size_t len =
             strlen(td_mostly_text(text, sizeof(text), most, margin->measure, values, thin));
@@ -166,7 +166,7 @@ static void print_share(const struct td_margin *margin, double share, int width)
 }
 
 void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined,
-                     uint32_t thin)
+                     td_tma_set thin)
 {
     FILE *out = margin->style->out;
     char mostly[MOSTLY_BYTES];

@@ -29,7 +29,7 @@ struct td_margin {
 struct td_margin_lines {
     const void *of;
     size_t len;
-    const uint64_t *(*values_of)(const void *of, size_t i, uint32_t *thin); /* NULL: none */
+    const uint64_t *(*values_of)(const void *of, size_t i, td_tma_set *thin); /* NULL: none */
 };
 struct td_margin td_margin_of(const struct td_measure *measure, int levels, bool inlined,
                               const struct td_margin_lines *lines, unsigned used,
@@ -40,7 +40,7 @@ void td_margin_headings(const struct td_margin *margin);
 /* `values` NULL: blanks. `inlined` is of the primary metric; nodes in `thin`, by bit, stay blank.
  */
 void td_margin_print(const struct td_margin *margin, const uint64_t *values, uint64_t inlined,
-                     uint32_t thin);
+                     td_tma_set thin);
 /* Of the primary metric. */
 double td_margin_share(const struct td_margin *margin, uint64_t value);
 

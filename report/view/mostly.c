@@ -18,7 +18,7 @@ static void one_text(char *dst, size_t size, enum td_tma_node node, double share
 }
 
 const char *td_mostly_text(char *dst, size_t size, unsigned width, const struct td_measure *measure,
-                           const uint64_t *values, uint32_t thin)
+                           const uint64_t *values, td_tma_set thin)
 {
     const struct td_mostly mostly = td_mostly_of(measure, values, thin);
     const bool useful = mostly.len > 1 && mostly.at[mostly.len - 1].share >= HALF;

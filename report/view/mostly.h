@@ -14,6 +14,6 @@
  * what holds half of it or more is always there. "" when nothing is known. Other arguments as of
  * td_mostly_of. Returns `dst`. */
 const char *td_mostly_text(char *dst, size_t size, unsigned width, const struct td_measure *measure,
-                           const uint64_t *values, uint32_t thin);
+                           const uint64_t *values, td_tma_set thin);
 
 #endif

@@ -51,7 +51,7 @@ void td_page_json_stacks(struct td_json *json, const struct td_stacks *stacks);
 /* An array of pairs, a metric's place in td_page_metrics and a value, of those that are not 0 and
  * not in `thin`. */
 void td_page_json_values(struct td_json *json, const char *key, const struct td_measure *measure,
-                         const uint64_t *values, uint32_t thin);
+                         const uint64_t *values, td_tma_set thin);
 /* The metrics that a page has, costs before nodes; returns how many. */
 size_t td_page_metrics(enum td_metric ret[TD_METRIC_COUNT], const struct td_measure *measure);
 

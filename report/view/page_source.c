@@ -16,7 +16,7 @@
 #define TITLE_BYTES    4096
 
 void td_page_json_values(struct td_json *json, const char *key, const struct td_measure *measure,
-                         const uint64_t *values, uint32_t thin)
+                         const uint64_t *values, td_tma_set thin)
 {
     enum td_metric metrics[TD_METRIC_COUNT];
     const size_t count = td_page_metrics(metrics, measure);
@@ -25,8 +25,7 @@ void td_page_json_values(struct td_json *json, const char *key, const struct td_
     for (size_t m = 0; m < count; m++) {
         const bool node = metrics[m] >= TD_METRIC_FIRST_NODE;
 
-        if (values[metrics[m]] == 0 ||
-            (node && thin >> (metrics[m] - TD_METRIC_FIRST_NODE) & UINT32_C(1)))
+        if (values[metrics[m]] == 0 || (node && thin >> (metrics[m] - TD_METRIC_FIRST_NODE) & 1))
             continue;
         td_json_u64(json, NULL, m);
         td_json_u64(json, NULL, values[metrics[m]]);

@@ -158,6 +158,8 @@ static void test_words_for_categories(void **state)
     check_match("branch-m", 1, TD_NODE_BRANCH_MISPREDICTS);
     check_match("branch", 2, TD_NODE_BRANCH_MISPREDICTS);
     check_match("l", 4, TD_NODE_LIGHT_OPERATIONS);
+    check_match("dtlb", 2, TD_NODE_DTLB_LOAD);
+    check_match("mem bw", 1, TD_NODE_MEM_BANDWIDTH);
     check_match("", 0, TD_NODE_NONE);
     check_match("bogus", 0, TD_NODE_NONE);
 }

@@ -468,6 +468,23 @@ static void ledger_carries(void **state)
     td_ledger_release(&ledger);
 }
 
+/* What `tdreport explain` says of the model: each node that it calls modelled is a column of the
+ * tallies or made of such ones, and the other way round. */
+static void columns_are_the_modelled_nodes(void **state)
+{
+    bool charged[TD_NODE_COUNT] = {false};
+
+    (void)state;
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        enum td_tma_node n = td_sim_column_info((enum td_sim_column)c)->node;
+
+        for (; n != TD_NODE_NONE; n = td_tma_info(n)->parent)
+            charged[n] = true;
+    }
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        assert_int_equal(charged[n], td_tma_is_modelled((enum td_tma_node)n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +506,7 @@ int main(void)
         cmocka_unit_test(first_part_stands_for_all),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(ledger_carries),
+        cmocka_unit_test(columns_are_the_modelled_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
