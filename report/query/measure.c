@@ -34,9 +34,7 @@ struct builder {
     unsigned used_groups;
     td_metric_set metrics; /* td_filter.metrics */
     size_t cap;            /* rows that there is room for: as many as there can be */
-    bool *keep_thread;
-    bool *keep_location;
-    bool keep_unknown; /* rows without any frame */
+    struct td_kept kept;
     struct td_map rows;
 };
 
@@ -232,29 +230,42 @@ static bool frame_matches(const struct td_model *model, const struct td_frame *f
 }
 
 /* Decides once for each thread and location, not once for each row. */
-static void apply_filter(struct builder *b, const struct td_filter *filter)
+void td_kept_of(struct td_kept *kept, const struct td_model *model, const struct td_filter *filter)
 {
-    const uint32_t threads = td_model_thread_count(b->model);
-    const uint32_t locations = td_model_location_count(b->model);
+    const uint32_t threads = td_model_thread_count(model);
+    const uint32_t locations = td_model_location_count(model);
 
-    b->keep_thread = td_xcalloc((size_t)threads + 1, sizeof(bool));
-    b->keep_location = td_xcalloc((size_t)locations + 1, sizeof(bool));
+    kept->threads = td_xcalloc((size_t)threads + 1, sizeof(bool));
+    kept->locations = td_xcalloc((size_t)locations + 1, sizeof(bool));
     for (uint32_t t = 0; t < threads; t++)
-        b->keep_thread[t] = thread_matches(b->model, td_model_thread(b->model, t), filter);
+        kept->threads[t] = thread_matches(model, td_model_thread(model, t), filter);
     for (uint32_t l = 0; l < locations; l++) {
-        const struct td_frame frame = td_frame_leaf(b->model, l, filter->no_inline);
-        b->keep_location[l] = frame_matches(b->model, &frame, filter);
+        const struct td_frame frame = td_frame_leaf(model, l, filter->no_inline);
+        kept->locations[l] = frame_matches(model, &frame, filter);
     }
-    const struct td_frame unknown = td_frame_leaf(b->model, TD_NONE, false);
-    b->keep_unknown = frame_matches(b->model, &unknown, filter);
+    const struct td_frame unknown = td_frame_leaf(model, TD_NONE, false);
+    kept->unknown = frame_matches(model, &unknown, filter);
+}
+
+void td_kept_release(struct td_kept *kept)
+{
+    free(kept->threads);
+    free(kept->locations);
+    *kept = (struct td_kept){.threads = NULL};
+}
+
+bool td_kept_has(const struct td_kept *kept, const struct td_model *model, uint32_t thread,
+                 uint32_t node)
+{
+    const uint32_t location = td_model_node(model, node)->location;
+
+    return kept->threads[thread] &&
+           (location == TD_NONE ? kept->unknown : kept->locations[location]);
 }
 
 static bool passes(const struct builder *b, uint32_t thread, uint32_t node)
 {
-    const uint32_t location = td_model_node(b->model, node)->location;
-
-    return b->keep_thread[thread] &&
-           (location == TD_NONE ? b->keep_unknown : b->keep_location[location]);
+    return td_kept_has(&b->kept, b->model, thread, node);
 }
 
 static void need_metric(struct builder *b, enum td_metric metric)
@@ -532,7 +543,7 @@ static int measure_slots(struct builder *b, const struct td_filter *filter)
     bool *keep = td_xcalloc(m->row_count + 1, sizeof(*keep));
     bool all = true;
 
-    apply_filter(b, filter);
+    td_kept_of(&b->kept, b->model, filter);
     for (size_t r = 0; r < m->row_count; r++) {
         keep[r] = passes(b, m->rows[r].thread, m->rows[r].node);
         all = all && keep[r];
@@ -561,7 +572,7 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
     rc = choose_groups(&b, filter->event, err);
     if (rc < 0)
         goto out;
-    apply_filter(&b, filter);
+    td_kept_of(&b.kept, b.model, filter);
     b.measure->by_sample = filter->by_sample && td_model_sample_count(model) > 0;
     make_room(&b, b.measure->by_sample);
     need_metrics(&b);
@@ -582,8 +593,7 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
 out:
     td_measure_free(b.measure);
     td_map_release(&b.rows);
-    free(b.keep_location);
-    free(b.keep_thread);
+    td_kept_release(&b.kept);
     free(b.scales);
     return rc;
 }
@@ -594,13 +604,12 @@ static void filter_join(struct td_measure *m, const struct td_filter *filter)
     struct builder b = {.model = m->model, .measure = m};
     bool *keep = td_xcalloc(m->row_count + 1, sizeof(*keep));
 
-    apply_filter(&b, filter);
+    td_kept_of(&b.kept, b.model, filter);
     for (size_t i = 0; i < m->row_count; i++)
         keep[i] = passes(&b, m->rows[i].thread, m->rows[i].node);
     td_weights_filter(m, keep);
     free(keep);
-    free(b.keep_location);
-    free(b.keep_thread);
+    td_kept_release(&b.kept);
 }
 
 /* Both runs of a hybrid profile, joined as wholes: a filter must not change how they fit. */

@@ -49,6 +49,19 @@ int td_measure_new(struct td_measure **ret, const struct td_model *model,
  * same. */
 bool td_measure_is_modelled(const struct td_measure *measure);
 
+/* A filter, decided for every thread and location of a model. */
+struct td_kept {
+    bool *threads;
+    bool *locations;
+    bool unknown; /* rows without any frame */
+};
+
+/* Release it. */
+void td_kept_of(struct td_kept *kept, const struct td_model *model, const struct td_filter *filter);
+void td_kept_release(struct td_kept *kept);
+bool td_kept_has(const struct td_kept *kept, const struct td_model *model, uint32_t thread,
+                 uint32_t node);
+
 /* The primary metric's sum over the whole profile, before any filter. */
 uint64_t td_measure_unfiltered_total(const struct td_model *model, const struct td_filter *filter);
 

@@ -224,6 +224,22 @@ def check_exports(name, path, folder, *words):
         abs(firefox[k] - table[k]) < 1e-3 * total for k in firefox | table)), (firefox, table))
 
 
+# What perf 6.12 script prints of the recording's 14 loads: weight, and how many of each level, locked, with a TLB miss.
+WEIGHTS = (225, 96, 71, 70, 92, 77, 240, 70, 117, 81, 80, 89, 249, 168)
+LEVELS = {"l1": 4, "lfb": 5, "l2": 1, "l3": 4, "dram": 0, "remote": 0, "other": 0, "unknown": 0}
+
+
+def check_latency(path):
+    (event,) = json.loads(run("latency", "--json", "-i", path))["latency"]
+    got = event["cycles"]["latency"]
+    check("latency of weight_struct", (got["samples"], got["median"], got["p95"], got["max"]) == (14, 90.5, 249, 249) and
+          abs(got["mean"] - sum(WEIGHTS) / 14) < 1e-6, got)
+    check("sources of weight_struct", (event["sources"], event["locked"], event["tlb_walk"], event["hitm"], event["store"]) ==
+          (LEVELS, 2, 1, 0, 0), event)
+    check("rows of weight_struct", sum(row["samples"] for row in event["rows"]) == 14 and
+          all(sum(row["sources"][level] for row in event["rows"]) == LEVELS[level] for level in LEVELS), event["rows"])
+
+
 def compose(folder):
     """The profiles of tests/golden."""
     script = os.path.join(SOURCE, "tests", "golden", "profiles.inc")
@@ -248,6 +264,8 @@ def main():
             check(f"{name}: perf's figures are known", name in perf)
             check_against_perf(name, path, perf[name])
             check_exports(name, path, folder)
+            if name.endswith("weight_struct"):
+                check_latency(path)
         for name, path in compose(folder):
             check_exports(name, path, folder)
     print(f"{len(problems)} problems")

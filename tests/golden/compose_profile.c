@@ -10,6 +10,7 @@
  *   slots CPU_TYPE|-[/NAME] EVENT...   a top-down group, sampled by its second event; one with a
  *                               name by its first
  *   locate NODE CPU_TYPE|- EVENT PERIOD   a precise event
+ *   weigh EVENT COLUMN...       samples of the event that tell more, by the names of kinds.h
  *   sample THREAD GROUP CPU NS VALUE[,VALUE...] MODULE:OFFSET...
  *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
  *   cut                         no end, as after a kill
@@ -161,6 +162,26 @@ static void add_locate(struct composing *c, char *line)
         td_profile_group(c->writer, &g, td_tma_info(g.locates)->id, cpu_type);
 }
 
+static void add_weigh(struct composing *c, char *line)
+{
+    const char *name = word(&line);
+    const struct td_profile_event event = {.name = name, .pmu_type = 4, .period = 1000};
+    struct td_group g = {.role = TD_ROLE_METRIC, .locates = TD_NODE_NONE, .column_count = 1};
+
+    g.sampler = td_profile_event(c->writer, &event);
+    g.columns[0] = (struct td_column){TD_COLUMN_PERIOD, g.sampler, TD_NODE_NONE};
+    while (*line) {
+        const char *column = word(&line);
+        unsigned kind = 0;
+
+        while (kind < TD_COLUMN_UNKNOWN && strcmp(td_column_kind_name(kind), column) != 0)
+            kind++;
+        g.columns[g.column_count++] =
+            (struct td_column){(enum td_column_kind)kind, TD_NONE, TD_NODE_NONE};
+    }
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, name, "");
+}
+
 /* "VALUE[,VALUE...] MODULE:OFFSET...": the values, and the node of the stack. */
 static uint32_t read_place(const struct composing *c, char *line, uint64_t values[TD_COLUMNS_MAX])
 {
@@ -227,6 +248,7 @@ static const struct {
     {"env", add_env},     {"module", add_module}, {"symbol", add_symbol},   {"thread", add_thread},
     {"clock", add_clock}, {"sim", add_sim},       {"counter", add_counter}, {"tally", add_tally},
     {"cut", set_cut},     {"slots", add_slots},   {"locate", add_locate},   {"sample", add_sample},
+    {"weigh", add_weigh},
 };
 
 static bool compose_line(struct composing *c, char *line)

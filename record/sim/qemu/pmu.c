@@ -314,6 +314,20 @@ static size_t read_bytes(const struct group *group)
     return group->sample_type & PERF_SAMPLE_READ ? 8 * (1 + words * group->count) : 0;
 }
 
+/* What the level that a load hit is for the kernel (arch/x86/events/intel/ds.c). */
+static uint64_t data_source_of(enum td_signal signal)
+{
+    const uint64_t load = PERF_MEM_S(OP, LOAD), hit = PERF_MEM_S(LVL, HIT);
+
+    if (signal == TD_SIGNAL_LOAD_L2)
+        return load | hit | PERF_MEM_S(LVL, L2) | PERF_MEM_S(LVLNUM, L2);
+    if (signal == TD_SIGNAL_LOAD_L3)
+        return load | hit | PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVLNUM, L3);
+    if (signal == TD_SIGNAL_LOAD_DRAM)
+        return load | hit | PERF_MEM_S(LVL, LOC_RAM) | PERF_MEM_S(LVLNUM, RAM);
+    return 0;
+}
+
 /* The order of man perf_event_open. */
 static void put_sample(const struct writing *w, const struct sample *sample)
 {
@@ -339,7 +353,7 @@ static void put_sample(const struct writing *w, const struct sample *sample)
         td_buf_u64(w->out, sample->about.latency |
                                (uint64_t)(sample->about.retire_latency & UINT16_MAX) << 48);
     if (type & PERF_SAMPLE_DATA_SRC)
-        td_buf_u64(w->out, 0);
+        td_buf_u64(w->out, data_source_of(group->events[group->sampler]));
 }
 
 static void put_session(const struct writing *w, size_t session)

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What precise samples say of latencies and of where data came from, by event and by function or
+ * line: PEBS weights, AMD's IBS, Arm's SPE, and what imports bring along.
+ */
+#ifndef TD_REPORT_QUERY_LATENCY_H
+#define TD_REPORT_QUERY_LATENCY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/data_source.h"
+#include "formats/frames.h"
+#include "report/query/measure.h"
+
+/* In the order of what a reader wants first: X(symbol, column kind, id, what it is, zero counts).
+ * A retirement can follow the one before in the same cycle; of the others 0 is "not told". */
+#define TD_LATENCIES(X)                                                                     \
+    X(RETIRE, RETIRE_LATENCY, "retire", "retire latency: from the retirement before", true) \
+    X(DATA, LATENCY, "latency", "latency of the access", false)                             \
+    X(INSTRUCTION, INSTR_LATENCY, "instruction", "latency of the whole instruction", false) \
+    X(TLB, TLB_LATENCY, "tlb", "latency of the TLB refill", false)                          \
+    X(WAIT, RETIRE_WAIT, "retire_wait", "wait from completion to retirement", true)
+
+enum td_latency_kind {
+#define X(symbol, column, id, meaning, zero) TD_LATENCY_##symbol,
+    TD_LATENCIES(X)
+#undef X
+        TD_LATENCY_KINDS
+};
+
+const char *td_latency_id(enum td_latency_kind kind);
+const char *td_latency_meaning(enum td_latency_kind kind);
+
+/* Of single samples, each counted once, in cycles. */
+struct td_latency_figures {
+    uint64_t samples; /* that tell it; 0: all else is 0 */
+    double mean, median;
+    uint64_t p95; /* the least value that 95 % of the samples do not exceed */
+    uint64_t max;
+};
+
+struct td_latency_row {
+    struct td_frame frame; /* of the function, or of the line; unused in a total */
+    uint64_t samples;
+    struct td_latency_figures figures[TD_LATENCY_KINDS];
+    uint64_t accesses; /* samples that are loads or stores */
+    uint64_t sources[TD_DATA_SOURCE_COUNT];
+    uint64_t hitm, tlb_walks, locked, stores; /* of the accesses */
+};
+
+struct td_latency_event {
+    const char *name;     /* borrowed from the model */
+    const char *cpu_type; /* of hybrid machines; "" else */
+    struct td_latency_row total;
+    struct td_latency_row *rows; /* those with the most cycles of the first kind first */
+    size_t len;
+};
+
+struct td_latency {
+    struct td_latency_event *at; /* those with the most samples first */
+    size_t len;
+};
+
+/* Of the samples that pass the filter. Events without any latency or source are left out; no event
+ * is no failure. `lines`: rows are lines, else functions. Release it. */
+void td_latency_of(struct td_latency *ret, const struct td_model *model,
+                   const struct td_filter *filter, bool lines);
+void td_latency_release(struct td_latency *latency);
+
+/* How long the row's samples took together: what rows are sorted by. */
+double td_latency_cost(const struct td_latency_row *row);
+
+#endif
