@@ -142,7 +142,7 @@ bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct t
     td_pmu_core_shares(part->choice.core, values, part->width, tree);
     free(values);
     for (int n = 0; n < TD_NODE_COUNT; n++)
-        known = known || !isnan(tree->share[n]);
+        known = known || (td_tma_info((enum td_tma_node)n)->level == 1 && !isnan(tree->share[n]));
     return known;
 }
 

@@ -19,8 +19,8 @@ struct td_count_cpu_type *td_count_cpu_types_new(const struct td_caps *caps,
                                                  const struct td_plan *plan, size_t *count);
 void td_count_cpu_types_free(struct td_count_cpu_type *parts, size_t count); /* NULL is allowed */
 
-/* False when no level of the tree is known. Groups that took turns are brought to the first
- * group's share of the time by an event that both count (the clock). */
+/* False when nothing of the tree's first level is known. Groups that took turns are brought to the
+ * first group's share of the time by an event that both count (the clock). */
 bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct td_counts *counts,
                             struct td_pmu_tree *tree);
 /* The metric, from one group where one has all that it needs; NaN when it is not known. */

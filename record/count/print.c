@@ -17,6 +17,9 @@
 /* A little less than all the time is the start and the end of counting. */
 #define WHOLE_SHARE 0.995
 
+#define LINE_WIDTH      80
+#define INTERVAL_INDENT 32 /* of the children in an interval */
+
 #define NS_PER_MS 1e6
 
 /* The user's own word for an event that stands alone, with its modifiers; groups of a core's
@@ -260,6 +263,45 @@ void td_count_print_cell(double value, int width, int digits, FILE *out)
         fprintf(out, " %*.*f", width, digits, value);
 }
 
+/* "            memory_bound       l1_bound 1.0, l2_bound 2.0": a node's children, as far as they
+ * fit a line, and then on the next. */
+static void children_line(const struct td_pmu_tree *tree, enum td_tma_node parent, FILE *out)
+{
+    size_t used = 0;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
+        char text[64];
+
+        if (info->parent != parent || isnan(tree->share[n]))
+            continue;
+        const int len = snprintf(text, sizeof(text), "%s %.1f", info->id, 100 * tree->share[n]);
+        if (used && used + (size_t)len + 2 > LINE_WIDTH) {
+            fputs(",\n", out);
+            used = 0;
+            fprintf(out, "%12s%-20s", "", "");
+        } else if (used) {
+            fputs(", ", out);
+        } else {
+            fprintf(out, "%12s%-20s", "", td_tma_info(parent)->id);
+        }
+        used = (used ? used + 2 : INTERVAL_INDENT) + (size_t)len;
+        fputs(text, out);
+    }
+    if (used)
+        fputc('\n', out);
+}
+
+/* The levels below the first, of an interval; as deep as was asked for. */
+static void deeper_interval(const struct td_count_view *view, const struct td_pmu_tree *tree,
+                            FILE *out)
+{
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (td_tma_info((enum td_tma_node)n)->level < (int)view->level)
+            children_line(tree, (enum td_tma_node)n, out);
+    }
+}
+
 static bool part_interval(const struct td_count_view *view, const struct td_count_cpu_type *part,
                           bool heading, FILE *out)
 {
@@ -279,6 +321,7 @@ static bool part_interval(const struct td_count_view *view, const struct td_coun
     for (size_t i = 0; i < TD_COUNT_COLUMNS; i++)
         td_count_print_cell(100 * tree.share[td_count_columns[i]], 9, 1, out);
     fputc('\n', out);
+    deeper_interval(view, &tree, out);
     return true;
 }
 

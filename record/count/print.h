@@ -27,8 +27,8 @@ struct td_count_view {
 
 /* What was counted from the beginning to the end. */
 void td_count_print_text(const struct td_count_view *view, FILE *out);
-/* What was counted in one interval: a line each type of CPU where the slots are known, else a line
- * an event. `first`: with headings. */
+/* What was counted in one interval: a line each type of CPU where the slots are known, with the
+ * levels that were asked for below it, else a line an event. `first`: with headings. */
 void td_count_print_interval(const struct td_count_view *view, bool first, FILE *out);
 /* The tree and the rates of each type of CPU, "of a thread" after their headings. */
 void td_count_print_parts(const struct td_count_view *view, const char *of, FILE *out);

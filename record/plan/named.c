@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "record/machine/event_names.h"
+#include "record/plan/fit.h"
 
 /* Modifiers, as perf has them: u k h whose execution, H G the host's or a guest's, I not idle,
  * p to ppp and P how precise, D pinned, S the group is read with each sample. */
@@ -372,6 +373,7 @@ int td_plan_add_named(struct td_plan *plan, const struct td_caps *caps,
 {
     while (*text) {
         size_t len = spec_length(text);
+        const size_t first = plan->group_count;
         int rc = TD_OK;
 
         if (text[0] == '{') {
@@ -388,6 +390,9 @@ int td_plan_add_named(struct td_plan *plan, const struct td_caps *caps,
             return rc;
         if (len)
             spread_last_group(plan, caps);
+        rc = td_plan_check_fit(plan, first, caps, text + 1, err);
+        if (rc < 0)
+            return rc;
         text += len + (text[len] == ',');
     }
     return TD_OK;

@@ -40,6 +40,7 @@ struct maker {
     bool skids;      /* precise events are sampled, and the PMU has no precise samples */
     bool tracked;    /* mappings are reported by an event of their own */
     uint64_t wanted; /* --groups: the core's groups that it takes; all when it is not given */
+    bool parts;      /* of the tree only parts are counted, for metrics that --groups names */
 };
 
 static struct td_plan_event make_event(const struct maker *m, uint32_t index)
@@ -114,9 +115,11 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
 {
     struct td_plan_group *group = td_plan_add_group(m->plan);
 
+    const bool slots = described->level > 0 && !m->parts;
+
     set_group(group, m, described->name);
-    group->role = described->level > 0 ? TD_ROLE_SLOTS : TD_ROLE_METRIC;
-    group->attribution = described->level > 0 ? TD_ATTRIBUTION_INTERVAL : TD_ATTRIBUTION_NONE;
+    group->role = slots ? TD_ROLE_SLOTS : TD_ROLE_METRIC;
+    group->attribution = slots ? TD_ATTRIBUTION_INTERVAL : TD_ATTRIBUTION_NONE;
     group->sampler = described->sampler;
     for (uint32_t i = 0; i < described->count; i++) {
         struct td_plan_event *event = &group->events[group->event_count++];
@@ -129,7 +132,7 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
             (struct td_column){.kind = TD_COLUMN_DELTA, .event = i, .node = TD_NODE_NONE};
         group->column_count++;
     }
-    if (described->level > 0 && m->request->topdown_level)
+    if (slots && m->request->topdown_level)
         td_plan_drop_deeper(group, m->core, m->request->topdown_level);
     if (m->request->count) {
         td_plan_count_only(group);
@@ -139,7 +142,7 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
     sampler->frequency_hz = m->plan->frequency_hz;
     sampler->period = m->request->period;
     set_sampling(m, sampler, PERF_SAMPLE_READ);
-    if (described->level > 0)
+    if (slots)
         pair_group(m, group, described->events[described->sampler]);
 }
 
@@ -385,23 +388,33 @@ static bool take_group(struct maker *m, size_t i)
     return true;
 }
 
-/* The first group of pass 1 that fits; else the first of any pass. One that gives a part of level 1
- * alone would leave the rest to be guessed. NULL when none fits. */
-static const struct td_pmu_group *choose_group(struct maker *m)
+/* The first group of pass 1 that fits; else the first of any pass. NULL when none fits. `whole`:
+ * one that gives a part of level 1 alone would leave the rest to be guessed. */
+static const struct td_pmu_group *choose_first(struct maker *m, bool whole)
 {
     for (int first = 1; first >= 0; first--) {
         for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
             const struct td_pmu_group *group = &m->core->groups[i];
 
-            if (first != (group->pass == 1) || (group->level > 0 && !td_plan_is_whole(m->core, i)))
+            if (first != (group->pass == 1) ||
+                (whole && group->level > 0 && !td_plan_is_whole(m->core, i)))
                 continue;
             if (take_group(m, i))
                 return group;
-            if (first && is_wanted(m, group))
+            if (first && whole && is_wanted(m, group))
                 left_out_group(m, group);
         }
     }
     return NULL;
+}
+
+/* Metrics that are named need no tree, and may be counted by parts of it. */
+static const struct td_pmu_group *choose_group(struct maker *m)
+{
+    const struct td_pmu_group *group = choose_first(m, true);
+
+    m->parts = !group && m->request->groups.len;
+    return m->parts ? choose_first(m, false) : group;
 }
 
 static const struct td_pmu_locator *find_locator(const struct td_pmu_core *core,
@@ -636,6 +649,15 @@ static void tell_dead(const struct maker *m)
     td_plan_leave_out(m->plan, what, why);
 }
 
+static int fail_group(struct maker *m, const struct td_pmu_group *group, struct td_err *err)
+{
+    const size_t before = m->plan->left_out_count;
+
+    left_out_group(m, group);
+    return td_fail(err, TD_EUNSUPPORTED, "%s: %s", m->plan->left_out[before].what,
+                   m->plan->left_out[before].why);
+}
+
 static int fail_without_group(struct maker *m, struct td_err *err)
 {
     const size_t before = m->plan->left_out_count;
@@ -648,6 +670,61 @@ static int fail_without_group(struct maker *m, struct td_err *err)
         return td_fail(err, TD_EUNSUPPORTED, "PMU %s: there is nothing to count", m->pmu->name);
     return td_fail(err, TD_EUNSUPPORTED, "%s: %s", m->plan->left_out[before].what,
                    m->plan->left_out[before].why);
+}
+
+/* In how many runs these groups, a bit each, fit. */
+static unsigned runs_of(const struct maker *m, uint64_t groups)
+{
+    unsigned runs = 0;
+
+    for (; groups; runs++) {
+        struct td_pmu_counters free = td_pmu_counters_free(m->core, m->caps, m->pmu);
+
+        for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+            const struct td_pmu_group *group = &m->core->groups[i];
+
+            if (groups & UINT64_C(1) << i &&
+                td_pmu_counters_take(&free, m->core, group->events, group->count))
+                groups &= ~(UINT64_C(1) << i);
+        }
+    }
+    return runs;
+}
+
+/* What a user names is counted whole, or refused with what would count it. `first` is the group of
+ * the first run; others of pass 1 stand for the same. */
+static int check_named(struct maker *m, const struct td_pmu_group *first, struct td_err *err)
+{
+    const uint64_t possible = possible_groups(m);
+    const struct td_pmu_group *missing = NULL;
+    uint64_t others = 0;
+
+    for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
+        const struct td_pmu_group *group = &m->core->groups[i];
+        const uint64_t bit = UINT64_C(1) << i;
+
+        if (group->pass == 1 || group == first || !is_wanted(m, group))
+            continue;
+        others |= possible & bit;
+        if (m->done & bit || !is_new(m, group))
+            continue;
+        if (!(possible & bit))
+            return fail_group(m, group, err);
+        missing = missing ? missing : group;
+    }
+    if (!missing)
+        return TD_OK;
+    return td_fail(err, TD_EUSAGE,
+                   "--groups: %s does not fit the counters beside the others%s: --passes %u counts "
+                   "all of them",
+                   missing->name, m->plan->passes > 1 ? " in so few runs" : "",
+                   1 + runs_of(m, others));
+}
+
+static void tell_missing(struct maker *m)
+{
+    tell_missing_groups(m);
+    tell_levels(m);
 }
 
 static int plan_one(struct maker *m, struct td_err *err)
@@ -690,12 +767,13 @@ static int plan_one(struct maker *m, struct td_err *err)
         add_group(m, group);
         /* Of each PMU, so that every CPU reports mappings. */
         m->plan->groups[first].events[0].sideband = !m->tracked && !m->request->count;
-        m->plan->topdown |=
-            group->level > 0 || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
-        add_others(m, first, group->level > 0);
-        tell_missing_groups(m);
-        if (!m->request->groups.len)
-            tell_levels(m);
+        const bool slots = group->level > 0 && !m->parts;
+        m->plan->topdown |= slots || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
+        add_others(m, first, slots);
+        if (m->request->groups.len)
+            rc = check_named(m, group, err);
+        else
+            tell_missing(m);
         const size_t used = strlen(m->plan->core);
         snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
                  choice.core->name);
