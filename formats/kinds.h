@@ -142,7 +142,9 @@ enum td_attribution {
     X(CYCLES, 18, "cycles", "cycles of the whole program (modelled or counted)")               \
     X(INSTRUCTIONS, 19, "instructions", "instructions of the whole program")                   \
     X(DETAILED, 20, "detailed", "of them, modelled exactly; the rest was sampled")             \
-    X(CYCLES_ERROR, 21, "cycles_error", "two standard errors of the cycles, from sampling")
+    X(CYCLES_ERROR, 21, "cycles_error", "two standard errors of the cycles, from sampling")    \
+    X(RECORDED_NS, 22, "recorded_ns", "of the time: what was recorded, where that is a part")  \
+    X(PIECES, 23, "recorded_pieces", "how many times that was begun")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/cores/tma.h"
+#include "record/run/control.h"
 
 #define DEFAULT_STACK_BYTES 16384
 /* The kernel copies what there is: most stacks are short, and few are longer than this. */
@@ -14,8 +15,8 @@
 
 /* The options as written, before they are checked against each other. */
 struct words {
-    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source;
-    uint64_t period, delay_ms, ring_pages, passes, level;
+    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source, *delay;
+    uint64_t period, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
 };
@@ -35,7 +36,7 @@ struct words {
         .kind = TD_OPT_HEADING, .help = (help_) \
     }
 
-#define OPTION_MAX 48
+#define OPTION_MAX 56
 
 /* Fills the table; `request` and `words` are where the values go. */
 static void make_table(struct td_opt table[OPTION_MAX], struct td_request *request,
@@ -75,7 +76,11 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),
-        VALUE(TD_OPT_U64, 'D', "delay", "MS", "start recording after MS", &words->delay_ms),
+        VALUE(TD_OPT_STRING, 'D', "delay", "MS", "start recording after MS; -1: when told to",
+              &words->delay),
+        VALUE(TD_OPT_STRING, 0, "control", "HOW",
+              "fifo:PATH[,ACK] or fd:N[,ACK]: enable, disable, stop ... from outside",
+              &request->control),
         VALUE(TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
               &words->duration_s),
         VALUE(TD_OPT_STRING, 0, "method", "HOW",
@@ -324,6 +329,27 @@ static int parse_count(struct td_request *request, const struct words *words, st
     return TD_OK;
 }
 
+static int parse_control(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    const char *delay = words->delay;
+
+    request->start_off = delay && strcmp(delay, "-1") == 0;
+    if (delay && !request->start_off &&
+        (!td_parse_u64(delay, &request->delay_ms) || request->delay_ms > INT32_MAX))
+        return td_fail(err, TD_EUSAGE,
+                       "-D: '%s' is not a number of milliseconds (or -1: wait for --control)",
+                       delay);
+    if (request->start_off && !request->control)
+        return td_fail(err, TD_EUSAGE,
+                       "-D -1 waits for an 'enable': say with --control where it comes from");
+    if (request->control && request->source == TD_SOURCE_HYBRID)
+        return td_fail(err, TD_EUSAGE,
+                       "--control is of one run, and hybrid has two: --source clock or sim");
+    if (request->control && request->passes > 1)
+        return td_fail(err, TD_EUSAGE, "--control is of one run (no --passes)");
+    return request->control ? td_control_check(request->control, err) : TD_OK;
+}
+
 static bool records(const struct td_request *request)
 {
     return !request->help && !request->version && !request->doctor && !request->list &&
@@ -366,11 +392,10 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         return first;
     request->command = first < argc ? argv + first : NULL;
     request->command_marked = request->command && strcmp(argv[first - 1], "--") == 0;
-    request->delay_ms = words.delay_ms;
     request->duration_s = words.duration_s;
     request->ring_pages = words.ring_pages;
-    if (request->duration_s < 0 || request->duration_s > 1e9 || words.delay_ms > INT32_MAX)
-        return td_fail(err, TD_EUSAGE, "--duration and -D must be positive times");
+    if (request->duration_s < 0 || request->duration_s > 1e9)
+        return td_fail(err, TD_EUSAGE, "--duration must be a positive time");
     if (request->ring_pages & (request->ring_pages - 1) || request->ring_pages > 1 << 18)
         return td_fail(err, TD_EUSAGE, "-m: the number of pages must be a power of two");
     int rc = parse_passes(request, &words, err);
@@ -388,6 +413,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = parse_source(request, words.source, err);
     if (rc == TD_OK)
         rc = parse_count(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_control(request, &words, err);
     return rc == TD_OK ? check_command(request, err) : rc;
 }
 
@@ -399,7 +426,8 @@ const char *td_request_sampling_option(const struct td_request *request)
     } options[] = {
         {request->frequency_given, "-F"},
         {request->period != 0, "-c"},
-        {request->delay_ms != 0, "-D"},
+        {request->delay_ms != 0 || request->start_off, "-D"},
+        {request->control != NULL, "--control"},
         {request->duration_s > 0, "--duration"},
         {request->method != TD_METHOD_AUTO, "--method"},
         {request->pairs != TD_PAIRS_AUTO, "--pairs"},

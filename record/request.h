@@ -81,6 +81,8 @@ struct td_request {
     size_t id_count;
     struct td_cpulist cpus; /* CPUS */
     const char *cgroup;
+    const char *control; /* where commands come from (run/control.h); NULL: nowhere */
+    bool start_off;      /* record nothing until told to */
     uint64_t delay_ms;
     double duration_s;      /* 0: until the end */
     uint64_t ring_pages;    /* a CPU; 0: the default */

@@ -365,6 +365,10 @@ static int fail_empty(const struct td_session *session, struct td_err *err)
         return td_fail(err, TD_ENODATA,
                        "the profile holds no samples: it was cut off, by a full disk or a recorder "
                        "that was killed, before any was written; record it again");
+    if (coverage.recorded_s > 0 && coverage.pieces == 0)
+        return td_fail(err, TD_ENODATA,
+                       "the profile holds no samples: recording was never switched on (-D, "
+                       "--control)");
     return td_fail(err, TD_ENODATA,
                    "the profile holds no samples: the command used too little CPU time; run it "
                    "longer, or sample faster with 'tdrec -F 20000'");

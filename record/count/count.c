@@ -30,19 +30,19 @@ struct counting {
     uint64_t from_ns, last_ns;          /* when this run's counting began; when the interval did */
     uint64_t next_ns;                   /* of intervals; 0: never */
     double elapsed_s, user_s, system_s; /* of all runs */
+    double whole_s;                     /* with the time in which nothing was counted */
+    unsigned pieces;                    /* of the time that was counted */
+    bool partial;                       /* it is not all of it */
     struct td_count_threads *threads;   /* --per-thread; NULL: not asked for */
     FILE *out;
     bool counted, headed; /* a run has begun; the heading of the intervals is printed */
 };
 
 /* Events count from now on. */
-static void enabled(void *ctx, uint64_t now)
+static void begin_part(struct counting *c, uint64_t now)
 {
-    struct counting *c = ctx;
-
-    if (c->threads)
-        td_count_threads_enable(c->threads);
-    c->from_ns = c->last_ns = now;
+    c->from_ns = c->from_ns ? c->from_ns : now;
+    c->last_ns = now;
     if (c->request->interval_ms)
         c->next_ns = now + c->request->interval_ms * NS_PER_MS;
 }
@@ -60,8 +60,11 @@ static int open_run(void *ctx, struct td_err *err)
     td_run_begin(&c->run);
     /* Executing the command is counted, so it takes part of the time. */
     c->next_ns = 0;
-    if (!c->run.enable_ns)
-        enabled(c, td_clock_ns());
+    c->from_ns = 0;
+    if (each && c->run.on_ns)
+        td_count_threads_enable(c->threads);
+    if (c->run.on_ns)
+        begin_part(c, td_clock_ns());
     return TD_OK;
 }
 
@@ -111,6 +114,24 @@ static void print_interval(struct counting *c, uint64_t now)
         td_count_threads_mark(c->threads);
 }
 
+/* While nothing is counted there are no intervals. */
+static void switched(void *ctx, bool on, uint64_t now)
+{
+    struct counting *c = ctx;
+
+    if (c->threads)
+        td_count_threads_switch(c->threads, on);
+    if (on) {
+        begin_part(c, now);
+        return;
+    }
+    if (c->next_ns) {
+        read_now(c);
+        print_interval(c, now);
+    }
+    c->next_ns = 0;
+}
+
 /* Ends this run's counting: its time and its counts are added to those of the runs before. */
 static void finish(void *ctx)
 {
@@ -125,8 +146,10 @@ static void finish(void *ctx)
     read_now(c);
     if (c->next_ns)
         print_interval(c, now);
-    if (!c->run.enable_ns)
-        c->elapsed_s += (double)(now - c->from_ns) / NS_PER_S;
+    c->elapsed_s += (double)td_run_recorded_ns(&c->run, now) / NS_PER_S;
+    c->whole_s += (double)(now - c->run.start_ns) / NS_PER_S;
+    c->pieces = c->run.pieces;
+    c->partial = c->partial || td_run_is_partial(&c->run);
     td_counts_copy(&c->before, &c->now);
 }
 
@@ -177,7 +200,10 @@ static void print_all(struct counting *c)
     struct td_count_view view = view_of(c, &c->before);
 
     view.to_s = c->elapsed_s;
-    if (td_run_launches(&c->run)) {
+    if (c->partial) {
+        view.whole_s = c->whole_s;
+        view.pieces = c->pieces;
+    } else if (td_run_launches(&c->run)) {
         view.user_s = c->user_s;
         view.system_s = c->system_s;
     }
@@ -223,7 +249,7 @@ static int run(struct counting *c)
     static const struct td_run_job job = {.open = open_run,
                                           .watch = watch,
                                           .due_ns = due_ns,
-                                          .enabled = enabled,
+                                          .switched = switched,
                                           .on_time = on_time,
                                           .finish = finish,
                                           .close = close_run};

@@ -217,7 +217,12 @@ static void command_text(const struct td_count_view *view, FILE *out)
         td_text_safe(word, sizeof(word), *p, strlen(*p));
         fprintf(out, " %s", word);
     }
-    fprintf(out, "\n  %.3f s elapsed", view->to_s - view->from_s);
+    if (view->whole_s > 0)
+        fprintf(out, "\n  only a part of the run: %.3f s of %.3f s, in %u %s",
+                view->to_s - view->from_s, view->whole_s, view->pieces,
+                view->pieces == 1 ? "piece" : "pieces");
+    else
+        fprintf(out, "\n  %.3f s elapsed", view->to_s - view->from_s);
     if (view->user_s >= 0)
         fprintf(out, ", %.3f s user, %.3f s system", view->user_s, view->system_s);
     fputs("\n\n", out);
@@ -461,6 +466,10 @@ void td_count_print_json(const struct td_count_view *view, bool interval, FILE *
     time_json(&json, "from_s", view->from_s);
     time_json(&json, "to_s", view->to_s);
     time_json(&json, "elapsed_s", view->to_s - view->from_s);
+    if (view->whole_s > 0) {
+        time_json(&json, "whole_s", view->whole_s);
+        td_json_u64(&json, "pieces", view->pieces);
+    }
     time_json(&json, "user_s", view->user_s);
     time_json(&json, "system_s", view->system_s);
     td_count_json_values(view, &json);

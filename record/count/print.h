@@ -23,6 +23,8 @@ struct td_count_view {
     struct td_count_misses misses;
     double from_s, to_s;     /* since counting began */
     double user_s, system_s; /* of the command; negative: not known */
+    double whole_s;          /* of the run, when only parts of it were counted; else 0 */
+    unsigned pieces;         /* how many those were */
 };
 
 /* What was counted from the beginning to the end. */

@@ -323,6 +323,17 @@ void td_count_threads_disable(struct td_count_threads *threads)
     }
 }
 
+void td_count_threads_switch(struct td_count_threads *threads, bool on)
+{
+    threads->enabled = on;
+    for (size_t i = 0; i < threads->count; i++) {
+        if (threads->at[i]->open && on)
+            td_events_resume(&threads->at[i]->events);
+        else if (threads->at[i]->open)
+            td_events_pause(&threads->at[i]->events);
+    }
+}
+
 void td_count_threads_read(struct td_count_threads *threads, struct td_counts *sum)
 {
     for (size_t i = 0; i < threads->count; i++) {

@@ -55,6 +55,8 @@ void td_count_threads_take(struct td_count_threads *threads, const struct pollfd
 /* As td_events_enable and td_events_disable, for all threads; those that come later, too. */
 void td_count_threads_enable(struct td_count_threads *threads);
 void td_count_threads_disable(struct td_count_threads *threads);
+/* Stops counting, or starts it again. */
+void td_count_threads_switch(struct td_count_threads *threads, bool on);
 /* Reads all counters, and adds all threads to *sum. */
 void td_count_threads_read(struct td_count_threads *threads, struct td_counts *sum);
 /* What is read becomes what the next interval begins with. */

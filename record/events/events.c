@@ -472,6 +472,28 @@ void td_events_disable(const struct td_events *events)
     control(events, PERF_EVENT_IOC_DISABLE);
 }
 
+static void control_counting(const struct td_events *events, unsigned long request)
+{
+    for (size_t i = 0; i < events->opened_count; i++) {
+        const struct td_opened *opened = &events->opened[i];
+        const struct td_plan_event *event =
+            &events->plan->groups[opened->group].events[opened->event];
+
+        if (!event->member && !event->at_once)
+            ioctl(opened->fd, request, 0);
+    }
+}
+
+void td_events_pause(const struct td_events *events)
+{
+    control_counting(events, PERF_EVENT_IOC_DISABLE);
+}
+
+void td_events_resume(const struct td_events *events)
+{
+    control_counting(events, PERF_EVENT_IOC_ENABLE);
+}
+
 struct td_layouts td_events_layouts(const struct td_events *events)
 {
     return (struct td_layouts){.items = events->layouts, .count = events->layout_count};

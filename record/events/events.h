@@ -68,6 +68,9 @@ void td_events_enable(const struct td_events *events);
 /* Starts all, of a task that runs already. */
 void td_events_enable_now(const struct td_events *events);
 void td_events_disable(const struct td_events *events);
+/* Stops what counts, and starts it again; what runs from its opening on does not stop. */
+void td_events_pause(const struct td_events *events);
+void td_events_resume(const struct td_events *events);
 struct td_layouts td_events_layouts(const struct td_events *events);
 
 /* What the kernel counted: samples it could not deliver (0 when it does not say), and the value of

@@ -22,13 +22,14 @@ static uint64_t sample_type(const struct td_plan_event *event, size_t samplers)
     return type;
 }
 
-/* Mappings and forks must be seen before sampling starts (-D), and on every CPU (-C); counts of
- * single threads need to know of each new one. */
+/* Mappings and forks must be seen while nothing is sampled (-D, --control), on every CPU (-C);
+ * counts of single threads need to know of each new one. */
 bool td_plan_needs_tracker(const struct td_request *request)
 {
     if (request->count)
         return request->per_thread && request->scope != TD_SCOPE_THREAD;
-    return request->delay_ms > 0 || request->scope == TD_SCOPE_CPUS;
+    return request->delay_ms > 0 || request->start_off || request->control ||
+           request->scope == TD_SCOPE_CPUS;
 }
 
 bool td_plan_is_tracker(const struct td_plan_group *group)

@@ -344,7 +344,7 @@ struct td_plan_event td_plan_event_init(const struct td_plan *plan, const struct
         /* The idle task burns no CPU that anyone asks about. */
         .exclude_idle = plan->method == TD_METHOD_CPU,
         .on_exec = plan->method == TD_METHOD_TASK && plan->scope == TD_SCOPE_COMMAND &&
-                   request->delay_ms == 0,
+                   request->delay_ms == 0 && !request->start_off,
         .build_id = td_caps_kernel_at_least(caps, 5, 12),
         .read_format = td_caps_kernel_at_least(caps, 6, 0) ? PERF_FORMAT_LOST : 0,
     };

@@ -44,6 +44,10 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     if (request->events.len)
         return td_fail(err, TD_EUSAGE, "-e %s: the modelled core takes no events",
                        request->events.items[0]);
+    if (request->control && plan->source == TD_SOURCE_SIM)
+        return td_fail(err, TD_EUSAGE,
+                       "--control: the modelled core counts all of the command; --source clock or "
+                       "pmu can be switched on and off");
     if (!guest)
         return td_fail(err, TD_EUNSUPPORTED,
                        "--source sim models x86-64 and aarch64 programs; this machine is %s",

@@ -24,8 +24,12 @@ struct td_run_job {
     void (*watch)(void *ctx);
     /* When `on_time` is to be called, if nothing comes before; 0: whenever. */
     uint64_t (*due_ns)(void *ctx, uint64_t now);
-    /* The delay has passed and events count. NULL: nothing. */
-    void (*enabled)(void *ctx, uint64_t now);
+    /* Events count since now, or do not any more: the delay has passed, or --control said so.
+     * NULL: nothing. */
+    void (*switched)(void *ctx, bool on, uint64_t now);
+    /* What was recorded up to now is to be readable, and is when this returns. NULL: it cannot be
+     * asked for. */
+    void (*snapshot)(void *ctx);
     /* Takes what came. Often called early. */
     void (*on_time)(void *ctx, uint64_t now);
     /* The last of what came, and the end of the output. Once a run, while it is `running`. */

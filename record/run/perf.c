@@ -208,6 +208,17 @@ static void set_pair_offsets(struct sampling *s)
     }
 }
 
+/* How much of the time was recorded, when that is not all of it. */
+static void count_parts(struct sampling *s, uint64_t now)
+{
+    const uint64_t recorded = td_run_recorded_ns(&s->run, now);
+
+    if (!td_run_is_partial(&s->run))
+        return;
+    td_recorder_set_counter(s->recorder, TD_COUNTER_RECORDED_NS, recorded ? recorded : 1);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_PIECES, s->run.pieces);
+}
+
 static void flush(struct sampling *s, uint64_t now)
 {
     struct td_err err = TD_ERR_INIT;
@@ -216,6 +227,7 @@ static void flush(struct sampling *s, uint64_t now)
         update_lost(s);
     set_pair_offsets(s);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
+    count_parts(s, now);
     s->next_flush_ns = now + FLUSH_NS;
     if (td_recorder_flush(s->recorder, &err) < 0) {
         give_up(s, &err);
@@ -236,7 +248,7 @@ static void count_command(struct sampling *s)
 {
     uint64_t counted = 0;
 
-    if (!td_run_launches(&s->run) || !s->run.target.ended || s->request->delay_ms)
+    if (!td_run_launches(&s->run) || !s->run.target.ended || td_run_is_partial(&s->run))
         return;
     if (s->plan->privilege[0]) /* only user time was sampled */
         counted = s->run.target.user_ns;
@@ -361,6 +373,7 @@ static void finish(void *ctx)
     td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
     update_lost(s);
     count_command(s);
+    count_parts(s, now);
     if (td_run_launches(&s->run) && s->run.target.ended)
         td_env_write_exit(s->recording->writer, s->run.target.status);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
@@ -410,6 +423,16 @@ static void on_time(void *ctx, uint64_t now)
         flush(s, now);
 }
 
+/* The records up to now; those that are written at this moment may come with the next ones. */
+static void snapshot(void *ctx)
+{
+    struct sampling *s = ctx;
+    const uint64_t now = td_clock_ns();
+
+    drain(s, now);
+    flush(s, now);
+}
+
 static struct td_run_end end_of(const struct sampling *s)
 {
     const struct td_run *run = &s->run;
@@ -448,6 +471,7 @@ static int run_sampling(const struct td_request *request, const struct td_caps *
                                           .executed = executed,
                                           .due_ns = due_ns,
                                           .on_time = on_time,
+                                          .snapshot = snapshot,
                                           .finish = finish,
                                           .close = close_run,
                                           .second_ends = true};

@@ -105,10 +105,17 @@ static double slice_s(const struct td_run *run)
                                 : run->request->duration_s / run->plan->passes;
 }
 
-static void enable(const struct td_run *run)
+static void note_on(struct td_run *run, uint64_t now_ns)
+{
+    run->on_ns = now_ns;
+    run->pieces++;
+}
+
+static void enable(struct td_run *run, uint64_t now_ns)
 {
     td_events_enable(&run->events);
     td_pair_offset_set(&run->events, TD_NONE);
+    note_on(run, now_ns);
 }
 
 void td_run_begin(struct td_run *run)
@@ -118,8 +125,8 @@ void td_run_begin(struct td_run *run)
     run->start_ns = td_clock_ns();
     if (delay_ns)
         run->enable_ns = run->start_ns + delay_ns;
-    else
-        enable(run);
+    else if (!run->request->start_off)
+        enable(run, run->start_ns);
     if (run->request->duration_s > 0)
         run->stop_ns = run->start_ns + delay_ns + (uint64_t)(slice_s(run) * 1e9);
 }
@@ -129,13 +136,42 @@ bool td_run_enable_late(struct td_run *run, uint64_t now_ns)
     if (run->enable_ns == 0 || now_ns < run->enable_ns)
         return false;
     run->enable_ns = 0;
-    enable(run);
+    enable(run, now_ns);
     return true;
+}
+
+bool td_run_switch(struct td_run *run, bool on, uint64_t now_ns)
+{
+    run->enable_ns = 0;
+    if (on == (run->on_ns != 0))
+        return false;
+    if (on) {
+        td_events_resume(&run->events);
+        td_pair_offset_set(&run->events, TD_NONE);
+        note_on(run, now_ns);
+    } else {
+        td_events_pause(&run->events);
+        run->recorded_ns += now_ns - run->on_ns;
+        run->on_ns = 0;
+    }
+    return true;
+}
+
+uint64_t td_run_recorded_ns(const struct td_run *run, uint64_t now_ns)
+{
+    return run->recorded_ns + (run->on_ns ? now_ns - run->on_ns : 0);
+}
+
+bool td_run_is_partial(const struct td_run *run)
+{
+    const struct td_request *request = run->request;
+
+    return request->delay_ms || request->start_off || run->pieces != 1 || run->on_ns == 0;
 }
 
 static void forget_processes(struct td_run *run)
 {
-    while (run->fd_count > 1)
+    while (run->fd_count > TD_RUN_FD_PROCESSES)
         close(run->fds[--run->fd_count].fd);
 }
 
@@ -145,8 +181,10 @@ void td_run_watch(struct td_run *run)
     const struct td_request *request = run->request;
     const size_t ids = request->scope == TD_SCOPE_PROCESS ? request->id_count : 0;
 
-    run->fds = td_xcalloc(1 + ids + run->events.ring_count, sizeof(*run->fds));
-    run->fds[run->fd_count++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+    run->fds = td_xcalloc(TD_RUN_FD_PROCESSES + ids + run->events.ring_count, sizeof(*run->fds));
+    run->fds[TD_RUN_FD_SIGNALS] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+    run->fds[TD_RUN_FD_CONTROL] = (struct pollfd){.fd = -1, .events = POLLIN};
+    run->fd_count = TD_RUN_FD_PROCESSES;
     for (size_t i = 0; i < ids; i++) {
         const int fd = (int)syscall(SYS_pidfd_open, (pid_t)request->ids[i], 0);
 
@@ -161,7 +199,7 @@ void td_run_watch(struct td_run *run)
 
 void td_run_take_ended(struct td_run *run)
 {
-    for (size_t i = 1; i < run->fd_count; i++) {
+    for (size_t i = TD_RUN_FD_PROCESSES; i < run->fd_count; i++) {
         if (run->fds[i].revents && run->fds[i].fd >= 0) {
             close(run->fds[i].fd);
             run->fds[i].fd = -1;
@@ -247,11 +285,11 @@ void td_run_take_signal(struct td_run *run, int number)
 
 bool td_run_attached(const struct td_run *run)
 {
-    for (size_t i = 1; i < run->fd_count; i++) {
+    for (size_t i = TD_RUN_FD_PROCESSES; i < run->fd_count; i++) {
         if (run->fds[i].fd >= 0)
             return true;
     }
-    if (run->fd_count > 1)
+    if (run->fd_count > TD_RUN_FD_PROCESSES)
         return false;
     for (size_t i = 0; i < run->request->id_count; i++) {
         if (kill((pid_t)run->request->ids[i], 0) == 0 || errno == EPERM)

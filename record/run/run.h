@@ -21,6 +21,9 @@
 #include "record/run/target.h"
 #include "record/status.h"
 
+/* The places in fds that each run has. */
+enum { TD_RUN_FD_SIGNALS, TD_RUN_FD_CONTROL, TD_RUN_FD_PROCESSES };
+
 struct td_run {
     const struct td_request *request; /* these three borrowed */
     const struct td_caps *caps;
@@ -33,11 +36,15 @@ struct td_run {
     uint32_t *tids; /* METHOD_TASK: to open events for */
     size_t tid_count;
     int cgroup_fd, signal_fd; /* -1: none */
-    struct pollfd *fds;       /* signals, processes that are attached to; behind them own_fds */
+    /* Signals, commands from outside, processes that are attached to; behind them own_fds. */
+    struct pollfd *fds;
     size_t fd_count;
     struct pollfd *own_fds; /* a job's, as many as it says, up to one per ring */
     size_t own_fd_count;
     uint64_t start_ns, enable_ns, stop_ns; /* 0: not yet; never, or done */
+    uint64_t on_ns;                        /* since when events count; 0: they do not */
+    uint64_t recorded_ns;                  /* for how long they counted before that */
+    unsigned pieces;                       /* how many times they were started */
     unsigned interrupts;                   /* of the command, where they matter (loop.h) */
     bool began;                            /* the command executed, or what runs is watched */
     bool running;                          /* and what it does is recorded */
@@ -54,10 +61,17 @@ void td_run_init(struct td_run *run, const struct td_request *request, const str
 int td_run_prepare(struct td_run *run, const struct td_target_program *program, struct td_err *err);
 /* The same for the request's command; finds the threads, and opens the events. */
 int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err);
-/* Events count from now on, or from the end of the delay on (td_run_enable_late). */
+/* Events count from now on, or from the end of the delay on (td_run_enable_late), or when they are
+ * switched on. */
 void td_run_begin(struct td_run *run);
 /* Starts them when the delay has just passed; true then. */
 bool td_run_enable_late(struct td_run *run, uint64_t now_ns);
+/* Starts or stops them, whatever the delay; what tells of mappings goes on. False: they do, or do
+ * not, already. */
+bool td_run_switch(struct td_run *run, bool on, uint64_t now_ns);
+/* For how long events counted up to now; whether that may be a part of the run only. */
+uint64_t td_run_recorded_ns(const struct td_run *run, uint64_t now_ns);
+bool td_run_is_partial(const struct td_run *run);
 /* Makes fds, of what was opened. */
 void td_run_watch(struct td_run *run);
 /* Takes those out of fds that have ended. */

@@ -105,6 +105,10 @@ struct td_coverage td_coverage_of(const struct td_measure *measure)
         c.duration_s = (double)longest_ns * 1e-9;
     else if (ended > started)
         c.duration_s = (double)(ended - started) * 1e-9;
+    if (c.recordings == 0) {
+        c.recorded_s = (double)td_model_counter(model, TD_COUNTER_RECORDED_NS) * 1e-9;
+        c.pieces = td_model_counter(model, TD_COUNTER_PIECES);
+    }
     if (c.recordings == 0 && !measure->weighted && is_of_tasks(model))
         c.cpu_s = (double)counted * 1e-9;
     return c;

@@ -22,6 +22,8 @@ struct td_coverage {
     double duration_s;             /* 0 when not known; of a merge the longest recording's */
     double cpu_s;                  /* CPU time that the recorded tasks used in it, counted by the
                                       kernel; 0 when not known */
+    double recorded_s;             /* of duration_s: when recording was on; 0: all of it */
+    uint64_t pieces;               /* how many times it was begun then */
     uint64_t recordings;           /* merged ones; 0 when it is no merge */
     bool complete;
     const struct td_losses *losses; /* of the model */

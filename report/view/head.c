@@ -473,15 +473,33 @@ static void print_total(const struct td_head *head, const struct td_machine *mac
     subject_end(style, "total", &text);
 }
 
-/* Below half a CPU a profile of CPU time says little of why the program takes so long. */
+/* -D and --control: what is in the profile is not the whole run. */
+static void print_part(const struct td_head *head, const struct td_style *style)
+{
+    const struct td_coverage *c = head->coverage;
+    struct text text;
+
+    if (!(c->recorded_s > 0))
+        return;
+    text_begin(&text);
+    fprintf(text.out,
+            "only a part of the run was recorded: %.2f s of %.2f s, in %llu %s (-D, --control)",
+            c->recorded_s, c->duration_s, (unsigned long long)c->pieces,
+            c->pieces == 1 ? "piece" : "pieces");
+    subject_end(style, "recorded", &text);
+}
+
+/* Below half a CPU a profile of CPU time says little of why the program takes so long. Of a run as
+ * short as the second it says only how long a program takes to start. */
 #define MOSTLY_WAITING 0.5
+#define SHORT_S        0.05
 
 static void print_busy(const struct td_head *head, const struct td_style *style)
 {
     const double busy = td_coverage_busy(head->coverage);
     struct text text;
 
-    if (isnan(busy))
+    if (isnan(busy) || (busy < MOSTLY_WAITING && head->coverage->duration_s < SHORT_S))
         return;
     text_begin(&text);
     if (busy < MOSTLY_WAITING)
@@ -610,6 +628,7 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);
     print_total(head, &machine, style);
+    print_part(head, style);
     print_busy(head, style);
     print_core(&machine, style);
     if (is_doubtful(head))

@@ -118,6 +118,10 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_env(json, "kernel", model, TD_ENV_KERNEL);
     add_env(json, "cpu", model, TD_ENV_CPU);
     td_json_double(json, "duration_s", coverage->duration_s, 9);
+    if (coverage->recorded_s > 0) {
+        td_json_double(json, "recorded_s", coverage->recorded_s, 9);
+        td_json_u64(json, "recorded_pieces", coverage->pieces);
+    }
     if (coverage->recordings > 0)
         td_json_u64(json, "recordings", coverage->recordings);
     add_counts(json, measure);

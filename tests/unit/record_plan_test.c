@@ -185,6 +185,15 @@ static void test_scopes(void **state)
     expect(&caps, "tdrec -C 1-", TD_EUSAGE, "1-", NULL);
     /* Mappings must be seen from the start on, whatever the delay. */
     expect(&caps, "tdrec -D 100 ./app", TD_OK, "dummy", NULL);
+    expect(&caps, "tdrec --method task --control fifo:/x ./app", TD_OK, "dummy",
+           "\"enable_on_exec\": true", NULL);
+    expect(&caps, "tdrec --method task -D -1 --control fd:3,4 ./app", TD_OK, "dummy",
+           "!\"enable_on_exec\": true", NULL);
+    expect(&caps, "tdrec -D -1 ./app", TD_EUSAGE, "--control", NULL);
+    expect(&caps, "tdrec -D 1s ./app", TD_EUSAGE, "'1s'", "milliseconds", NULL);
+    expect(&caps, "tdrec --control fif:/x ./app", TD_EUSAGE, "fifo:PATH", NULL);
+    expect(&caps, "tdrec --control fifo:/x --passes 2 ./app", TD_EUSAGE, "--passes", NULL);
+    expect(&caps, "tdrec --control fifo:/x --source sim ./app", TD_EUSAGE, "--source clock", NULL);
     td_caps_release(&caps);
 }
 
