@@ -90,6 +90,7 @@ struct td_request {
     unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
     const char *root;       /* plan for another machine; NULL: this one */
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
+    bool weights;           /* -W: samples are to tell latencies and sources of data */
     bool sim_sample;        /* model windows of the program and scale them up */
     bool frequency_given;
     bool frequency_max; /* as high as the kernel allows */

@@ -31,7 +31,7 @@ static int complain_none(const struct td_session *session)
                     "ones: ask each of the merged profiles");
     else
         td_complain("the samples of this profile hold neither latencies nor sources of data: "
-                    "precise events do, and imports of perf mem record or perf record -W");
+                    "precise events do (tdrec -W -e EVENT:pp; perf mem record, perf record -W)");
     return TD_EXIT_NOTHING;
 }
 

@@ -152,6 +152,8 @@ static int read_setting(struct reader *r, const struct td_uarch_line *line)
         good = strcmp(value, "caps/slots") == 0;
     } else if (strcmp(key, "needs") == 0) {
         core->needs_slots_event = good = strcmp(value, "slots") == 0;
+    } else if (strcmp(key, "samples") == 0) {
+        core->retire_latency = good = strcmp(value, "retire_latency") == 0;
     } else if (strcmp(key, "smt") == 0) {
         core->smt = strcmp(value, "on") == 0;
         good = core->smt || strcmp(value, "off") == 0;

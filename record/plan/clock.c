@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "record/plan/plan.h"
+#include "record/plan/latency.h"
 #include "record/plan/named.h"
 #include "record/plan/pairs.h"
 
@@ -105,6 +106,7 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
 
         if (samples) {
             event->sample_type = sample_type(event, samplers + tracker);
+            td_plan_add_latency(group, caps, event);
             td_plan_add_call_graph(event, caps, request);
         } else if (samplers + tracker > 1) {
             event->sample_type |= PERF_SAMPLE_IDENTIFIER;

@@ -8,11 +8,13 @@
 
 #include "base/mem.h"
 #include "record/machine/event_names.h"
+#include "record/plan/latency.h"
 #include "record/plan/fit.h"
 
 /* Modifiers, as perf has them: u k h whose execution, H G the host's or a guest's, I not idle,
- * p to ppp and P how precise, D pinned, S the group is read with each sample. */
-#define MODIFIERS "ukhHGIpPDS"
+ * p to ppp and P how precise, R with the retire latency, D pinned, S the group is read with each
+ * sample. */
+#define MODIFIERS "ukhHGIpPRDS"
 
 struct modifiers {
     bool user, kernel, hypervisor, host, guest;
@@ -42,6 +44,7 @@ static int take_modifier(struct td_plan_event *event, struct modifiers *given, c
     case 'S': break; /* groups are always read with their samples */
     case 'p': event->precise_ip++; break;
     case 'P': event->precise_ip = most; break;
+    case 'R': event->retire = true; break;
     default:
         return td_fail(err, TD_EUSAGE, "%s: modifier '%c' is not known (%s are)", event->name,
                        letter, MODIFIERS);
@@ -62,11 +65,20 @@ static int apply_modifiers(struct td_plan_event *event, const struct td_caps *ca
         if (rc < 0)
             return rc;
     }
+    /* Only precise samples are timed. */
+    if (event->retire && event->precise_ip == 0 && most > 0)
+        event->precise_ip = 1;
     if (event->precise_ip > most)
         return td_fail(err, TD_EUNSUPPORTED,
                        "%s: this CPU's samples of it can be precise to level %u"
                        " (:P takes the most there is)",
                        event->name, most);
+    if (event->retire) {
+        const int rc = td_plan_check_retire(caps, event, err);
+
+        if (rc < 0)
+            return rc;
+    }
     if (given.kernel && !td_caps_kernel(caps))
         return td_fail(err, TD_EPERM,
                        "%s:k: perf_event_paranoid %s %lld and forbids sampling the kernel "
@@ -292,6 +304,13 @@ static int finish_group(struct td_plan_group *group, const struct td_plan *plan,
     /* A counter runs on after its overflow: what was read is exact, the period is not. */
     const bool read = group->event_count > 1 && td_plan_group_needs_pmu(group);
 
+    for (size_t i = 0; i < group->event_count && request->count; i++) {
+        if (group->events[i].retire)
+            return td_fail(err, TD_EUSAGE,
+                           "%s:R asks for the latency of samples, and --count takes none: tdrec "
+                           "without --count, then tdreport latency",
+                           group->events[i].name);
+    }
     if (request->count) {
         td_plan_count_only(group);
         return check_leader(group, err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/plan/latency.h"
 #include "symbolize/unwind/unwind.h"
 
 /* What a sample has beside the copy of the stack: registers, a kernel's chain, identifiers. */
@@ -171,6 +172,8 @@ int td_plan_make(struct td_plan *plan, const struct td_source *source, const str
         rc = check_command(plan, err);
     if (rc == TD_OK)
         rc = source->plan(plan, caps, request, err);
+    if (rc == TD_OK && request->weights)
+        rc = td_plan_check_latency(plan, request->events.len > 0, caps, err);
     complete_sideband(plan);
     return rc < 0 ? rc : check_ring(plan, caps, request, err);
 }

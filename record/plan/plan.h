@@ -36,6 +36,7 @@ struct td_plan_event {
     bool build_id; /* mappings come with build-ids (Linux 5.12) */
     bool on_exec;  /* starts counting when the command is executed; else when told to */
     bool at_once;  /* starts counting when opened, whatever the delay */
+    bool retire;   /* its samples are to tell the retire latency (:R) */
     bool member;   /* of a group that another event leads: starts and stops with it */
     uint64_t sample_type, read_format, branch_sample_type;
     uint32_t stack_bytes; /* PERF_SAMPLE_STACK_USER */

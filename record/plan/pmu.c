@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "record/plan/plan.h"
 #include "record/plan/groups.h"
+#include "record/plan/latency.h"
 #include "record/plan/levels.h"
 #include "record/plan/pairs.h"
 #include "record/machine/pmu_core.h"
@@ -146,12 +147,6 @@ static void add_group(struct maker *m, const struct td_pmu_group *described)
         pair_group(m, group, described->events[described->sampler]);
 }
 
-static bool has_weights(const struct maker *m)
-{
-    return td_caps_kernel_at_least(m->caps, 5, 12) &&
-           strncmp(m->caps->cpu_id, "GenuineIntel", 12) == 0;
-}
-
 /* The columns of a locator's samples, in their order. */
 static void add_columns(struct td_plan_group *group, const enum td_column_kind *kinds, size_t count)
 {
@@ -163,14 +158,6 @@ static void add_columns(struct td_plan_group *group, const enum td_column_kind *
         };
 }
 
-/* Intel's precise loads and stores, events 0xd0 to 0xd3, say where their data came from. */
-static bool tells_data_source(const struct maker *m, const struct td_plan_event *event)
-{
-    const uint64_t code = event->config[0] & 0xff;
-
-    return strncmp(m->caps->cpu_id, "GenuineIntel", 12) == 0 && code >= 0xd0 && code <= 0xd3;
-}
-
 /* One precise event whose samples are where the node's slots are lost. */
 static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
 {
@@ -179,10 +166,7 @@ static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
     struct td_plan_group *group = td_plan_add_group(m->plan);
     struct td_plan_event *event = &group->events[0];
     const bool precise = m->core->events[locator->event].precise && m->pmu->max_precise > 0;
-    static const enum td_column_kind weights[] = {TD_COLUMN_LATENCY, TD_COLUMN_INSTR_LATENCY,
-                                                  TD_COLUMN_RETIRE_LATENCY};
-    static const enum td_column_kind source = TD_COLUMN_DATA_SOURCE, flags = TD_COLUMN_FLAGS,
-                                     period = TD_COLUMN_PERIOD;
+    static const enum td_column_kind flags = TD_COLUMN_FLAGS, period = TD_COLUMN_PERIOD;
 
     set_group(group, m, td_tma_info(locator->node)->id);
     *event = make_event(m, locator->event);
@@ -196,14 +180,7 @@ static void add_locator(struct maker *m, const struct td_pmu_locator *locator)
         event->frequency_hz = m->plan->frequency_hz;
     set_sampling(m, event, 0);
     add_columns(group, &period, 1);
-    if (precise && has_weights(m)) {
-        event->sample_type |= PERF_SAMPLE_WEIGHT_STRUCT;
-        add_columns(group, weights, TD_ARRAY_SIZE(weights));
-    }
-    if (precise && tells_data_source(m, event)) {
-        event->sample_type |= PERF_SAMPLE_DATA_SRC;
-        add_columns(group, &source, 1);
-    }
+    td_plan_add_latency(group, m->caps, event);
     add_columns(group, &flags, 1);
 }
 

@@ -257,6 +257,8 @@ static const char *const lines[] = {
     "tdrec --source pmu -e {slots,cycles,topdown-retiring}:S -- app",
     "tdrec --source pmu -e {slots,instructions:pp,topdown-retiring,topdown-be-bound}:S -a",
     "tdrec --source pmu -e MEM_LOAD_RETIRED:L3_MISS:upp,cycles -- app",
+    "tdrec --source pmu -W -e MEM_LOAD_RETIRED:L3_MISS:upp,BR_MISP_RETIRED:p -- app",
+    "tdrec --source pmu -e br_misp_retired:R,mem_load_l3_miss:ppR,cycles:p -- app",
     "tdrec --source pmu -e {cycles:D,instructions}:S -- app",
     "tdrec --source pmu -D 100 -- app",
     "tdrec --source pmu --topdown-level 1 -- app",
@@ -274,7 +276,7 @@ static const char *const lines[] = {
 };
 
 /* Machines that differ in what the command line may change; the others have one plan each. */
-static const char *const all_lines_on[] = {"spr-lbr", "adl", "zen4"};
+static const char *const all_lines_on[] = {"spr-lbr", "adl", "zen4", "gnr"};
 
 static bool takes_all_lines(const char *machine)
 {

@@ -572,6 +572,58 @@ static void test_branches(void **state)
     td_caps_release(&caps);
 }
 
+/* Which samples tell latencies, by machine: without asking where they can, and with -W or :R a
+ * sentence where they cannot. */
+static void test_latency(void **state)
+{
+    struct td_caps caps = caps_new();
+    struct td_pmu pmus[] = {
+        {.name = "cpu", .type = 4, .core = true, .slots = true, .max_precise = 3},
+        {.name = "ibs_op", .type = 9}};
+    const char *weights = "\"PERIOD\", \"WEIGHT_STRUCT\"]",
+               *sources = "\"DATA_SRC\", \"WEIGHT_STRUCT\"]";
+
+    (void)state;
+    caps.pmus = pmus;
+    caps.pmu_count = 1;
+    expect(&caps, "tdrec -e r20d1:pp ./app", TD_OK, sources, NULL);
+    expect(&caps, "tdrec -W -e r1c2:p ./app", TD_OK, weights, "!DATA_SRC", NULL);
+    expect(&caps, "tdrec -e {cycles,instructions:p}:S ./app", TD_EUSAGE, "precise", NULL);
+    expect(&caps, "tdrec -e r20d1 ./app", TD_OK, "!WEIGHT", NULL);
+    expect(&caps, "tdrec -W -e r20d1 ./app", TD_EUNSUPPORTED, "r20d1", "EVENT:p", NULL);
+    expect(&caps, "tdrec -W -e cpu-clock ./app", TD_EUNSUPPORTED, "the kernel counts it", NULL);
+    expect(&caps, "tdrec -W --source clock ./app", TD_EUNSUPPORTED, "the source is clock", NULL);
+    expect(&caps, "tdrec -W --count ./app", TD_EUSAGE, "-W", NULL);
+    expect(&caps, "tdrec -W ./app", TD_OK, "WEIGHT_STRUCT", NULL);
+    expect(&caps, "tdrec -e r20d1:R ./app", TD_EUNSUPPORTED, "r20d1:R", "Granite Rapids", NULL);
+    caps.kernel_version = 5 << 16 | 10;
+    expect(&caps, "tdrec -e r20d1:pp ./app", TD_OK, "!WEIGHT", NULL);
+    expect(&caps, "tdrec -W -e r20d1:pp ./app", TD_EUNSUPPORTED, "Linux before 5.12", NULL);
+    caps.kernel_version = 6 << 16 | 12;
+    free(caps.cpu_id);
+    caps.cpu_id = td_xstrdup("GenuineIntel-6-173-1"); /* Granite Rapids */
+    expect(&caps, "tdrec -e r20d1:R ./app", TD_OK, sources, "\"precise_ip\": 1", NULL);
+    expect(&caps, "tdrec -e r20d1:ppR ./app", TD_OK, "\"precise_ip\": 2", NULL);
+    expect(&caps, "tdrec --count -e r20d1:R ./app", TD_EUSAGE, "--count takes none", NULL);
+    caps.kernel_version = 6 << 16 | 1;
+    expect(&caps, "tdrec -e r20d1:R ./app", TD_EUNSUPPORTED, "Linux before 6.3", NULL);
+    caps.kernel_version = 6 << 16 | 12;
+    pmus[0].max_precise = 0;
+    expect(&caps, "tdrec -e r20d1:R ./app", TD_EUNSUPPORTED, "no precise samples", NULL);
+    free(caps.cpu_id);
+    caps.cpu_id = td_xstrdup("AuthenticAMD-25-17-1");
+    expect(&caps, "tdrec -W --source pmu -e cycles ./app", TD_EUNSUPPORTED, "no PMU ibs_op", NULL);
+    expect(&caps, "tdrec -e cycles:R ./app", TD_EUNSUPPORTED, "this core has none", NULL);
+    caps.pmu_count = 2;
+    expect(&caps, "tdrec -W --source pmu -e cycles ./app", TD_EUNSUPPORTED, "EVENT:p", NULL);
+    free(caps.cpu_id);
+    caps.cpu_id = td_xstrdup("0x410fd490");
+    expect(&caps, "tdrec -W --source pmu -e cycles ./app", TD_EUNSUPPORTED, "arm_spe", NULL);
+    caps.pmus = NULL;
+    caps.pmu_count = 0;
+    td_caps_release(&caps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -582,7 +634,7 @@ int main(void)
         cmocka_unit_test(test_recorded_tree),    cmocka_unit_test(test_branches),
         cmocka_unit_test(test_default),          cmocka_unit_test(test_default_core),
         cmocka_unit_test(test_default_hardware), cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_columns),          cmocka_unit_test(test_latency),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
