@@ -10,12 +10,10 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "base/version.h"
 #include "formats/cores/uarch.h"
+#include "record/machine/system.h"
 #include "record/output.h"
-
-#define CACHES_MAX 8 /* that sysfs lists of a CPU */
 
 static void put(struct td_profile_writer *writer, enum td_env_key key, const char *value)
 {
@@ -39,36 +37,41 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* "machine_l2_kb=1024": what the first CPU has, as sysfs says it. */
-static void put_caches(struct td_profile_writer *writer, const char *root)
+static void put_parameter(struct td_profile_writer *writer, const char *name, uint64_t value)
 {
-    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index%d/%s";
-    char path[128], text[64];
+    char text[128];
 
-    for (int i = 0; i < CACHES_MAX; i++) {
-        snprintf(path, sizeof(path), folder, i, "level");
-        char *level = td_procfs_line(root, path);
-        snprintf(path, sizeof(path), folder, i, "type");
-        char *type = td_procfs_line(root, path);
-        snprintf(path, sizeof(path), folder, i, "size");
-        char *size = td_procfs_line(root, path);
-        const char *kind = type && strcmp(type, "Data") == 0          ? "d"
-                           : type && strcmp(type, "Instruction") == 0 ? "i"
-                                                                      : "";
-        char *end = NULL;
-        const unsigned long kb = size ? strtoul(size, &end, 10) : 0;
-
-        if (level && kb > 0 && *end == 'K') {
-            snprintf(text, sizeof(text), "machine_l%.4s%s_kb=%lu", level, kind, kb);
-            put(writer, TD_ENV_PARAMETER, text);
-        }
-        free(level);
-        free(type);
-        free(size);
-    }
+    snprintf(text, sizeof(text), "machine_%s=%" PRIu64, name, value);
+    if (value > 0)
+        put(writer, TD_ENV_PARAMETER, text);
 }
 
-static void put_machine(struct td_profile_writer *writer, const struct td_caps *caps)
+/* "machine_l2_kb=1024", and what else the machine is built of. */
+static void put_system(struct td_profile_writer *writer, const struct td_caps *caps, bool modelled)
+{
+    struct td_system system;
+    char text[64];
+
+    td_system_read(&system, caps);
+    for (size_t i = 0; i < system.cache_count; i++) {
+        const struct td_system_cache *cache = &system.caches[i];
+        const char kind[2] = {cache->kind == 'u' ? '\0' : cache->kind};
+
+        snprintf(text, sizeof(text), "l%s%s_kb", cache->level, kind);
+        put_parameter(writer, text, cache->kb);
+    }
+    put_parameter(writer, "line_bytes", system.line_bytes);
+    put_parameter(writer, "memory_kb", system.memory_kb);
+    /* The clock of the moment says nothing of modelled cycles, which are the same in each run. */
+    put_parameter(writer, "mhz", modelled ? 0 : (uint64_t)(system.mhz + 0.5));
+    put_parameter(writer, "mhz_max", (uint64_t)(system.mhz_max + 0.5));
+    put_parameter(writer, "threads_per_core", system.smt ? 2 : 1);
+    snprintf(text, sizeof(text), "machine_governor=%s", system.governor);
+    if (system.governor[0])
+        put(writer, TD_ENV_PARAMETER, text);
+}
+
+static void put_machine(struct td_profile_writer *writer, const struct td_caps *caps, bool modelled)
 {
     char *online = td_cpulist_text(&caps->online);
 
@@ -84,7 +87,7 @@ static void put_machine(struct td_profile_writer *writer, const struct td_caps *
     put_number(writer, TD_ENV_REALTIME_NS, clock_ns(CLOCK_REALTIME));
     put_number(writer, TD_ENV_BOOTTIME_NS, clock_ns(CLOCK_BOOTTIME));
     free(online);
-    put_caches(writer, caps->root);
+    put_system(writer, caps, modelled);
 }
 
 /* The pids, tids, CPUs or cgroup of the scope. */
@@ -149,9 +152,9 @@ void td_env_write(struct td_profile_writer *writer, const struct td_caps *caps,
     put(writer, TD_ENV_CORE, plan->core);
     if (plan->source == TD_SOURCE_PMU)
         put_cores(writer, caps, plan);
-    put_machine(writer, caps);
     /* A model sees every call and return. */
     const bool modelled = plan->group_count == 0;
+    put_machine(writer, caps, modelled);
     put(writer, TD_ENV_CALL_GRAPH, modelled ? "exact" : td_call_graph_name(request->call_graph));
     if (plan->frequency_hz)
         put_number(writer, TD_ENV_FREQUENCY, plan->frequency_hz);

@@ -16,18 +16,35 @@
 
 static const char *const cache_keys[TD_CACHE_COUNT] = {"l1d_kb", "l1i_kb", "l2_kb", "l3_kb"};
 
-uint64_t td_machine_parameter(const struct td_model *model, const char *name)
+const char *td_machine_parameter_text(const struct td_model *model, const char *name)
 {
     const size_t len = strlen(name);
     const char *text = NULL;
-    uint64_t value = 0;
 
     for (size_t i = 0; (text = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
-        if (strncmp(text, name, len) == 0 && text[len] == '=' &&
-            td_parse_u64(text + len + 1, &value))
-            return value;
+        if (strncmp(text, name, len) == 0 && text[len] == '=')
+            return text + len + 1;
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t td_machine_parameter(const struct td_model *model, const char *name)
+{
+    const char *text = td_machine_parameter_text(model, name);
+    uint64_t value = 0;
+
+    return text && td_parse_u64(text, &value) ? value : 0;
+}
+
+/* What the kernel said of the machine, whatever was recorded on it. */
+static void add_system(struct td_machine *m, const struct td_model *model)
+{
+    m->memory_kb = td_machine_parameter(model, "machine_memory_kb");
+    m->line_bytes = td_machine_parameter(model, "machine_line_bytes");
+    m->mhz = td_machine_parameter(model, "machine_mhz");
+    m->mhz_max = td_machine_parameter(model, "machine_mhz_max");
+    m->threads_per_core = td_machine_parameter(model, "machine_threads_per_core");
+    m->governor = td_machine_parameter_text(model, "machine_governor");
 }
 
 /* Older recordings do not say them: those of a built-in core have not changed. */
@@ -95,6 +112,7 @@ struct td_machine td_machine_of(const struct td_measure *measure)
     const struct td_model *model = measure->model;
     uint64_t cycles = measure->totals[TD_METRIC_CYCLES];
 
+    add_system(&m, model);
     if (m.modelled)
         add_modelled(&m, model);
     else

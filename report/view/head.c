@@ -22,6 +22,7 @@
 #define COMMAND_BYTES 1024   /* of a command that are shown in one line */
 #define VALUES_MAX    4      /* of one thing, in a merge: more are not listed */
 #define GAPS_MAX      6
+#define KB_PER_GB     1048576.0
 #define DOUBTFUL      0.05  /* of the time or the samples missing: said before all else */
 #define GAP_SHARE     0.005 /* a smaller gap is not worth a line */
 
@@ -526,6 +527,21 @@ static void print_cache(FILE *out, const char *before, const char *name, uint64_
 }
 
 /* "golden-cove at 3.5 GHz, 6 slots per cycle; L1 48 kB, L2 2 MB, L3 30 MB". */
+/* Of the machine around the core, what may explain a time; all of it is in --json. */
+static void print_system(FILE *out, const struct td_machine *m)
+{
+    char governor[64];
+
+    if (m->memory_kb >= KB_PER_GB / 2)
+        fprintf(out, "; %.0f GB memory", (double)m->memory_kb / KB_PER_GB);
+    if (m->threads_per_core > 1)
+        fputs("; SMT on", out);
+    if (!m->governor || strcmp(m->governor, "performance") == 0)
+        return;
+    td_text_safe(governor, sizeof(governor), m->governor, strlen(m->governor));
+    fprintf(out, "; governor %s", governor);
+}
+
 static void print_core(const struct td_machine *m, const struct td_style *style)
 {
     static const struct {
@@ -549,6 +565,8 @@ static void print_core(const struct td_machine *m, const struct td_style *style)
         print_cache(text.out, any ? ", " : "; ", caches[i].name, m->cache_kb[caches[i].cache]);
         any = true;
     }
+    if (!m->modelled)
+        print_system(text.out, m);
     subject_end(style, "core", &text);
 }
 

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "formats/file_id.h"
 #include "formats/frames.h"
+#include "report/query/machine.h"
 #include "report/query/replicated.h"
 #include "report/query/sampled.h"
 #include "report/attribution/slots.h"
@@ -59,6 +61,27 @@ static void add_counts(struct td_json *json, const struct td_measure *measure)
     add_total(json, "cycles", cycles);
     add_total(json, "instructions", instructions);
     add_cpi(json, cycles, instructions);
+}
+
+/* The machine that recorded, as its kernel told it; of an older profile all is null. */
+static void add_system(struct td_json *json, const struct td_measure *measure)
+{
+    static const char *const caches[] = {"l1d_kb", "l1i_kb", "l2_kb", "l3_kb"};
+    const struct td_machine m = td_machine_of(measure);
+    char key[32];
+
+    td_json_object(json, "machine");
+    add_total(json, "mhz", m.mhz);
+    add_total(json, "mhz_max", m.mhz_max);
+    td_json_string(json, "governor", m.governor);
+    add_total(json, "threads_per_core", m.threads_per_core);
+    add_total(json, "memory_kb", m.memory_kb);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(caches); i++) {
+        snprintf(key, sizeof(key), "machine_%s", caches[i]);
+        add_total(json, caches[i], td_machine_parameter(measure->model, key));
+    }
+    add_total(json, "line_bytes", m.line_bytes);
+    td_json_end(json);
 }
 
 static void add_list(struct td_json *json, const char *key, const struct td_model *model,
@@ -117,6 +140,7 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     add_env(json, "core", model, TD_ENV_CORE);
     add_env(json, "kernel", model, TD_ENV_KERNEL);
     add_env(json, "cpu", model, TD_ENV_CPU);
+    add_system(json, measure);
     td_json_double(json, "duration_s", coverage->duration_s, 9);
     if (coverage->recorded_s > 0) {
         td_json_double(json, "recorded_s", coverage->recorded_s, 9);
