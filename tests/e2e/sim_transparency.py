@@ -79,6 +79,15 @@ def signals():
     same("bash", "-c", "sleep 5 & kill -9 $!; wait $! 2>/dev/null; echo $?")
 
 
+def executed():
+    """A signal that comes while a process executes another program is not lost, and what the first has blocked stays
+    blocked, all signals among it."""
+    same(td.workload("signalled"), "40", "100")
+    for words in (["env", "--block-signal=TERM"], ["env", "--block-signal"]):
+        same(*words, "sh", "-c", "kill -TERM $$; echo alive")
+        td.check("sh" in processes(), f"{words}: {processes()}")
+
+
 def scripts():
     same("/usr/bin/perl", "-e", 'print "$0 $^X\\n"; system("echo hi"); exit 5')
     same("/usr/bin/python3", "-Sc", "import os, sys; print(sys.argv, os.getcwd(), os.readlink('/proc/self/exe')); "
@@ -529,7 +538,8 @@ def node():
     same("node", "-e", "console.log([3, 1, 2].sort().join()); process.exit(6)")
 
 
-td.cases({"environment": environment, "shells": shells, "signals": signals, "scripts": scripts, "make": make,
+td.cases({"environment": environment, "shells": shells, "signals": signals, "executed": executed, "scripts": scripts,
+          "make": make,
           "threads": threads, "forks": forks, "thread_forks": thread_forks, "busy_forks": busy_forks,
           "forked_threads": forked_threads, "serial_threads": serial_threads, "hostile": hostile,
           "killed_waiting": killed_waiting, "handlers": handlers, "mapped_twice": mapped_twice,

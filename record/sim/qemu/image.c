@@ -470,10 +470,13 @@ void td_image_forked_child(struct td_image *process)
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
-        if (!process->forking || process->threads[i] == process->forking)
-            process->threads[i] = new_thread(process, i);
-        else
-            process->threads[i] = NULL;
+        const struct td_image_thread *parent = process->threads[i];
+
+        process->threads[i] = NULL;
+        if (process->forking && parent != process->forking)
+            continue;
+        process->threads[i] = new_thread(process, i);
+        process->threads[i]->signals = parent->signals;
     }
     process->place = process->mailbox ? td_mailbox_claim(process->mailbox) : TD_MAILBOX_NONE;
     process->start_ns = td_clock_ns();
@@ -489,6 +492,8 @@ void td_image_add_thread(struct td_image *process, unsigned vcpu)
         process->threads[vcpu] = new_thread(process, vcpu);
     else
         reuse_thread(process, process->threads[vcpu]);
+    if (process->made_count == 1 && !process->threads[vcpu]->signals.known)
+        td_signals_begin(&process->threads[vcpu]->signals);
     pthread_mutex_unlock(&process->lock);
 }
 

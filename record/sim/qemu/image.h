@@ -16,6 +16,7 @@
 #include "record/sim/share/launch.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
+#include "record/sim/qemu/signals.h"
 #include "record/sim/qemu/snapshot.h"
 #include "record/sim/qemu/pmu.h"
 #include "record/sim/qemu/stack.h"
@@ -76,6 +77,7 @@ struct td_image_thread {
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the mailbox */
     uint64_t zeroed; /* address after the last block zeroed */
     struct td_quirks_action action;
+    struct td_signals signals;
     struct td_image_change change;  /* by the system call under way */
     const struct td_missing *asked; /* by the system call under way; NULL: nothing that may lack */
     uint64_t recent[TD_IMAGE_RECENT];

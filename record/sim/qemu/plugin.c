@@ -2,7 +2,8 @@
 /*
  * A QEMU user-mode plugin that feeds the modelled core: what QEMU calls. Arguments: core=NAME
  * mode=exact|sample, mailbox=NAME: each process image leaves its profile there (mailbox.h),
- * after=N: the place of the image that executed this one, pmu=FILE: and is sampled (qemu_pmu.h);
+ * after=N: the place of the image that executed this one, blocked=MASK: the signals that its
+ * guest had blocked (hexadecimal), pmu=FILE: and is sampled (qemu_pmu.h);
  * out=FILE: at the end, lines of text (qemu_text.h).
  */
 #include <assert.h>
@@ -416,6 +417,8 @@ static int parse_arguments(struct td_image *process, int argc, char **argv)
             process->mailbox_name = td_xstrdup(argv[i] + 8);
         else if (strncmp(argv[i], "after=", 6) == 0)
             process->after = (uint32_t)strtoul(argv[i] + 6, NULL, 10);
+        else if (strncmp(argv[i], "blocked=", 8) == 0)
+            td_signals_set_mask(strtoull(argv[i] + 8, NULL, 16));
         else if (strncmp(argv[i], "pmu=", 4) == 0)
             pmu = argv[i] + 4;
         else if (strcmp(argv[i], "mode=sample") == 0)

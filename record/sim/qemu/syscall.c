@@ -2,6 +2,8 @@
 #include "record/sim/qemu/syscall.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@ enum {
     GUEST_MMAP = 9,
     GUEST_MUNMAP = 11,
     GUEST_RT_SIGACTION = 13,
+    GUEST_RT_SIGPROCMASK = 14,
     GUEST_MREMAP = 25,
     GUEST_CLONE = 56,
     GUEST_FORK = 57,
@@ -113,6 +116,24 @@ static void note_native(struct td_image *process, struct td_image_thread *thread
     free(text);
 }
 
+static void execute(struct td_image *process, struct td_image_thread *thread,
+                    const struct td_exec_call *call)
+{
+    sigset_t before;
+
+    if (!td_signals_hold(&thread->signals, &before))
+        return;
+    td_image_learn_thread(thread);
+    td_image_finish(process, thread);
+    char *plugin = td_xasprintf("%s,after=%u,blocked=%" PRIx64, process->exec.plugin,
+                                process->place, td_signals_of_mask(&before));
+    const struct td_launch launch = {
+        .qemu = process->exec.qemu, .guest = process->exec.guest, .plugin = plugin};
+    td_exec_follow(&launch, call);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    free(plugin);
+}
+
 /* The emulator executes itself with the program, unless that cannot be emulated. */
 static void follow_exec(struct td_image *process, struct td_image_thread *thread,
                         const struct td_exec_call *call)
@@ -122,13 +143,7 @@ static void follow_exec(struct td_image *process, struct td_image_thread *thread
     td_program_look(&program, call->path);
     const bool can = program.kind == TD_PROGRAM_EMULATED && program.guest == process->exec.guest;
     if (can && td_mailbox_reachable(process->mailbox_name)) {
-        td_image_learn_thread(thread);
-        td_image_finish(process, thread);
-        char *plugin = td_xasprintf("%s,after=%u", process->exec.plugin, process->place);
-        const struct td_launch launch = {
-            .qemu = process->exec.qemu, .guest = process->exec.guest, .plugin = plugin};
-        td_exec_follow(&launch, call);
-        free(plugin);
+        execute(process, thread, call);
     } else if (can) {
         note_native(process, thread, call->path, "executed as another user, or with another root");
     } else if (program.kind == TD_PROGRAM_EMULATED) {
@@ -253,6 +268,8 @@ void td_image_syscall(struct td_image *process, struct td_image_thread *thread, 
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_RT_SIGACTION)
         td_quirks_before_action(&process->quirks, &thread->action, arguments);
+    else if (number == GUEST_RT_SIGPROCMASK)
+        td_signals_before_mask(&thread->signals, arguments);
     else if (number == GUEST_MMAP)
         td_quirks_before_map(&process->quirks, arguments);
     if (changes_maps(&thread->change, number, arguments))
