@@ -558,6 +558,11 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
     add_windows(sim, totals);
 }
 
+uint64_t td_sim_clock(const struct td_sim *sim)
+{
+    return td_core_slots(&sim->core) / sim->core.width;
+}
+
 uint32_t td_sim_path_count(const struct td_sim *sim)
 {
     return (uint32_t)sim->calls.node_count;

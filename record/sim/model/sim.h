@@ -113,6 +113,9 @@ struct td_sim_totals {
 };
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
 
+/* Cycles of what was modelled so far, exactly or to fill the pipeline. */
+uint64_t td_sim_clock(const struct td_sim *sim);
+
 /* One instruction on one call path. The slots of a tally are the sum of its columns with a node;
  * over all tallies they are td_sim_totals.slots, and instructions the totals too. Cycles follow
  * from slots. */

@@ -85,12 +85,14 @@ static void put_batch(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_queue_batch *batch = thread->batch;
 
-    batch->used = (uint32_t)(thread->next - batch->words);
+    const bool kept = !process->window.wanted || process->window.stage != TD_WINDOW_LOADING;
+
+    batch->used = kept ? (uint32_t)(thread->next - batch->words) : 0;
     if (!process->stack_known)
         learn_stack(process, batch);
     td_guest_stack_apply(&process->stack, batch->words, batch->used);
     batch->mode = thread->mode;
-    if (thread->mode == TD_SIM_SKIP)
+    if (thread->mode == TD_SIM_SKIP && kept)
         batch->skipped = (uint64_t)(thread->planned - thread->left);
     thread->planned = thread->left;
     if (thread->shared)
@@ -257,6 +259,23 @@ void td_image_learn_thread(struct td_image_thread *thread)
     prctl(PR_GET_NAME, thread->name);
 }
 
+void td_image_turn(struct td_image *process, struct td_image_thread *thread,
+                   const struct td_sampling_phase *phase)
+{
+    put_batch(process, thread);
+    set_mode(process, thread, phase->mode);
+    thread->left = thread->planned = (int64_t)phase->instructions;
+}
+
+void td_image_stand_for(struct td_image_thread *thread, double whole, uint64_t seen)
+{
+    thread->batch->mode = TD_SIM_SKIP;
+    thread->batch->used = 0;
+    thread->batch->skipped = whole > (double)seen ? (uint64_t)whole - seen : 0;
+    td_queue_put(thread->queue);
+    begin_batch(thread);
+}
+
 /* What the windows of a part say is known when the model has caught up. */
 static void end_part(struct td_image_thread *thread)
 {
@@ -276,6 +295,8 @@ static void begin_phase(struct td_image *process, struct td_image_thread *thread
     /* Windows are of one thread: shared models are exact. */
     const bool sample = process->sample && !thread->shared;
 
+    if (process->window.wanted)
+        phase = td_window_next(process, thread);
     if (sample && td_sampling_part_ends(&thread->sampling))
         end_part(thread);
     if (sample)
@@ -573,6 +594,10 @@ void td_image_begin(struct td_image *process)
     }
     if (process->mailbox_name && !process->mailbox)
         td_image_abandon(process);
+    if (process->window.wanted) {
+        process->desc.first_touch = TD_FIRST_TOUCH_LEFT;
+        process->stack_known = true; /* it is of each image, and stays where it was */
+    }
     process->blocks = td_blocks_new(&process->desc);
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);

@@ -22,6 +22,7 @@
 #include "record/sim/qemu/stack.h"
 #include "record/sim/model/sampling/sampling.h"
 #include "record/sim/model/sim.h"
+#include "record/sim/qemu/window.h"
 #include "record/sim/share/mailbox.h"
 
 enum {
@@ -95,6 +96,7 @@ struct td_image {
     enum td_sim_mode mode;   /* of all, when it is not sampled */
     struct td_qemu_pmu *pmu; /* NULL: none is simulated */
     unsigned thread_limit;   /* vcpu indices are below */
+    struct td_window window; /* wanted: the program is the loader of images */
     /* Every thread of the table, and those that left it. The first TD_IMAGE_MODELS have models
      * of their own. */
     struct td_image_thread **made;
@@ -143,6 +145,11 @@ void td_image_learn_thread(struct td_image_thread *thread);
 /* The batch is full, or a block of `count` instructions goes beyond the phase. */
 void td_image_flush(struct td_image *process, struct td_image_thread *thread, int64_t count)
     __attribute__((noinline));
+/* The phase is over: what the thread did is handed on, and this one begins. */
+void td_image_turn(struct td_image *process, struct td_image_thread *thread,
+                   const struct td_sampling_phase *phase);
+/* What was modelled exactly last stands for so many instructions, itself included. */
+void td_image_stand_for(struct td_image_thread *thread, double whole, uint64_t seen);
 /* Without a reader there is nothing to model for: the program runs on as fast as it can. */
 void td_image_abandon(struct td_image *process);
 /* Who kills this process while it waits finds in the profile what it did before, unless it waits so

@@ -4,7 +4,8 @@
  * mode=exact|sample, mailbox=NAME: each process image leaves its profile there (mailbox.h),
  * after=N: the place of the image that executed this one, blocked=MASK: the signals that its
  * guest had blocked (hexadecimal), pmu=FILE: and is sampled (qemu_pmu.h);
- * out=FILE: at the end, lines of text (qemu_text.h).
+ * out=FILE: at the end, lines of text (qemu_text.h). windows=WARM:FILL:CYCLES: the program is the
+ * loader, and what it loads is modelled in windows (window.h), under the name name=NAME.
  */
 #include <assert.h>
 #include <errno.h>
@@ -384,7 +385,8 @@ static void learn_command_line(void)
         const char *program = (const char *)text.data + at;
         const char *slash = strrchr(program, '/');
 
-        self->name = td_xstrndup(slash ? slash + 1 : program, 15);
+        if (!self->name)
+            self->name = td_xstrndup(slash ? slash + 1 : program, 15);
         prctl(PR_SET_NAME, self->name);
         self->program = realpath(program, NULL);
     }
@@ -423,6 +425,11 @@ static int parse_arguments(struct td_image *process, int argc, char **argv)
             pmu = argv[i] + 4;
         else if (strcmp(argv[i], "mode=sample") == 0)
             process->sample = true;
+        else if (strncmp(argv[i], "name=", 5) == 0)
+            process->name = td_xstrdup(argv[i] + 5);
+        else if (strncmp(argv[i], "windows=", 8) == 0 &&
+                 !td_window_parse(&process->window, argv[i] + 8))
+            return -1;
     }
     process->mailbox = process->mailbox_name ? td_mailbox_open(process->mailbox_name) : NULL;
     if (read_core(process, core, &err) != TD_OK ||

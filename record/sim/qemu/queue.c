@@ -126,16 +126,22 @@ static void wait_until(struct td_queue *queue, uint64_t wanted)
     queue->wanted = 0; /* others say again what they wait for */
 }
 
+void td_queue_start(struct td_queue *queue)
+{
+    if (queue->threaded || queue->alone)
+        return;
+    queue->threaded = start_thread(queue);
+    queue->alone = !queue->threaded;
+}
+
 void td_queue_put(struct td_queue *queue)
 {
     struct td_queue_batch *batch = td_queue_batch(queue);
 
     if (queue->ahead)
         predict(queue, batch);
-    if (!queue->threaded && !queue->alone && queue->put >= BATCHES_ALONE) {
-        queue->threaded = start_thread(queue);
-        queue->alone = !queue->threaded;
-    }
+    if (queue->put >= BATCHES_ALONE)
+        td_queue_start(queue);
     if (!queue->threaded)
         run(queue, batch);
     pthread_mutex_lock(&queue->lock);

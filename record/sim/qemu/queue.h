@@ -29,6 +29,8 @@ struct td_queue;
 /* Takes the sim over; a queue ends with the process. `ahead`: branches are predicted in
  * the program's thread, else in the model's. */
 struct td_queue *td_queue_new(struct td_sim *sim, bool ahead);
+/* The model gets its thread at once, and not when the program has shown that it goes on. */
+void td_queue_start(struct td_queue *queue);
 /* The batch to fill; the program's thread only. */
 struct td_queue_batch *td_queue_batch(struct td_queue *queue);
 /* Hands that batch over; td_queue_batch is another one then, with `used` 0. */

@@ -260,11 +260,25 @@ void td_image_syscall_done(struct td_image *process, struct td_image_thread *thr
     thread->asked = NULL;
 }
 
+/* Loader and windows change mappings; of theirs QEMU does all that they ask for. */
+static void follow_maps(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                        const uint64_t arguments[5])
+{
+    number = td_guest_call(process->exec.guest, number);
+    if (changes_maps(&thread->change, number, arguments))
+        td_image_map(process, &thread->change);
+}
+
 void td_image_syscall(struct td_image *process, struct td_image_thread *thread, int64_t number,
                       const uint64_t arguments[5])
 {
     struct td_exec_call call;
 
+    if (process->window.wanted) {
+        follow_maps(process, thread, number, arguments);
+        td_window_call(process, thread, number, arguments);
+        return;
+    }
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_RT_SIGACTION)
         td_quirks_before_action(&process->quirks, &thread->action, arguments);

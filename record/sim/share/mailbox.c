@@ -17,6 +17,7 @@
 enum {
     IMAGES_MAX = 16384,
     NOTES_BYTES = 65536,
+    WINDOWS_MAX = 65536,
     ROOM_MIN_BYTES = 65536,
     ROOM_ALIGN = 4096,
 };
@@ -41,6 +42,11 @@ struct image {
     _Atomic uint32_t pid, answered; /* answered: what `asked` was when the snapshot was put */
 };
 
+struct window {
+    _Atomic uint32_t told; /* 1: the rest is there */
+    struct td_mailbox_window window;
+};
+
 struct header {
     uint64_t magic, size;
     _Atomic uint64_t next; /* the first byte that belongs to no room */
@@ -53,6 +59,8 @@ struct header {
     struct td_core_desc core;
     char notes[NOTES_BYTES];
     struct image images[IMAGES_MAX];
+    _Atomic uint32_t window_count;
+    struct window windows[WINDOWS_MAX];
 };
 
 struct td_mailbox {
@@ -372,6 +380,27 @@ uint64_t td_mailbox_cycles(const struct td_mailbox *mailbox)
 uint64_t td_mailbox_refused(const struct td_mailbox *mailbox)
 {
     return atomic_load(&mailbox->header->refused);
+}
+
+void td_mailbox_window(struct td_mailbox *mailbox, const struct td_mailbox_window *window)
+{
+    const uint32_t at = atomic_fetch_add(&mailbox->header->window_count, 1);
+
+    if (at >= WINDOWS_MAX)
+        return;
+    mailbox->header->windows[at].window = *window;
+    atomic_store_explicit(&mailbox->header->windows[at].told, 1, memory_order_release);
+}
+
+bool td_mailbox_window_at(const struct td_mailbox *mailbox, uint32_t index,
+                          struct td_mailbox_window *ret)
+{
+    const struct window *window = &mailbox->header->windows[index];
+
+    if (index >= WINDOWS_MAX || !atomic_load_explicit(&window->told, memory_order_acquire))
+        return false;
+    *ret = window->window;
+    return true;
 }
 
 char *td_mailbox_notes(const struct td_mailbox *mailbox)

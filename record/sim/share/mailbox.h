@@ -56,6 +56,23 @@ void td_mailbox_note(struct td_mailbox *mailbox, const char *text);
 /* Adds to what all images have done. From any thread. */
 void td_mailbox_count(struct td_mailbox *mailbox, uint64_t instructions, uint64_t cycles);
 
+/* How a window (qemu/window.h) ended. */
+enum td_mailbox_window_end {
+    TD_MAILBOX_WINDOW_WHOLE,
+    TD_MAILBOX_WINDOW_CUT,   /* by the system call `detail`; what came before it counts */
+    TD_MAILBOX_WINDOW_EARLY, /* the same before anything counted */
+    TD_MAILBOX_WINDOW_FAULT, /* its code got the signal `detail` */
+    TD_MAILBOX_WINDOW_LOST,  /* its image could not be loaded: `detail` is enum td_loader_lost */
+};
+struct td_mailbox_window {
+    uint32_t number; /* of the image */
+    enum td_mailbox_window_end end;
+    int32_t detail;
+    uint64_t instructions, cycles; /* modelled exactly */
+};
+/* Tells of a window; lost when there are too many. */
+void td_mailbox_window(struct td_mailbox *mailbox, const struct td_mailbox_window *window);
+
 /* Whether tdrec wants a snapshot now, since it asked and this image last put one. */
 bool td_mailbox_asked(const struct td_mailbox *mailbox, uint32_t image);
 
@@ -80,6 +97,9 @@ uint64_t td_mailbox_instructions(const struct td_mailbox *mailbox);
 uint64_t td_mailbox_cycles(const struct td_mailbox *mailbox);
 /* Images that found no place. */
 uint64_t td_mailbox_refused(const struct td_mailbox *mailbox);
+/* The window of this index, from 0; false when there is none yet. */
+bool td_mailbox_window_at(const struct td_mailbox *mailbox, uint32_t index,
+                          struct td_mailbox_window *ret);
 /* The lines so far, each ended by a newline; newly allocated. */
 char *td_mailbox_notes(const struct td_mailbox *mailbox);
 

@@ -14,6 +14,9 @@
 #include "formats/cores/core.h"
 #include "record/sim/model/memory/caches.h"
 
+/* Of a core's first_touch, and in no description: the program ran before what is modelled of it. */
+#define TD_FIRST_TOUCH_LEFT 2
+
 struct td_llc {
     struct td_cache cache;
     int64_t set_cycles; /* cycles in which neighbours bring one line into each set; 0: never */

@@ -284,14 +284,21 @@ int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, i
 }
 
 /* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
- * goes on. Code comes from files and is only mapped. */
+ * goes on. Code comes from files and is only mapped. Where the program ran before, its pages are
+ * as they were left: nobody knows how long ago, so they are in the last level. */
 static void touch_first(struct td_memory *memory, uint64_t page)
 {
     bool added;
 
     td_map_put(&memory->pages, page, 0, 1, &added);
-    for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++)
-        td_memory_warm_l2(memory, page * TD_PAGE_LINES + i);
+    for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++) {
+        const uint64_t line = page * TD_PAGE_LINES + i;
+
+        if (memory->desc->first_touch == TD_FIRST_TOUCH_LEFT)
+            td_llc_touch(memory->llc, physical(line), memory->seen + memory->passed);
+        else
+            td_memory_warm_l2(memory, line);
+    }
 }
 
 /* When a page's entry is there, which is asked for at `t`. */
