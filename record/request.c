@@ -212,7 +212,7 @@ static int parse_rate(struct td_request *request, const struct words *words, str
 }
 
 /* More runs than groups would record nothing new. */
-#define PASSES_MAX 16
+#define PASSES_MAX 32
 
 static int parse_passes(struct td_request *request, const struct words *words, struct td_err *err)
 {

@@ -217,6 +217,18 @@ static int by_freedom(const void *a, const void *b, void *ctx)
            ((int)(y->fixed < 0) * 64 + __builtin_popcount(y->counters));
 }
 
+/* Events that are `alone` share one register: beside each other only with the same value in it. */
+static bool take_register(struct td_pmu_counters *left, const struct td_pmu_event *event)
+{
+    if (!event->alone)
+        return true;
+    if (left->alone)
+        return left->value == event->config1;
+    left->alone = true;
+    left->value = event->config1;
+    return true;
+}
+
 bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_core *core,
                           const uint32_t *events, size_t count)
 {
@@ -228,6 +240,8 @@ bool td_pmu_counters_take(struct td_pmu_counters *counters, const struct td_pmu_
         return false;
     memcpy(sorted, events, count * sizeof(*sorted));
     for (size_t i = 0; i < given; i++) {
+        if (!take_register(&left, &core->events[events[i]]))
+            return false;
         if (core->events[events[i]].pair)
             sorted[count++] = events[i];
     }

@@ -31,6 +31,8 @@ bool td_pmu_counts_slots(const struct td_pmu_core *core);
 struct td_pmu_counters {
     uint32_t fixed, general;
     uint32_t metrics; /* perf-metrics events, at most 8 on a CPU (Linux, add_nr_metric_event) */
+    bool alone;       /* the register that `alone` events share is taken, */
+    uint64_t value;   /* with this value: td_pmu_event.config1 */
 };
 
 /* All that the core has less what the NMI watchdog holds and what does not count on this PMU. */

@@ -27,6 +27,9 @@ static const enum td_tma_node locator_order[] = {
 
 /* Bits of maker.done. */
 #define GROUPS_MAX 64
+/* The deepest level whose groups take turns in a --count where nobody asked for one: each further
+ * group takes time from all others. */
+#define TURNS_LEVEL 3
 
 struct maker {
     struct td_plan *plan;
@@ -429,8 +432,6 @@ static bool is_deep(const struct maker *m, enum td_tma_node node)
 /* Adds the locators that counters are left for. In the last run, says which are not. */
 static void add_locators(struct maker *m)
 {
-    bool alone_taken = false;
-
     for (size_t i = 0; i < TD_ARRAY_SIZE(locator_order); i++) {
         const struct td_pmu_locator *locator = find_locator(m->core, locator_order[i]);
         const struct td_pmu_event *event = locator ? &m->core->events[locator->event] : NULL;
@@ -439,7 +440,7 @@ static void add_locators(struct maker *m)
 
         if (!event || in_plan(m, event) || is_deep(m, locator->node))
             continue;
-        if (event->alone && alone_taken)
+        if (event->alone && m->counters.alone && m->counters.value != event->config1)
             why = "one front-end event at a time: they share a register";
         else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1))
             why = "no counter is left";
@@ -449,7 +450,6 @@ static void add_locators(struct maker *m)
             td_plan_leave_out_minor(m->plan, what, why);
         if (why)
             continue;
-        alone_taken = alone_taken || event->alone;
         add_locator(m, locator);
     }
 }
@@ -478,8 +478,11 @@ static void tell_missing_groups(struct maker *m)
         snprintf(what + used, sizeof(what) - used, " on %s", m->pmu->name);
     if (count)
         td_plan_leave_out_minor(m->plan, what,
-                                "they do not fit beside the others: --passes records them in "
-                                "further runs");
+                                m->request->count && m->plan->passes == 1
+                                    ? "they would take time from the others: --topdown-level 5 or "
+                                      "--passes counts them"
+                                    : "they do not fit beside the others: --passes records them in "
+                                      "further runs");
 }
 
 /* Those that a run of their own could count. */
@@ -523,12 +526,13 @@ static void tell_levels(struct maker *m)
         td_plan_leave_out(m->plan, "slots", m->core->note);
 }
 
-static bool counts_event(const struct maker *m, const char *name)
+static bool counts_event(const struct maker *m, const char *name, bool tree)
 {
     for (size_t g = 0; g < m->plan->group_count; g++) {
         const struct td_plan_group *group = &m->plan->groups[g];
 
-        if (m->hybrid && strncmp(group->cpu_type, m->pmu->name, sizeof(group->cpu_type) - 1) != 0)
+        if ((tree && group->role != TD_ROLE_SLOTS) ||
+            (m->hybrid && strncmp(group->cpu_type, m->pmu->name, sizeof(group->cpu_type) - 1) != 0))
             continue;
         for (size_t e = 0; e < group->event_count; e++) {
             if (strcmp(group->events[e].name, name) == 0)
@@ -538,11 +542,12 @@ static bool counts_event(const struct maker *m, const char *name)
     return false;
 }
 
-/* Whether a group would count something that no group in the plan counts. */
+/* Whether a group would count something that no group in the plan counts; of the tree's, no group
+ * of the tree: what is counted beside it does not reach its formulas. */
 static bool is_new(const struct maker *m, const struct td_pmu_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
-        if (!counts_event(m, m->core->events[group->events[i]].name))
+        if (!counts_event(m, m->core->events[group->events[i]].name, group->level > 0))
             return true;
     }
     return false;
@@ -571,11 +576,13 @@ static void add_pass(struct maker *m)
 /* --count: the groups of all passes, in turns, each of which fits the counters by itself. */
 static void add_turns(struct maker *m)
 {
+    const bool asked = m->request->groups.len || m->request->topdown_level > TURNS_LEVEL;
+
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {
         const struct td_pmu_group *group = &m->core->groups[i];
 
         m->counters = td_pmu_counters_free(m->core, m->caps, m->pmu);
-        if (group->pass == 1)
+        if (group->pass == 1 || (group->level > TURNS_LEVEL && !asked))
             continue;
         if (!is_new(m, group))
             m->done |= UINT64_C(1) << i;

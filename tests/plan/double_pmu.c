@@ -67,6 +67,29 @@ static const struct constraint skl[] = {
     {0xc6, 0xc6, ANY_UMASK, LOW4},
     {0},
 };
+static const struct constraint hsw[] = {
+    COMMON_FIXED,
+    {0x00, 0x00, 0x03, FIXED(2)},
+    {0x48, 0x48, 0x01, 0x4},
+    {0xc0, 0xc0, 0x01, 0x2},
+    {0xcd, 0xcd, ANY_UMASK, 0x8},
+    {0xa3, 0xa3, 0x08, 0x4},
+    {0xa3, 0xa3, 0x0c, 0x4},
+    {0xa3, 0xa3, 0x04, LOW4},
+    {0xd0, 0xd3, ANY_UMASK, LOW4},
+    {0},
+};
+static const struct constraint bdw[] = {
+    COMMON_FIXED,
+    {0x00, 0x00, 0x03, FIXED(2)},
+    {0x48, 0x48, 0x01, 0x4},
+    {0xc0, 0xc0, 0x01, 0x2},
+    {0xa3, 0xa3, 0x08, 0x4},
+    {0xa3, 0xa3, 0x0c, 0x4},
+    {0xcd, 0xcd, ANY_UMASK, LOW4},
+    {0xd0, 0xd3, ANY_UMASK, LOW4},
+    {0},
+};
 static const struct constraint icl[] = {
     COMMON_FIXED,
     CODE_0_FIXED,
@@ -120,6 +143,26 @@ static const struct constraint none[] = {{0}};
 #define V6_12 (6u << 16 | 12)
 
 static const struct double_model models[] = {
+    {.name = "haswell",
+     .vendor = INTEL,
+     .cpus = {{6, 60, 60}, {6, 63, 63}, {6, 69, 70}},
+     .counters = 8,
+     .counters_smt = 4,
+     .fixed = 3,
+     .any = true,
+     .call_stack = true,
+     .branches = true,
+     .constraints = hsw},
+    {.name = "broadwell",
+     .vendor = INTEL,
+     .cpus = {{6, 61, 61}, {6, 71, 71}, {6, 79, 79}, {6, 86, 86}},
+     .counters = 8,
+     .counters_smt = 4,
+     .fixed = 3,
+     .any = true,
+     .call_stack = true,
+     .branches = true,
+     .constraints = bdw},
     {.name = "skylake",
      .vendor = INTEL,
      .cpus = {{6, 78, 78}, {6, 85, 85}, {6, 94, 94}, {6, 142, 142}, {6, 158, 158}, {6, 165, 166}},
@@ -385,10 +428,15 @@ static bool is_metric(const struct double_event *event)
            (low - 0x8000) >> 8 < event->pmu->model->metrics;
 }
 
+/* Golden Cove and later: UNKNOWN_BRANCH_CYCLES and UOPS_RETIRED.MS have their kind in MSR 0x3F7 too
+ * (intel_glc_extra_regs). */
 static bool uses_front_end(const struct double_event *event)
 {
+    const uint64_t code = event->attr.config & 0xffff;
+
     return event->pmu->kind == DOUBLE_INTEL && event->pmu->model && event->pmu->model->front_end &&
-           (event->attr.config & 0xffff) == event->pmu->model->front_end;
+           (code == event->pmu->model->front_end ||
+            (event->pmu->model->pdist && event->attr.config1 && (code == 0x40ad || code == 0x4c2)));
 }
 
 /* The counters that can count it: general ones from bit 0, fixed ones from bit 32. */

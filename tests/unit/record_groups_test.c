@@ -76,7 +76,9 @@ static void names_of_the_field(void **state)
     expect("neoverse-n2", "Operation_Mix", "mix mix_more");
     expect("neoverse-n2", "Cycle_Accounting", "accounting");
     expect("neoverse-n2", "cache", "l1 l2_ll l3");
-    expect("sapphire-rapids", "TopdownL3", "topdown memory units code");
+    expect("sapphire-rapids", "TopdownL3",
+           "topdown memory units code dsb_switches mite fp_arith fp_arith_more int_operations "
+           "fused_instructions");
     expect("sapphire-rapids", "cache,tlb", "cache tlb");
     expect("sapphire-rapids", "l3_load_mpki", "cache");
     expect("sapphire-rapids", "FLOPs", "fp");

@@ -440,19 +440,20 @@ static void test_passes(void **state)
     caps.pmus[0] = (struct td_pmu){.name = "cpu", .type = 4, .core = true, .slots = true};
     expect(&caps, "tdrec ./app", TD_OK, "!\"passes\"", "--passes records them",
            "\"levels\": \"level 1, 2 on sapphire-rapids\"",
-           "level 3 of fetch_latency, memory_bound, core_bound", "\"precise samples\"", NULL);
+           "level 3 of light_operations, heavy_operations, fetch_latency, fetch_bandwidth",
+           "\"precise samples\"", NULL);
     caps.pmus[0].max_precise = 3;
     expect(&caps, "tdrec ./app", TD_OK, "!\"precise samples\"", NULL);
     expect(&caps, "tdrec --topdown-level 1 ./app", TD_OK, "!level 2", "!level 3", NULL);
     expect(&caps, "tdrec --passes 2 ./app", TD_OK, "\"passes\": 2", "\"pass\": 2",
            "\"name\": \"branch\"", NULL);
-    expect(&caps, "tdrec --passes 9 ./app", TD_OK, "\"passes\": 7", "!\"pass\": 8", "fewer runs do",
-           "!--passes records them", NULL);
+    expect(&caps, "tdrec --passes 32 ./app", TD_OK, "\"passes\": 18", "!\"pass\": 19",
+           "fewer runs do", "!--passes records them", NULL);
     expect(&caps, "tdrec --topdown-level 3 ./app", TD_OK,
-           "level 3 of fetch_latency, memory_bound, core_bound", NULL);
+           "level 3 of light_operations, heavy_operations, fetch_latency, fetch_bandwidth", NULL);
     expect(&caps, "tdrec --passes 2 -p 1", TD_EUSAGE, "--duration", NULL);
     expect(&caps, "tdrec --passes 2 --duration 2 -p 1", TD_OK, "\"passes\": 2", NULL);
-    expect(&caps, "tdrec --passes 17 ./app", TD_EUSAGE, "16", NULL);
+    expect(&caps, "tdrec --passes 33 ./app", TD_EUSAGE, "32", NULL);
     td_caps_release(&caps);
 }
 

@@ -367,6 +367,20 @@ static void formulas_are_shown_unscaled(void **state)
     unload(&n2);
 }
 
+/* What sums or prints the tree in the order of numbers meets the whole before its parts. */
+static void nodes_follow_what_they_are_part_of(void **state)
+{
+    (void)state;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
+        const int parent_level = info->parent < 0 ? 0 : td_tma_info(info->parent)->level;
+
+        assert_true((int)info->parent < n);
+        assert_int_equal(info->level, parent_level + 1);
+        assert_true(info->level <= TD_TMA_LEVELS && strlen(info->name) <= 11);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +393,7 @@ int main(void)
         cmocka_unit_test(every_description_reads_and_its_groups_fit),
         cmocka_unit_test(the_right_description_is_chosen),
         cmocka_unit_test(mistakes_are_named_with_their_line),
+        cmocka_unit_test(nodes_follow_what_they_are_part_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
