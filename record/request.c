@@ -15,7 +15,8 @@
 
 /* The options as written, before they are checked against each other. */
 struct words {
-    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source, *delay;
+    const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source, *delay,
+        *report;
     uint64_t period, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
@@ -96,6 +97,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
         VALUE(TD_OPT_U64, 'I', "interval", "MS", "with --count: print every MS as well",
               &request->interval_ms),
+        VALUE(TD_OPT_STRING, 0, "report", "NAME",
+              "with --count: stalls, what stalled cycles wait for (--passes)", &words->report),
         FLAG(0, "per-thread", "with --count: each thread as well", &request->per_thread),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
         FLAG(0, "list", "the metrics, groups and events of this machine's cores", &request->list),
@@ -353,6 +356,26 @@ static int parse_control(struct td_request *request, const struct words *words, 
     return request->control ? td_control_check(request->control, err) : TD_OK;
 }
 
+/* Which report of a count, and what it excludes: it decides itself what is counted. */
+static int parse_report(struct td_request *request, const char *name, struct td_err *err)
+{
+    if (!name)
+        return TD_OK;
+    if (strcmp(name, "stalls") != 0)
+        return td_fail(err, TD_EUSAGE, "--report '%s' is not known; there is stalls", name);
+    if (!request->count)
+        return td_fail(err, TD_EUSAGE, "--report goes with --count");
+    if (request->groups.len || request->events.len || request->topdown_level)
+        return td_fail(err, TD_EUSAGE,
+                       "--report stalls chooses what is counted: without -e, -M and "
+                       "--topdown-level");
+    if (request->per_thread || request->interval_ms)
+        return td_fail(err, TD_EUSAGE, "--report stalls is of the whole: without %s",
+                       request->per_thread ? "--per-thread" : "-I");
+    request->stalls = true;
+    return TD_OK;
+}
+
 static bool records(const struct td_request *request)
 {
     return !request->help && !request->version && !request->doctor && !request->list &&
@@ -416,6 +439,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = parse_source(request, words.source, err);
     if (rc == TD_OK)
         rc = parse_count(request, &words, err);
+    if (rc == TD_OK)
+        rc = parse_report(request, words.report, err);
     if (rc == TD_OK)
         rc = parse_control(request, &words, err);
     return rc == TD_OK ? check_command(request, err) : rc;

@@ -96,6 +96,7 @@ struct td_request {
     bool frequency_max; /* as high as the kernel allows */
     bool per_thread;    /* COUNT: each thread by itself too */
     bool count;         /* count, and take no samples; `output` NULL: to stdout */
+    bool stalls;        /* COUNT: the stall report in place of the tree */
     /* Called each time the command, or what is watched, has begun; NULL: nobody asks. */
     void (*started)(void *ctx);
     void *started_ctx;

@@ -34,6 +34,7 @@ struct counting {
     unsigned pieces;                    /* of the time that was counted */
     bool partial;                       /* it is not all of it */
     struct td_count_threads *threads;   /* --per-thread; NULL: not asked for */
+    struct td_count_machine machine;    /* --report stalls */
     FILE *out;
     bool counted, headed; /* a run has begun; the heading of the intervals is printed */
 };
@@ -84,6 +85,7 @@ static struct td_count_view view_of(const struct counting *c, const struct td_co
                                  .part_count = c->part_count,
                                  .command = c->request->command,
                                  .level = c->request->topdown_level,
+                                 .machine = c->request->stalls ? &c->machine : NULL,
                                  .per_thread = c->threads != NULL,
                                  .user_s = -1,
                                  .system_s = -1};
@@ -278,6 +280,8 @@ int td_count_run(const struct td_request *request, const struct td_caps *caps,
     for (size_t i = 0; i < TD_ARRAY_SIZE(sums); i++)
         td_counts_init(sums[i], plan);
     c.parts = td_count_cpu_types_new(caps, plan, &c.part_count);
+    if (request->stalls)
+        td_count_machine_read(&c.machine, caps);
     int status = run(&c);
     if (close_out(&c) < 0 && status == 0) {
         fputs("tdrec: the counts could not be written\n", stderr);

@@ -114,7 +114,8 @@ static double factor_of(const struct td_count_cpu_type *part, const struct td_co
 }
 
 /* All groups together; an event that several count is the first one's. */
-static double *all_values(const struct td_count_cpu_type *part, const struct td_counts *counts)
+double *td_count_cpu_type_values(const struct td_count_cpu_type *part,
+                                 const struct td_counts *counts)
 {
     double *all = unknown_values(part->choice.core);
 
@@ -136,7 +137,7 @@ static double *all_values(const struct td_count_cpu_type *part, const struct td_
 bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct td_counts *counts,
                             struct td_pmu_tree *tree)
 {
-    double *values = all_values(part, counts);
+    double *values = td_count_cpu_type_values(part, counts);
     bool known = false;
 
     td_pmu_core_shares(part->choice.core, values, part->width, tree);
@@ -161,7 +162,7 @@ double td_count_cpu_type_metric(const struct td_count_cpu_type *part,
     }
     if (!isnan(value))
         return value;
-    double *values = all_values(part, counts);
+    double *values = td_count_cpu_type_values(part, counts);
     value = td_pmu_core_metric(part->choice.core, metric, values, part->width);
     free(values);
     return value;

@@ -23,6 +23,10 @@ void td_count_cpu_types_free(struct td_count_cpu_type *parts, size_t count); /* 
  * first group's share of the time by an event that both count (the clock). */
 bool td_count_cpu_type_tree(const struct td_count_cpu_type *part, const struct td_counts *counts,
                             struct td_pmu_tree *tree);
+/* What all groups together count, by the description's events, brought to the first group's share
+ * of the time; NaN where nothing does. Newly allocated. */
+double *td_count_cpu_type_values(const struct td_count_cpu_type *part,
+                                 const struct td_counts *counts) __attribute__((returns_nonnull));
 /* The metric, from one group where one has all that it needs; NaN when it is not known. */
 double td_count_cpu_type_metric(const struct td_count_cpu_type *part,
                                 const struct td_counts *counts, const struct td_pmu_metric *metric);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "formats/export/json.h"
+#include "record/count/print_stalls.h"
 #include "record/count/print_threads.h"
 #include "record/count/rate.h"
 
@@ -240,7 +241,10 @@ void td_count_print_text(const struct td_count_view *view, FILE *out)
 {
     command_text(view, out);
     events_text(view, out);
-    td_count_print_parts(view, "", out);
+    if (view->machine)
+        td_count_stalls_print(view, out);
+    else
+        td_count_print_parts(view, "", out);
     if (view->per_thread)
         td_count_threads_print(view, out);
 }
@@ -409,6 +413,8 @@ static void part_json(const struct td_count_view *view, const struct td_count_cp
     td_json_object(json, NULL);
     td_json_string(json, "cpu_type", part->cpu_type);
     td_json_string(json, "core", core->name);
+    if (view->machine)
+        td_count_stalls_json(view, part, json);
     tree_json(view, part, json);
     td_json_array(json, "metrics");
     for (size_t i = 0; i < core->metric_count; i++) {
@@ -473,6 +479,8 @@ void td_count_print_json(const struct td_count_view *view, bool interval, FILE *
     time_json(&json, "user_s", view->user_s);
     time_json(&json, "system_s", view->system_s);
     td_count_json_values(view, &json);
+    if (view->machine)
+        td_count_machine_json(view, &json);
     if (view->per_thread)
         td_count_threads_json(view, interval, &json);
     td_json_end(&json);

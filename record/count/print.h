@@ -8,6 +8,7 @@
 
 #include "formats/export/json.h"
 #include "record/count/cpu_type.h"
+#include "record/count/stalls.h"
 #include "record/count/threads.h"
 #include "record/count/counts.h"
 
@@ -17,7 +18,9 @@ struct td_count_view {
     size_t part_count;
     char *const *command; /* NULL: what ran already */
     unsigned level;       /* nodes down to this level are shown, high or not; 0: the high ones' */
-    bool per_thread;      /* threads are told by themselves, too */
+    /* For the stall report in place of the tree and the rates; NULL: not asked for. */
+    const struct td_count_machine *machine;
+    bool per_thread; /* threads are told by themselves, too */
     struct td_count_thread *const *threads;
     size_t thread_count;
     struct td_count_misses misses;

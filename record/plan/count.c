@@ -51,6 +51,10 @@ int td_plan_count_check(const struct td_plan *plan, const struct td_request *req
                        "--count counts what runs, and %s models it: tdrec --source %s, then "
                        "tdreport, has the modelled slots",
                        source, source);
+    if (request->stalls && plan->source != TD_SOURCE_PMU)
+        return td_fail(err, TD_EUNSUPPORTED,
+                       "--report stalls needs hardware counters, and there are none to be had here "
+                       "(tdrec --doctor says why)");
     if (request->method == TD_METHOD_CPU && plan->scope != TD_SCOPE_SYSTEM &&
         plan->scope != TD_SCOPE_CPUS && plan->scope != TD_SCOPE_CGROUP)
         return td_fail(err, TD_EUSAGE,

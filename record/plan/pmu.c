@@ -14,6 +14,7 @@
 #include "record/plan/latency.h"
 #include "record/plan/levels.h"
 #include "record/plan/pairs.h"
+#include "record/plan/stalls.h"
 #include "record/machine/pmu_core.h"
 
 /* Locators are tried in this order, one a node, while counters are left: the causes that programs
@@ -711,6 +712,54 @@ static void tell_missing(struct maker *m)
     tell_levels(m);
 }
 
+/* --report stalls: its own sets, as many in each run. */
+static int add_stall_sets(struct maker *m, struct td_err *err)
+{
+    struct td_pmu_group sets[TD_PLAN_STALL_SETS_MAX];
+    const size_t count = td_plan_stall_sets(sets, m->core, m->caps, m->pmu);
+
+    if (count == 0)
+        return td_fail(err, TD_EUNSUPPORTED, "PMU %s: no events that say what stalls %s",
+                       m->pmu->name, m->core->title);
+    for (size_t i = 0; i < count; i++) {
+        const size_t runs = m->plan->passes < count ? m->plan->passes : count;
+
+        m->pass = (unsigned)(i * runs / count) + 1;
+        add_group(m, &sets[i]);
+    }
+    m->plan->topdown = true;
+    if (m->plan->passes < count) {
+        char what[64], why[96];
+
+        snprintf(what, sizeof(what), "%zu sets of events in %u run%s", count, m->plan->passes,
+                 m->plan->passes > 1 ? "s" : "");
+        snprintf(why, sizeof(why), "they take turns on the counters: --passes %zu runs each alone",
+                 count);
+        td_plan_leave_out_minor(m->plan, what, why);
+    }
+    return TD_OK;
+}
+
+/* The groups of the tree and beside it. */
+static int add_groups(struct maker *m, const struct td_pmu_choice *choice, struct td_err *err)
+{
+    const struct td_pmu_group *group = choose_group(m);
+    const size_t first = m->plan->group_count;
+
+    if (!group)
+        return fail_without_group(m, err);
+    const bool slots = group->level > 0 && !m->parts;
+    add_group(m, group);
+    /* Of each PMU, so that every CPU reports mappings. */
+    m->plan->groups[first].events[0].sideband = !m->tracked && !m->request->count;
+    m->plan->topdown |= slots || (choice->why[0] == '\0' && !td_pmu_counts_slots(m->core));
+    add_others(m, first, slots);
+    if (m->request->groups.len)
+        return check_named(m, group, err);
+    tell_missing(m);
+    return TD_OK;
+}
+
 static int plan_one(struct maker *m, struct td_err *err)
 {
     struct td_pmu_choice choice = {0};
@@ -744,26 +793,10 @@ static int plan_one(struct maker *m, struct td_err *err)
                  m->hybrid ? " on " : "", m->hybrid ? m->pmu->name : "");
         td_plan_leave_out(m->plan, what, choice.why);
     }
-    const struct td_pmu_group *group = choose_group(m);
-    if (group) {
-        const size_t first = m->plan->group_count;
-
-        add_group(m, group);
-        /* Of each PMU, so that every CPU reports mappings. */
-        m->plan->groups[first].events[0].sideband = !m->tracked && !m->request->count;
-        const bool slots = group->level > 0 && !m->parts;
-        m->plan->topdown |= slots || (choice.why[0] == '\0' && !td_pmu_counts_slots(m->core));
-        add_others(m, first, slots);
-        if (m->request->groups.len)
-            rc = check_named(m, group, err);
-        else
-            tell_missing(m);
-        const size_t used = strlen(m->plan->core);
-        snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
-                 choice.core->name);
-    } else {
-        rc = fail_without_group(m, err);
-    }
+    rc = m->request->stalls ? add_stall_sets(m, err) : add_groups(m, &choice, err);
+    const size_t used = strlen(m->plan->core);
+    snprintf(m->plan->core + used, sizeof(m->plan->core) - used, "%s%s", used ? "," : "",
+             choice.core->name);
     td_pmu_choice_release(&choice);
     return rc;
 }

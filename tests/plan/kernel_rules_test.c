@@ -268,6 +268,8 @@ static const char *const lines[] = {
     "tdrec --source pmu --count -p 100",
     "tdrec --source pmu --count -C 0-1",
     "tdrec --source pmu --count --passes 16 -- app",
+    "tdrec --source pmu --count --report stalls -- app",
+    "tdrec --source pmu --count --report stalls --passes 16 -- app",
     "tdrec --count -e {slots,topdown-retiring},cycles:u,instructions -- app",
     "tdrec --count --source clock -- app",
     "tdrec --source pmu --count --per-thread -p 100",
