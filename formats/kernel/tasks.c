@@ -106,6 +106,11 @@ struct td_process *td_tasks_find_process(const struct td_tasks *tasks, uint32_t 
     return find_in(&tasks->processes, pid);
 }
 
+struct td_task *td_tasks_find_thread(const struct td_tasks *tasks, uint32_t tid)
+{
+    return find_in(&tasks->threads, tid);
+}
+
 struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid)
 {
     struct td_task *task = find_in(&tasks->threads, tid);

@@ -80,6 +80,8 @@ struct td_task *td_tasks_add_thread(struct td_tasks *tasks, struct td_process *p
 struct td_task *td_tasks_find(struct td_tasks *tasks, uint32_t pid, uint32_t tid);
 /* The thread of a sample: td_tasks_find's, or without `follow` a new one. */
 struct td_task *td_tasks_sampled(struct td_tasks *tasks, const struct td_rec *rec);
+/* The thread of this number, whatever its process; NULL when it is not known. */
+struct td_task *td_tasks_find_thread(const struct td_tasks *tasks, uint32_t tid);
 struct td_process *td_tasks_find_process(const struct td_tasks *tasks, uint32_t pid);
 
 void td_tasks_map(struct td_tasks *tasks, struct td_process *process,

@@ -168,16 +168,10 @@ static bool wanted(const struct td_perf_session *session, uint64_t time)
     return since >= opts->from_ns && (opts->to_ns == 0 || since < opts->to_ns);
 }
 
-static void keep(struct td_perf_session *session, const struct td_perf_event *event,
-                 const struct td_rec *rec, uint64_t offset)
+void td_perf_keep(struct td_perf_session *session, const struct td_perf_event *event,
+                  const struct td_rec *rec, const uint64_t *values, uint64_t offset)
 {
-    uint64_t values[TD_COLUMNS_MAX];
-
-    memset(values, 0, event->columns * sizeof(values[0]));
-    if (!fill_values(session, event, rec, values)) {
-        session->counters[TD_COUNTER_INVALID_GROUPS]++;
-        return;
-    }
+    note_time(session, rec->time_ns);
     if (!wanted(session, rec->time_ns) || td_perf_is_full(session, offset))
         return;
     if (!td_sums_add(&session->sums, session->model, td_model_group(session->model, event->group),
@@ -212,12 +206,18 @@ static void deliver_sample(struct td_perf_session *session, const struct td_rec 
 {
     struct td_perf_event *const event = &session->events[rec->layout->event];
 
-    note_time(session, rec->time_ns);
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+
     session->guest_samples +=
         rec->mode == PERF_RECORD_MISC_GUEST_KERNEL || rec->mode == PERF_RECORD_MISC_GUEST_USER;
     if (event->group == TD_NONE)
         make_group(session, event, rec);
-    keep(session, event, rec, offset);
+    if (!fill_values(session, event, rec, values)) {
+        note_time(session, rec->time_ns);
+        session->counters[TD_COUNTER_INVALID_GROUPS]++;
+        return;
+    }
+    td_perf_keep(session, event, rec, values, offset);
 }
 
 /* Decodes it once more, for the sentence. */
@@ -242,6 +242,10 @@ void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uin
 
     td_cur_bytes(&rd, 6); /* type, misc */
     const size_t size = td_cur_u16(&rd);
+    if (session->segments[segment].operations) {
+        td_perf_operations_deliver(session, record);
+        return;
+    }
     if (td_rec_parse(&rec, record, size, &layouts, NULL) != TD_OK) {
         refuse(session, record, size, offset);
         return;
@@ -258,7 +262,7 @@ void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uin
     case TD_REC_COMM:
     case TD_REC_EXIT:
     case TD_REC_KSYMBOL: td_perf_processes_apply(session, &rec); break;
-    case TD_REC_OTHER: break; /* SWITCH, AUX and others say nothing that a profile holds */
+    case TD_REC_OTHER: td_perf_operations_note(session, record, &rec); break;
     }
 }
 
@@ -272,7 +276,7 @@ static void warn(struct td_perf_session *session, uint64_t count, const char *wh
     free(text);
 }
 
-/* PERF_AUXTRACE_* of tools/perf/util/auxtrace.h. */
+/* By PERF_AUXTRACE_*. */
 static const char *trace_name(const struct td_perf_session *session)
 {
     static const char *const names[] = {"hardware", "Intel PT",     "Intel BTS",    "CoreSight ETM",
@@ -323,6 +327,9 @@ void td_perf_totals(struct td_perf_session *session)
                  trace_name(session));
         warn(session, session->trace_bytes, text);
     }
+    warn(session, td_perf_operations_bad(session),
+         "bytes of the Arm SPE trace are no packets: the operations that they are part of are left "
+         "out");
     warn(session, session->guest_samples, "samples are of virtual machines, without their modules");
     warn(session, session->raw_stacks,
          "samples hold copies of user stacks (--call-graph dwarf) that could not be unwound: their "

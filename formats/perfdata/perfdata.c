@@ -273,6 +273,7 @@ static void release(struct td_perf_session *session)
     td_perf_stream_release(session);
     td_perf_queue_release(&session->queue);
     td_perf_processes_free(session->processes);
+    td_perf_operations_free(session->operations);
     td_map_release(&session->event_ids);
     td_map_release(&session->pmu_names);
     td_map_release(&session->build_ids);

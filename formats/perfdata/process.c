@@ -299,6 +299,11 @@ bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t 
     return true;
 }
 
+const struct td_task *td_perf_thread(const struct td_perf_session *session, uint32_t tid)
+{
+    return td_tasks_find_thread(session->processes->tasks, tid);
+}
+
 uint64_t td_perf_space(const struct td_perf_session *session, uint32_t pid)
 {
     return td_tasks_find_process(session->processes->tasks, pid)->space->serial;

@@ -19,6 +19,7 @@
 #include "base/cursor.h"
 #include "formats/kernel/deltas.h"
 #include "formats/kernel/record.h"
+#include "formats/kernel/tasks.h"
 #include "formats/loading.h"
 #include "formats/model.h"
 #include "formats/sums.h"
@@ -36,10 +37,14 @@ enum {
     TD_PERF_AUXTRACE = 71,
     TD_PERF_STAT = 76,
     TD_PERF_EVENT_UPDATE = 78,
+    TD_PERF_TIME_CONV = 79,
     TD_PERF_HEADER_FEATURE = 80,
     TD_PERF_COMPRESSED = 81,
     TD_PERF_COMPRESSED2 = 83,
 };
+
+/* PERF_AUXTRACE_* of tools/perf/util/auxtrace.h. */
+enum { TD_PERF_TRACE_ARM_SPE = 4 };
 
 /* How perf names the kernel; its MMAP adds "_text" or another symbol. */
 #define TD_PERF_KERNEL "[kernel.kallsyms]"
@@ -80,6 +85,7 @@ struct td_perf_segment {
     uint64_t offset; /* in the file: of `data`, or of the compressed record */
     size_t size;     /* of `owned` */
     size_t waiting;  /* records in the queue that point here */
+    bool operations; /* they are those of spe_import.c, not of the file's form */
 };
 
 struct td_perf_queued {
@@ -100,6 +106,7 @@ struct td_perf_queue {
 };
 
 struct td_perf_processes;
+struct td_perf_operations;
 
 struct td_perf_session {
     struct td_model *model;
@@ -137,11 +144,12 @@ struct td_perf_session {
     uint64_t delivered, damaged_records, dropped;
     const uint8_t *tracing; /* the tracing data of a pipe; NULL: none */
     uint64_t tracing_bytes;
-    uint64_t trace_bytes; /* of AUXTRACE records, which are not read */
-    uint32_t trace_type;  /* as AUXTRACE_INFO says; 0: it does not */
-    bool is_stat;         /* counts of perf stat record */
-    bool is_directory;    /* the samples are in files beside this one */
-    bool incomplete;      /* records are missing */
+    uint64_t trace_bytes;                  /* of AUXTRACE records that are not read */
+    struct td_perf_operations *operations; /* of traces that are (spe_import.c); NULL: none */
+    uint32_t trace_type;                   /* as AUXTRACE_INFO says; 0: it does not */
+    bool is_stat;                          /* counts of perf stat record */
+    bool is_directory;                     /* the samples are in files beside this one */
+    bool incomplete;                       /* records are missing */
     struct td_sums sums;
     uint64_t unpacked; /* bytes of compressed pieces that are held */
     bool full;         /* what was read takes more memory than such a file can ask for */
@@ -202,6 +210,8 @@ void td_perf_place(struct td_perf_session *session, const struct td_rec *rec, ui
 /* perfdata_stack.c: the frames of the sample's copied user stack; 0 when it cannot be unwound. */
 size_t td_perf_unwind(struct td_perf_session *session, const struct td_rec *rec, uint64_t *frames,
                       size_t max);
+/* The thread of this number; NULL when no record has told it. */
+const struct td_task *td_perf_thread(const struct td_perf_session *session, uint32_t tid);
 /* The executable mapping of a process. */
 bool td_perf_find(const struct td_perf_session *session, uint32_t pid, uint64_t address,
                   struct td_load_place *place);
@@ -224,7 +234,30 @@ void td_perf_totals(struct td_perf_session *session);
 /* TD_ENODATA, and what the file holds in place of samples; TD_OK when it is just empty. */
 int td_perf_explain_empty(const struct td_perf_session *session, struct td_err *err);
 
+/* Takes a sample with the values of its event's group. */
+void td_perf_keep(struct td_perf_session *session, const struct td_perf_event *event,
+                  const struct td_rec *rec, const uint64_t *values, uint64_t offset);
+
+/* spe_import.c */
+/* AUXTRACE_INFO's numbers, behind what wrote the trace. */
+void td_perf_operations_begin(struct td_perf_session *session, struct td_cur *rd);
+/* How the trace's clock is the file's. */
+void td_perf_operations_clock(struct td_perf_session *session, struct td_cur *rd);
+/* A piece of the trace, with AUXTRACE's fields behind its size. False when it cannot be read. */
+bool td_perf_operations_read(struct td_perf_session *session, struct td_cur *rd,
+                             const uint8_t *data, size_t size);
+/* The turn of an operation has come; and of a record that says what runs on a CPU. */
+void td_perf_operations_deliver(struct td_perf_session *session, const uint8_t *record);
+void td_perf_operations_note(struct td_perf_session *session, const uint8_t *record,
+                             const struct td_rec *rec);
+/* Bytes of the trace that were no packets. */
+uint64_t td_perf_operations_bad(const struct td_perf_session *session);
+void td_perf_operations_free(struct td_perf_operations *operations); /* NULL is allowed */
+
 /* perfdata_stream.c */
+/* Operations in bytes that the session frees; its number. */
+uint32_t td_perf_segment_add(struct td_perf_session *session, uint8_t *owned, uint64_t offset,
+                             size_t size);
 /* Walks the records of the file from `offset` to `end`. */
 void td_perf_stream(struct td_perf_session *session, uint64_t offset, uint64_t end);
 /* What comes first in pipe mode: attrs, features, names, build-ids. False when there is none. */

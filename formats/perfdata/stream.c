@@ -55,6 +55,15 @@ static uint32_t add_segment(struct td_perf_session *session, const uint8_t *data
     return (uint32_t)session->segment_count++;
 }
 
+uint32_t td_perf_segment_add(struct td_perf_session *session, uint8_t *owned, uint64_t offset,
+                             size_t size)
+{
+    const uint32_t segment = add_segment(session, owned, owned, offset, size);
+
+    session->segments[segment].operations = true;
+    return segment;
+}
+
 void td_perf_stream_give_back(struct td_perf_session *session)
 {
     const uint8_t *oldest = session->data + session->walked;
@@ -239,17 +248,28 @@ static void walk(struct td_perf_session *session, uint64_t offset, uint64_t end,
     }
 }
 
-/* AUXTRACE_INFO: u32 what wrote the trace; AUXTRACE: u64 how many bytes follow. */
+/* AUXTRACE_INFO: u32 what wrote the trace, u32 0; AUXTRACE: u64 how many bytes follow, which the
+ * walk has found to be there. */
 static void note_trace(struct td_perf_session *session, const uint8_t *record,
                        const struct header *header)
 {
     struct td_cur rd = {
         .at = record + TD_RECORD_HEADER_BYTES, .end = record + header->size, .big = session->big};
 
-    if (header->type == TD_PERF_AUXTRACE_INFO)
+    if (header->type == TD_PERF_TIME_CONV) {
+        td_perf_operations_clock(session, &rd);
+    } else if (header->type == TD_PERF_AUXTRACE_INFO) {
         session->trace_type = td_cur_u32(&rd);
-    else
-        session->trace_bytes += td_cur_u64(&rd);
+        td_cur_u32(&rd);
+        if (session->trace_type == TD_PERF_TRACE_ARM_SPE)
+            td_perf_operations_begin(session, &rd);
+    } else {
+        const uint64_t size = td_cur_u64(&rd);
+
+        if (!session->operations ||
+            !td_perf_operations_read(session, &rd, record + header->size, size))
+            session->trace_bytes += size;
+    }
 }
 
 static void handle_data(struct td_perf_session *session, const uint8_t *record,
@@ -261,7 +281,8 @@ static void handle_data(struct td_perf_session *session, const uint8_t *record,
         td_perf_queue_round(session);
     else if (header->type == TD_PERF_COMPRESSED || header->type == TD_PERF_COMPRESSED2)
         walk_compressed(session, record, header);
-    else if (header->type == TD_PERF_AUXTRACE_INFO || header->type == TD_PERF_AUXTRACE)
+    else if (header->type == TD_PERF_AUXTRACE_INFO || header->type == TD_PERF_AUXTRACE ||
+             header->type == TD_PERF_TIME_CONV)
         note_trace(session, record, header);
     else if (header->type == TD_PERF_STAT)
         session->is_stat = true;

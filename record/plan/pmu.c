@@ -251,14 +251,16 @@ static void add_ibs(struct maker *m, const struct td_pmu *pmu, const struct ibs_
     add_columns(group, ibs_columns, source->columns);
 }
 
-/* Arm's own sampling of operations comes as packets of an AUX buffer, which is not read here. */
+/* Arm's own sampling of operations comes as packets of an AUX buffer, which is not recorded here.
+ */
 static void tell_spe(struct maker *m)
 {
     for (size_t i = 0; i < m->caps->pmu_count; i++) {
         if (strncmp(m->caps->pmus[i].name, "arm_spe", 7) == 0)
-            td_plan_leave_out_minor(m->plan, m->caps->pmus[i].name,
-                                    "its samples are packets in a buffer of their own, which tdrec "
-                                    "does not read");
+            td_plan_leave_out_minor(
+                m->plan, m->caps->pmus[i].name,
+                "tdrec does not record its packets: perf record -e arm_spe// does, and "
+                "tdreport reads that file");
     }
 }
 

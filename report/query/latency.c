@@ -184,7 +184,7 @@ static void add_sample(struct builder *b, const struct td_sample *sample)
 
         if (column == TD_COLUMN_FLAGS && !access.is_access)
             access = td_data_access_of_flags(values[i]);
-        if (column == TD_COLUMN_DATA_SOURCE)
+        if (column == TD_COLUMN_DATA_SOURCE && values[i] > 0)
             access = td_data_access_of_perf(values[i]);
         for (int k = 0; k < TD_LATENCY_KINDS; k++) {
             if (column == kinds[k].column && (values[i] > 0 || kinds[k].zero_counts))
