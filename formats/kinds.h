@@ -104,6 +104,9 @@ enum td_group_role {
 #undef X
 };
 
+/* The event whose samples are waits (--off-cpu). */
+#define TD_OFF_CPU_EVENT "off-cpu"
+
 /* How slots reach a place (DESIGN.md): X(symbol, number, name) */
 #define TD_ATTRIBUTIONS(X)     \
     X(NONE, 0, "none")         \
@@ -144,7 +147,10 @@ enum td_attribution {
     X(DETAILED, 20, "detailed", "of them, modelled exactly; the rest was sampled")             \
     X(CYCLES_ERROR, 21, "cycles_error", "two standard errors of the cycles, from sampling")    \
     X(RECORDED_NS, 22, "recorded_ns", "of the time: what was recorded, where that is a part")  \
-    X(PIECES, 23, "recorded_pieces", "how many times that was begun")
+    X(PIECES, 23, "recorded_pieces", "how many times that was begun")                          \
+    X(WAITED_NS, 24, "waited_ns", "time that threads waited, off the CPU (--off-cpu)")         \
+    X(PREEMPTED_NS, 25, "preempted_ns", "time that they were off it although they could run")  \
+    X(WAITS, 26, "waits", "samples that are waits, each of as many nanoseconds")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),

@@ -20,6 +20,7 @@ struct td_status_figures {
     uint64_t elapsed_ns, samples, lost, throttled, filtered, bytes;
     uint64_t processes, threads;
     uint64_t counted_ns, sampled_ns; /* counted 0: not known */
+    uint64_t waits, waited_ns;       /* of threads off the CPU */
     uint64_t frequency_hz, period;
     const char *method;
     const char *path;

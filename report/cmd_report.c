@@ -17,6 +17,7 @@
 #include "report/view/slots.h"
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
+#include "report/view/waits.h"
 #include "report/view/weights.h"
 
 #define SCREEN_LINES      23 /* a terminal's 24, and one for the pager or the prompt */
@@ -168,16 +169,16 @@ static void print_category(const struct td_session *session, const struct td_tre
 }
 
 /* The head, then the verdict: together they fit a screen of 24 lines. */
-static void print_first_screen(const struct td_session *session, const struct td_tree *tree)
+static void print_first_screen(const struct td_session *session, const struct td_head *head,
+                               const struct td_tree *tree)
 {
-    const struct td_head head = td_session_head(session);
     struct td_style style = session->style;
     struct td_verdict verdict;
     size_t size = 0, lines = 1; /* the empty one between them */
     char *text = NULL;
 
     style.out = td_xmemstream(&text, &size);
-    td_head_print(&head, &style);
+    td_head_print(head, &style);
     fclose(style.out);
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
@@ -288,18 +289,44 @@ static void add_rates(const struct td_session *session, struct td_json *json)
     td_rates_release(&rates);
 }
 
+/* Nothing where the profile does not tell of any. */
+static bool has_waits(const struct td_session *session, struct td_wait_places *ret)
+{
+    const struct td_filter filter = td_session_filter(session);
+
+    *ret = (struct td_wait_places){.at = NULL};
+    return td_waits_known(session->model) &&
+           td_waits_of(ret, session->model, &filter, NULL) == TD_OK && ret->len > 0;
+}
+
+static void add_waits(const struct td_session *session, const struct report_opts *o,
+                      struct td_json *json)
+{
+    struct td_wait_places places;
+
+    if (has_waits(session, &places))
+        td_waits_json(&places, session->model, o->rows, json);
+    td_waits_release(&places);
+}
+
 static void print_text(const struct td_session *session, const struct report_opts *o)
 {
     const double limit = o->percent_limit >= 0 ? o->percent_limit : LIMIT_DEFAULT;
-    const struct td_head head = td_session_head(session);
+    struct td_head head = td_session_head(session);
     const struct td_tree tree = td_tree_of(session->measure);
+    struct td_wait_places waits;
     struct td_rows functions;
 
     td_rows_init(&functions, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
-    print_first_screen(session, &tree);
+    head.waits = has_waits(session, &waits) ? &waits : NULL;
+    print_first_screen(session, &head, &tree);
     print_tree(session, o, &tree);
     print_functions(session, &functions, o, limit);
     print_lines(session, o, limit);
+    if (head.waits) {
+        fputc('\n', session->style.out);
+        td_waits_print(&waits, session->model, limit, o->rows, &session->style);
+    }
     print_categories(session, &tree);
     print_programs(session);
     print_rates(session);
@@ -307,6 +334,7 @@ static void print_text(const struct td_session *session, const struct report_opt
     td_head_print_details(&head, &session->style);
     td_notes_print(session->measure, &session->style);
     td_rows_release(&functions);
+    td_waits_release(&waits);
 }
 
 static void add_verdict(const struct td_session *session, const struct td_tree *tree,
@@ -332,6 +360,7 @@ static void print_json(const struct td_session *session, const struct report_opt
     td_slots_json(&json, session->measure);
     add_rates(session, &json);
     add_verdict(session, &tree, &json);
+    add_waits(session, o, &json);
     for (size_t k = 0; k < TD_ARRAY_SIZE(kinds); k++) {
         struct td_rows rows;
 

@@ -278,7 +278,7 @@ static struct td_filter make_filter(const struct td_common_opts *o, struct td_se
                               .processes = {o->processes.items, o->processes.len},
                               .modules = {o->modules.items, o->modules.len},
                               .functions = {o->functions.items, o->functions.len},
-                              .event = o->event,
+                              .event = o->off_cpu ? TD_OFF_CPU_EVENT : o->event,
                               .no_inline = o->no_inline,
                               .by_sample = needs.samples,
                               .metrics = needs.metrics};

@@ -33,6 +33,7 @@ struct td_common_opts {
     struct td_opt_list threads, processes, modules, functions;
     const char *time; /* "A..B" */
     const char *event;
+    bool off_cpu; /* the event of waits */
     bool no_inline;
     bool json;
     bool no_color;
@@ -59,6 +60,8 @@ void td_common_opts_release(struct td_common_opts *opts);
      "take the time from this clock profile of the same command", &(o)->weights},       \
     {TD_OPT_STRING, 0, "event", "NAME", "of several sampled events, the one to report",          \
      &(o)->event},                                                                               \
+    {TD_OPT_FLAG, 0, "off-cpu", NULL, "waits in place of CPU time (of tdrec --off-cpu)",           \
+     &(o)->off_cpu},                                                                             \
     {TD_OPT_STRING, 0, "kallsyms", "FILE", "names of the kernel for an import",                  \
      &(o)->kallsyms},                                                                            \
     {TD_OPT_STRING, 0, "debug-dir", "DIR", "search DIR for debug files, as /usr/lib/debug",      \

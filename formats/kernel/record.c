@@ -310,6 +310,8 @@ static enum td_rec_kind kind_of(uint32_t type, uint16_t misc)
     case PERF_RECORD_LOST_SAMPLES:
         return misc & MISC_LOST_SAMPLES_BPF ? TD_REC_OTHER : TD_REC_LOST_SAMPLES;
     case PERF_RECORD_THROTTLE: return TD_REC_THROTTLE;
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE: return TD_REC_SWITCH;
     default: return TD_REC_OTHER;
     }
 }
@@ -327,6 +329,10 @@ static void parse_body(struct td_rec *rec, uint32_t type, uint16_t misc, struct 
         td_cur_u64(rd); /* id */
         __attribute__((fallthrough));
     case TD_REC_LOST_SAMPLES: rec->u.lost = td_cur_u64(rd); break;
+    case TD_REC_SWITCH:
+        rec->u.leaves.out = misc & PERF_RECORD_MISC_SWITCH_OUT;
+        rec->u.leaves.preempted = misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+        break;
     case TD_REC_OTHER:
     case TD_REC_SAMPLE:
     case TD_REC_THROTTLE: break;

@@ -46,6 +46,7 @@ enum td_rec_kind {
     TD_REC_LOST,         /* records of any kind */
     TD_REC_LOST_SAMPLES, /* samples */
     TD_REC_THROTTLE,
+    TD_REC_SWITCH, /* a thread leaves its CPU, or is back on one */
 };
 
 #define TD_RECORD_HEADER_BYTES 8
@@ -105,6 +106,10 @@ struct td_rec {
             const char *name;
             size_t len;
         } ksymbol;
+        struct {
+            bool out;
+            bool preempted; /* it could have gone on */
+        } leaves;
         uint64_t lost;
     } u;
 };

@@ -488,6 +488,7 @@ void td_tasks_apply(struct td_tasks *tasks, const struct td_rec *rec)
     case TD_REC_SAMPLE:
     case TD_REC_LOST:
     case TD_REC_LOST_SAMPLES:
+    case TD_REC_SWITCH:
     case TD_REC_THROTTLE: break;
     }
 }

@@ -262,6 +262,7 @@ void td_perf_deliver(struct td_perf_session *session, const uint8_t *record, uin
     case TD_REC_COMM:
     case TD_REC_EXIT:
     case TD_REC_KSYMBOL: td_perf_processes_apply(session, &rec); break;
+    case TD_REC_SWITCH:
     case TD_REC_OTHER: td_perf_operations_note(session, record, &rec); break;
     }
 }

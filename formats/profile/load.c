@@ -45,6 +45,7 @@ struct loader {
     const struct td_load_opts *opts;
     struct td_load_status *status;
     struct id_map tables[TD_TABLE_COUNT];
+    bool leaves_only;    /* as in opts, but for profiles with waits */
     struct id_map nodes; /* leaves_only: of those that values stood on, once they did */
     struct leaf *leaves; /* leaves_only: by the file's node */
     size_t leaf_cap;
@@ -198,6 +199,10 @@ static void on_event(void *ctx, uint32_t id, const struct td_event *event)
     struct td_event ours = *event;
 
     ours.name = string_of(loader, event->name);
+    /* A wait is where its callers are: its innermost frame is the kernel's scheduler. */
+    if (loader->nodes.len == 0 &&
+        strcmp(td_model_string(loader->model, ours.name), TD_OFF_CPU_EVENT) == 0)
+        loader->leaves_only = false;
     id_map_set(&loader->tables[TD_TABLE_EVENTS], id, td_model_add_event(loader->model, &ours));
 }
 
@@ -287,7 +292,7 @@ static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
         loader->epoch = nodes->epoch;
         id_map_set(&loader->nodes, 0, 0);
     }
-    if (loader->opts->leaves_only) {
+    if (loader->leaves_only) {
         keep_leaves(loader, nodes);
         return;
     }
@@ -326,7 +331,7 @@ static uint32_t node_of(struct loader *loader, uint32_t epoch, uint32_t node)
         return 0;
     if (epoch != loader->epoch)
         return TD_NONE;
-    return loader->opts->leaves_only ? leaf_of(loader, node) : id_map_get(&loader->nodes, node);
+    return loader->leaves_only ? leaf_of(loader, node) : id_map_get(&loader->nodes, node);
 }
 
 static bool in_time_range(const struct loader *loader, uint64_t time_ns)
@@ -703,7 +708,11 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
                     const struct td_load_opts *opts, struct td_load_status *status,
                     struct td_err *err)
 {
-    struct loader loader = {.model = model, .opts = opts, .status = status, .size = size};
+    struct loader loader = {.model = model,
+                            .opts = opts,
+                            .status = status,
+                            .size = size,
+                            .leaves_only = opts->leaves_only};
     const struct td_profile_visitor visitor = {
         .ctx = &loader,
         .header = on_header,

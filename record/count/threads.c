@@ -163,6 +163,7 @@ static void take_record(void *ctx, size_t ring, const struct td_rec *rec)
                      rec->u.comm.name);
         break;
     case TD_REC_LOST: t->misses.missed += rec->u.lost; break;
+    case TD_REC_SWITCH:
     case TD_REC_OTHER:
     case TD_REC_SAMPLE:
     case TD_REC_MMAP:

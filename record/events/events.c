@@ -23,6 +23,8 @@
 #define WATERMARK_BYTES ((size_t)1 << 20)
 /* What all rings together may take: a machine of many CPUs gets smaller ones. */
 #define RINGS_BYTES ((size_t)256 << 20)
+/* How often threads are taken to wait in a second, on a CPU. */
+#define WAITS_HZ 1000
 /* A record without and with a deep chain. */
 #define PLAIN_BYTES 64
 #define CHAIN_BYTES 800
@@ -342,7 +344,9 @@ static size_t bytes_a_second(const struct td_plan *plan)
             continue;
         const struct td_plan_event *event = &group->events[group->sampler];
         hz = event->frequency_hz ? event->frequency_hz : TD_DEFAULT_FREQUENCY_HZ;
-        if (event->period && event->unit == TD_UNIT_NS)
+        if (group->waits)
+            hz = WAITS_HZ;
+        else if (event->period && event->unit == TD_UNIT_NS)
             hz = 1000000000 / event->period + 1;
         const size_t each = event->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_BYTES : PLAIN_BYTES;
         bytes += (size_t)hz * (each + event->stack_bytes);
@@ -589,7 +593,7 @@ static void add_counts(void *ctx, const struct td_counter_value *value)
     struct totals *totals = ctx;
     const struct td_plan_group *group = &totals->plan->groups[value->group];
 
-    if (value->event == group->sampler)
+    if (value->event == group->sampler && !group->waits)
         totals->counts.count += value->value;
     if (value->event == group->sampler || td_plan_is_second(group, value->event))
         totals->counts.lost += value->lost;

@@ -102,6 +102,7 @@ struct perf_event_attr td_attr_make(const struct td_plan_event *event, uint32_t 
         .exclude_host = event->exclude_host,
         .exclude_guest = event->exclude_guest,
         .pinned = event->pinned,
+        .context_switch = event->switches,
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,

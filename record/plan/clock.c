@@ -29,7 +29,7 @@ bool td_plan_needs_tracker(const struct td_request *request)
 {
     if (request->count)
         return request->per_thread && request->scope != TD_SCOPE_THREAD;
-    return request->delay_ms > 0 || request->start_off || request->control ||
+    return request->delay_ms > 0 || request->start_off || request->control || request->off_cpu ||
            request->scope == TD_SCOPE_CPUS;
 }
 
@@ -104,6 +104,8 @@ static void finish_groups(struct td_plan *plan, const struct td_caps *caps,
         const bool samples = group->sampler < group->event_count;
         struct td_plan_event *event = &group->events[samples ? group->sampler : 0];
 
+        if (group->waits)
+            continue;
         if (samples) {
             event->sample_type = sample_type(event, samplers + tracker);
             td_plan_add_latency(group, caps, event);
@@ -141,12 +143,15 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
                   const struct td_request *request, struct td_err *err)
 {
     const bool tracker = td_plan_needs_tracker(request);
+    const size_t first = tracker + (size_t)request->off_cpu; /* of those that were asked for */
     int rc = TD_OK;
 
     td_plan_decide_rate(plan, caps, request);
     td_plan_note_privilege(plan, caps, request);
     if (tracker)
         td_plan_add_tracker(plan, caps, request);
+    if (request->off_cpu)
+        td_plan_add_off_cpu(plan, caps, request);
     if (request->events.len == 0 && request->count)
         rc = td_plan_count_software(plan, caps, request, err);
     else if (request->events.len == 0)
@@ -155,7 +160,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
         rc = td_plan_add_named(plan, caps, request, request->events.items[i], err);
     if (rc < 0)
         return rc;
-    if (plan->group_count == tracker)
+    if (plan->group_count == first)
         return td_fail(err, TD_EUSAGE, "-e names no event");
     if (plan->scope == TD_SCOPE_CPUS && plan->groups[plan->group_count - 1].cpus.len == 0)
         return td_fail(err, TD_EUSAGE, "-C: none of these CPUs is online");
@@ -164,7 +169,7 @@ int td_plan_clock(struct td_plan *plan, const struct td_caps *caps,
         if (td_plan_group_needs_pmu(&plan->groups[i]))
             plan->source = TD_SOURCE_PMU;
     }
-    spread_passes(plan, tracker);
+    spread_passes(plan, first);
     if (!request->count)
         finish_groups(plan, caps, request, tracker);
     return td_plan_check_at_once(plan, caps, err);

@@ -32,6 +32,7 @@ struct td_plan_event {
     bool inherit, exclude_user, exclude_kernel, exclude_hv, exclude_idle;
     bool exclude_host, exclude_guest;
     bool pinned;   /* of a leader: its group never takes turns */
+    bool switches; /* tells when tasks leave their CPU and come back */
     bool sideband; /* reports mappings, forks, exits and names too */
     bool build_id; /* mappings come with build-ids (Linux 5.12) */
     bool on_exec;  /* starts counting when the command is executed; else when told to */
@@ -58,8 +59,9 @@ struct td_plan_group {
     enum td_attribution attribution;
     enum td_tma_node locates;
     enum td_plan_detail detail;
-    bool branch_misses;     /* the samples' branch records say which branches were mispredicted */
-    unsigned pass;          /* in which run it is opened, from 1; 0: in all */
+    bool waits;         /* tells how long tasks are off the CPU; its samples, if any, from where */
+    bool branch_misses; /* the samples' branch records say which branches were mispredicted */
+    unsigned pass;      /* in which run it is opened, from 1; 0: in all */
     struct td_cpulist cpus; /* one instance each; empty: one for all CPUs */
     struct td_plan_event events[TD_PLAN_EVENTS_MAX];
     size_t event_count;
@@ -128,6 +130,9 @@ void td_plan_leave_out_minor(struct td_plan *plan, const char *what, const char 
 void td_plan_add_tracker(struct td_plan *plan, const struct td_caps *caps,
                          const struct td_request *request);
 bool td_plan_needs_tracker(const struct td_request *request);
+/* The group that tells of waits; the plan has a tracker. */
+void td_plan_add_off_cpu(struct td_plan *plan, const struct td_caps *caps,
+                         const struct td_request *request);
 bool td_plan_is_tracker(const struct td_plan_group *group);
 /* Sets scope, method and follow; TD_EPERM when the user may not. */
 int td_plan_decide_method(struct td_plan *plan, const struct td_caps *caps,

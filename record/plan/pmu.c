@@ -844,6 +844,8 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
         td_plan_add_tracker(plan, caps, request);
         plan->groups[0].events[0].sample_type |= PERF_SAMPLE_IDENTIFIER;
     }
+    if (request->off_cpu)
+        td_plan_add_off_cpu(plan, caps, request);
     td_plan_decide_rate(plan, caps, request);
     td_plan_note_privilege(plan, caps, request);
     for (size_t i = 0; i < caps->pmu_count; i++) {

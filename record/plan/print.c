@@ -45,6 +45,8 @@ static void event_json(struct td_json *json, const struct td_plan_event *event)
     if (event->pinned)
         td_json_bool(json, "pinned", true);
     td_json_bool(json, "enable_on_exec", event->on_exec);
+    if (event->switches)
+        td_json_bool(json, "context_switch", true);
     td_json_bool(json, "sideband", event->sideband);
     td_attr_sample_type_json(json, "sample_type", event->sample_type);
     td_attr_read_format_json(json, "read_format", event->read_format);

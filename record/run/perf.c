@@ -170,7 +170,10 @@ static struct td_status_figures figures_of(const struct sampling *s)
 
     return (struct td_status_figures){
         .elapsed_ns = td_recorder_counter(r, TD_COUNTER_ENDED_NS) - s->run.start_ns,
-        .samples = td_recorder_counter(r, TD_COUNTER_SAMPLES),
+        .samples =
+            td_recorder_counter(r, TD_COUNTER_SAMPLES) - td_recorder_counter(r, TD_COUNTER_WAITS),
+        .waits = td_recorder_counter(r, TD_COUNTER_WAITS),
+        .waited_ns = td_recorder_counter(r, TD_COUNTER_WAITED_NS),
         .lost = td_recorder_counter(r, TD_COUNTER_LOST),
         .throttled = td_recorder_counter(r, TD_COUNTER_THROTTLED),
         .filtered = td_recorder_counter(r, TD_COUNTER_FILTERED),
@@ -370,6 +373,7 @@ static void finish(void *ctx)
 
     td_events_disable(&s->run.events);
     drain(s, UINT64_MAX);
+    td_recorder_end_waits(s->recorder, now);
     td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
     update_lost(s);
     count_command(s);
@@ -433,6 +437,17 @@ static void snapshot(void *ctx)
     flush(s, now);
 }
 
+/* What threads wait for while recording is off is not known. */
+static void switched(void *ctx, bool on, uint64_t now)
+{
+    struct sampling *s = ctx;
+
+    if (on)
+        return;
+    drain(s, UINT64_MAX);
+    td_recorder_end_waits(s->recorder, now);
+}
+
 static struct td_run_end end_of(const struct sampling *s)
 {
     const struct td_run *run = &s->run;
@@ -471,6 +486,7 @@ static int run_sampling(const struct td_request *request, const struct td_caps *
                                           .executed = executed,
                                           .due_ns = due_ns,
                                           .on_time = on_time,
+                                          .switched = switched,
                                           .snapshot = snapshot,
                                           .finish = finish,
                                           .close = close_run,

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "formats/kernel/deltas.h"
+#include "formats/kernel/waits.h"
 #include "record/tasks/frames.h"
 #include "record/events/ibs.h"
 #include "record/tasks/jit.h"
@@ -46,6 +47,8 @@ struct td_recorder {
     struct td_frames *frames;
     struct td_deltas *deltas;
     struct td_jit *jit;
+    struct td_waits *waits; /* NULL: not asked for */
+    uint32_t wait_group;    /* the profile's */
     struct group *groups;
     bool own_counts; /* some counts are each thread's own */
     uint32_t *ring_cpus;
@@ -108,6 +111,23 @@ static uint32_t describe_misses(struct td_recorder *recorder, const struct td_pl
     return td_profile_group(recorder->writer, &described, "branch records", group->cpu_type);
 }
 
+/* A sample a wait, where it began, of as many nanoseconds. */
+static uint32_t describe_waits(struct td_recorder *recorder, const struct td_plan_group *group)
+{
+    const struct td_profile_event event = {
+        .name = TD_OFF_CPU_EVENT, .unit = TD_UNIT_NS, .flags = event_flags(&group->events[0])};
+    const uint32_t id = td_profile_event(recorder->writer, &event);
+    const struct td_group described = {
+        .role = TD_ROLE_METRIC,
+        .locates = TD_NODE_NONE,
+        .sampler = id,
+        .column_count = 1,
+        .columns = {{.kind = TD_COLUMN_PERIOD, .event = id, .node = TD_NODE_NONE}},
+    };
+
+    return td_profile_group(recorder->writer, &described, group->name, group->cpu_type);
+}
+
 /* Events first, then the group whose columns name them. */
 static struct group describe_group(struct td_recorder *recorder, const struct td_plan_group *group)
 {
@@ -121,7 +141,9 @@ static struct group describe_group(struct td_recorder *recorder, const struct td
         .column_count = (uint32_t)group->column_count,
     };
 
-    if (group->sampler >= group->event_count)
+    if (group->waits)
+        recorder->wait_group = describe_waits(recorder, group);
+    if (group->waits || group->sampler >= group->event_count)
         return ret;
     for (size_t i = 0; i < group->event_count; i++)
         ids[i] = describe_event(recorder, &group->events[i]);
@@ -154,6 +176,8 @@ static void end_process(void *ctx, const struct td_process *process)
         td_jit_write_names(recorder->jit, process);
 }
 
+static td_wait_fn take_wait;
+
 struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profile_writer *writer,
                                     const struct td_ring *rings, size_t ring_count)
 {
@@ -174,6 +198,8 @@ struct td_recorder *td_recorder_new(const struct td_plan *plan, struct td_profil
         recorder->groups[i] = describe_group(recorder, &plan->groups[i]);
     for (size_t i = 0; i < plan->group_count; i++)
         recorder->own_counts = recorder->own_counts || plan->groups[i].events[0].inherit;
+    for (size_t i = 0; i < plan->group_count && !recorder->waits; i++)
+        recorder->waits = plan->groups[i].waits ? td_waits_new(take_wait, recorder) : NULL;
     td_recorder_set_rings(recorder, rings, ring_count);
     return recorder;
 }
@@ -195,6 +221,7 @@ void td_recorder_free(struct td_recorder *recorder)
         return;
     td_tasks_free(recorder->tasks);
     td_stacks_free(recorder->stacks);
+    td_waits_free(recorder->waits);
     td_stack_release(&recorder->stack);
     td_frames_free(recorder->frames);
     td_deltas_free(recorder->deltas);
@@ -415,6 +442,48 @@ static void take_branch_misses(struct td_recorder *recorder, const struct td_tas
     }
 }
 
+/* The thread is about to leave its CPU. */
+static void take_leave(struct td_recorder *recorder, const struct td_rec *rec)
+{
+    const struct td_task *task = rec->tid ? sampled_task(recorder, rec) : NULL;
+
+    if (!task)
+        return;
+    make_stack(recorder, task, rec);
+    td_waits_leave(recorder->waits, rec->tid, &recorder->stack);
+}
+
+static void take_switch(struct td_recorder *recorder, const struct td_rec *rec)
+{
+    const struct td_task *task = rec->tid ? sampled_task(recorder, rec) : NULL;
+
+    /* One that has ended leaves its CPU for ever. */
+    if (recorder->waits && task && !(task->ended && rec->u.leaves.out))
+        td_waits_switch(recorder->waits, rec);
+}
+
+/* A td_wait_fn: the stack is of code that was mapped when the thread left, and mostly still is. */
+static void take_wait(void *ctx, const struct td_wait *wait)
+{
+    struct td_recorder *recorder = ctx;
+    const struct td_rec rec = {.pid = wait->pid, .tid = wait->tid, .time_ns = wait->since_ns};
+    struct td_task *task = sampled_task(recorder, &rec);
+
+    if (!task)
+        return;
+    const struct td_sample stored = {
+        .time_ns = wait->since_ns,
+        .thread = profile_thread(recorder, task),
+        .node = wait->stack->len ? td_stacks_intern(recorder->stacks, task, wait->stack).node : 0,
+        .group = recorder->wait_group,
+        .cpu = TD_NONE,
+    };
+    td_profile_sample(recorder->writer, &stored, &wait->ns);
+    recorder->counters[TD_COUNTER_SAMPLES]++;
+    recorder->counters[TD_COUNTER_WAITS]++;
+    recorder->counters[TD_COUNTER_WAITED_NS] += wait->ns;
+}
+
 static void take_sample(struct td_recorder *recorder, size_t ring, const struct td_rec *rec)
 {
     const struct td_rec_sample *sample = &rec->u.sample;
@@ -466,7 +535,13 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
     struct td_recorder *recorder = ctx;
 
     switch (rec->kind) {
-    case TD_REC_SAMPLE: take_sample(recorder, ring, rec); break;
+    case TD_REC_SAMPLE:
+        if (recorder->plan->groups[rec->layout->group].waits)
+            take_leave(recorder, rec);
+        else
+            take_sample(recorder, ring, rec);
+        break;
+    case TD_REC_SWITCH: take_switch(recorder, rec); break;
     case TD_REC_LOST: recorder->counters[TD_COUNTER_LOST_RECORDS] += rec->u.lost; break;
     case TD_REC_LOST_SAMPLES: recorder->counters[TD_COUNTER_LOST] += rec->u.lost; break;
     case TD_REC_THROTTLE: recorder->counters[TD_COUNTER_THROTTLED]++; break;
@@ -476,7 +551,11 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
         __attribute__((fallthrough));
     case TD_REC_MMAP:
     case TD_REC_COMM:
-    case TD_REC_EXIT: td_tasks_apply(recorder->tasks, rec); break;
+    case TD_REC_EXIT:
+        if (recorder->waits && rec->kind == TD_REC_EXIT)
+            td_waits_exit(recorder->waits, rec->u.task.tid);
+        td_tasks_apply(recorder->tasks, rec);
+        break;
     case TD_REC_KSYMBOL:
     case TD_REC_OTHER: break;
     }
@@ -540,8 +619,16 @@ static void write_vdso_symbol(void *ctx, uint64_t offset, uint64_t size, const c
     td_profile_symbol(target->writer, target->module, offset, size, name, NULL, 0);
 }
 
+void td_recorder_end_waits(struct td_recorder *recorder, uint64_t now_ns)
+{
+    if (recorder->waits)
+        td_waits_end(recorder->waits, now_ns);
+}
+
 static void write_counters(struct td_recorder *recorder)
 {
+    if (recorder->waits)
+        recorder->counters[TD_COUNTER_PREEMPTED_NS] = td_waits_preempted_ns(recorder->waits);
     recorder->counters[TD_COUNTER_PROCESSES] = td_tasks_process_count(recorder->tasks);
     recorder->counters[TD_COUNTER_THREADS] = td_tasks_thread_count(recorder->tasks);
     for (int i = 0; i < TD_COUNTER_COUNT; i++) {

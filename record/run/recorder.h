@@ -40,6 +40,9 @@ void td_recorder_count(void *ctx, const struct td_counter_value *value);
 void td_recorder_set_counter(struct td_recorder *recorder, enum td_counter counter, uint64_t value);
 uint64_t td_recorder_counter(const struct td_recorder *recorder, enum td_counter counter);
 
+/* Threads that wait have waited until now; what they do later is not known. */
+void td_recorder_end_waits(struct td_recorder *recorder, uint64_t now_ns);
+
 /* Writes all that is known so far. */
 int td_recorder_flush(struct td_recorder *recorder, struct td_err *err);
 /* Adds what is known at the end only: the names of code whose process still runs, and what each

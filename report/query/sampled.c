@@ -131,8 +131,13 @@ static int usefulness(const struct td_sampled_event *event)
 {
     if (event->role == TD_ROLE_MODEL)
         return 3;
+    /* A program that only waits takes no time to speak of. */
+    if (event->samples == 0)
+        return -2;
     if (event->role == TD_ROLE_TIME)
         return 2;
+    if (strcmp(event->name, TD_OFF_CPU_EVENT) == 0)
+        return -1;
     return event->unit == TD_UNIT_CYCLES;
 }
 

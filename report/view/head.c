@@ -16,6 +16,7 @@
 #include "report/view/slots.h"
 #include "report/view/table.h"
 #include "report/view/units.h"
+#include "report/view/waits.h"
 #include "report/view/weights.h"
 
 #define SHOWN         0.0005 /* less would be printed as 0.0 % */
@@ -430,6 +431,11 @@ static double total_error(const struct td_measure *measure, enum td_metric metri
     return 0;
 }
 
+static bool is_waits(const struct td_measure *measure)
+{
+    return measure->event_name && strcmp(measure->event_name, TD_OFF_CPU_EVENT) == 0;
+}
+
 /* What all shares are of, in time where that is known. */
 static void print_whole(FILE *out, const struct td_measure *measure, const struct td_style *style)
 {
@@ -443,6 +449,7 @@ static void print_whole(FILE *out, const struct td_measure *measure, const struc
                                      total_error(measure, TD_METRIC_TIME_NS)),
                 measure->weighted                 ? "measured CPU"
                 : td_measure_is_modelled(measure) ? "modelled"
+                : is_waits(measure)               ? "off-CPU"
                                                   : "CPU");
     else
         fprintf(out, "%s %s", td_format_count(text, sizeof(text), measure->totals[primary]),
@@ -461,9 +468,10 @@ static void print_total(const struct td_head *head, const struct td_machine *mac
     print_whole(text.out, measure, style);
     if (head->coverage->samples > 0 && is_sampled(measure) &&
         (measure->values[TD_METRIC_TIME_NS] || td_measure_primary(measure) != TD_METRIC_SAMPLES)) {
-        fprintf(text.out, ", %s samples",
-                td_format_count(count, sizeof(count), head->coverage->samples));
-        print_rate(text.out, measure);
+        fprintf(text.out, ", %s %s", td_format_count(count, sizeof(count), head->coverage->samples),
+                is_waits(measure) ? "waits" : "samples");
+        if (!is_waits(measure))
+            print_rate(text.out, measure);
     }
     if (machine->instructions > 0)
         fprintf(text.out, ", %s %sinstructions",
@@ -648,6 +656,8 @@ void td_head_print(const struct td_head *head, const struct td_style *style)
     print_total(head, &machine, style);
     print_part(head, style);
     print_busy(head, style);
+    if (head->waits)
+        td_waits_print_head(head->waits, head->measure->model, style);
     print_core(&machine, style);
     if (is_doubtful(head))
         print_coverage(head, style);

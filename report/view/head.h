@@ -4,14 +4,16 @@
 #define TD_REPORT_VIEW_HEAD_H
 
 #include "report/query/coverage.h"
+#include "report/query/waits.h"
 #include "report/view/style.h"
 
 struct td_head {
     const struct td_measure *measure;
     const struct td_coverage *coverage;
-    const char *damage; /* one sentence, or NULL */
-    const char *filter; /* the filters in words, or NULL */
-    double kept_share;  /* of the profile, by the filters */
+    const char *damage;                 /* one sentence, or NULL */
+    const char *filter;                 /* the filters in words, or NULL */
+    double kept_share;                  /* of the profile, by the filters */
+    const struct td_wait_places *waits; /* NULL: not known */
 };
 
 /* The head of the default report: what was run, on what, and what shares are of, a line each; of

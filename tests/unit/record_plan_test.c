@@ -190,6 +190,14 @@ static void test_scopes(void **state)
     expect(&caps, "tdrec --method task -D -1 --control fd:3,4 ./app", TD_OK, "dummy",
            "!\"enable_on_exec\": true", NULL);
     expect(&caps, "tdrec -D -1 ./app", TD_EUSAGE, "--control", NULL);
+    expect(&caps, "tdrec --off-cpu ./app", TD_OK, "dummy", "\"context-switches\"",
+           "\"context_switch\": true", "STACK_USER", NULL);
+    expect(&caps, "tdrec --off-cpu --call-graph fp ./app", TD_OK, "!STACK_USER", "CALLCHAIN", NULL);
+    expect(&caps, "tdrec --off-cpu --count ./app", TD_EUSAGE, "--off-cpu", NULL);
+    caps.cap_perfmon = false;
+    expect(&caps, "tdrec --off-cpu ./app", TD_OK, "!\"context-switches\"", "!STACK_USER",
+           "\"context_switch\": true", "by thread", NULL);
+    caps.cap_perfmon = true;
     expect(&caps, "tdrec -D 1s ./app", TD_EUSAGE, "'1s'", "milliseconds", NULL);
     expect(&caps, "tdrec --control fif:/x ./app", TD_EUSAGE, "fifo:PATH", NULL);
     expect(&caps, "tdrec --control fifo:/x --passes 2 ./app", TD_EUSAGE, "--passes", NULL);
