@@ -310,7 +310,9 @@ static void test_accepts_golden_plans(void **state)
         faults += expect_accepted(&caps, name,
                                   has_pmu ? "tdrec --source pmu -- app" : "tdrec -- app", true);
         if (has_pmu) {
-            faults += expect_accepted(&caps, name, "tdrec --source pmu --passes 4 -- app", true);
+            faults += expect_accepted(&caps, name, "tdrec --source pmu --passes 32 -- app", true);
+            faults += expect_accepted(&caps, name,
+                                      "tdrec --source pmu --count --topdown-level 5 -- app", true);
             faults += expect_accepted(&caps, name, "tdrec --source pmu --count -- app", true);
             faults += expect_accepted(&caps, name, "tdrec --source pmu --count --per-thread -- app",
                                       true);
@@ -324,7 +326,7 @@ static void test_accepts_golden_plans(void **state)
     closedir(dir);
     free(folder);
     print_message("%zu machines\n", machines);
-    assert_true(machines >= 41);
+    assert_true(machines >= 70);
     assert_int_equal(faults, 0);
 }
 

@@ -21,7 +21,8 @@ struct vendor {
     char names[NAMES_MAX][80];
     struct td_expr *exprs[NAMES_MAX]; /* NULL: an event */
     enum td_tma_node nodes[NAMES_MAX];
-    int ours[NAMES_MAX]; /* the description's event */
+    const struct td_pmu_metric *metrics[NAMES_MAX]; /* the description's of this name; NULL */
+    int ours[NAMES_MAX];                            /* the description's event */
     size_t len;
 };
 
@@ -60,7 +61,18 @@ static void add_event(struct vendor *v, const struct td_pmu_core *core, char *li
     v->len++;
 }
 
-static void add_formula(struct vendor *v, char *line, bool node)
+static const struct td_pmu_metric *metric_of(const struct td_pmu_core *core, const char *name)
+{
+    for (size_t i = 0; i < core->metric_count; i++) {
+        if (strcmp(core->metrics[i].name, name) == 0)
+            return &core->metrics[i];
+    }
+    fail_msg("%s has no metric %s", core->name, name);
+    return NULL;
+}
+
+/* `kind`: 'l' of a let, 'n' of a node, 'm' of a metric. */
+static void add_formula(struct vendor *v, const struct td_pmu_core *core, char *line, char kind)
 {
     char *formula = strstr(line, " = ");
     struct td_err err = TD_ERR_INIT;
@@ -70,8 +82,9 @@ static void add_formula(struct vendor *v, char *line, bool node)
     if (td_expr_compile(&v->exprs[v->len], formula + 3, resolve, v, &err) != TD_OK)
         fail_msg("%s: %s: %s", v->core, line, err.text);
     snprintf(v->names[v->len], sizeof(v->names[0]), "%s", line);
-    v->nodes[v->len] = node ? td_tma_by_id(line) : TD_NODE_NONE;
-    assert_true(!node || v->nodes[v->len] != TD_NODE_NONE);
+    v->nodes[v->len] = kind == 'n' ? td_tma_by_id(line) : TD_NODE_NONE;
+    v->metrics[v->len] = kind == 'm' ? metric_of(core, line) : NULL;
+    assert_true(kind != 'n' || v->nodes[v->len] != TD_NODE_NONE);
     v->len++;
 }
 
@@ -103,9 +116,10 @@ static size_t compare_once(const struct vendor *v, const struct td_pmu_core *cor
     }
     for (size_t i = 0; i < v->len; i++) {
         values[i] = v->exprs[i] ? td_expr_eval(v->exprs[i], values) : counts[v->ours[i]];
-        if (v->nodes[i] == TD_NODE_NONE)
+        if (v->nodes[i] == TD_NODE_NONE && !v->metrics[i])
             continue;
-        const double ours = td_pmu_core_formula(core, v->nodes[i], counts, 0);
+        const double ours = v->metrics[i] ? td_pmu_core_metric(core, v->metrics[i], counts, 0)
+                                          : td_pmu_core_formula(core, v->nodes[i], counts, 0);
         if (!agree(ours, values[i])) {
             print_error("%s: %s is %.9g, the vendor's %.9g\n", v->core, v->names[i], ours,
                         values[i]);
@@ -130,36 +144,47 @@ static void compare(struct vendor *v, const struct td_pmu_core *core, size_t *co
     ++*cores;
 }
 
-static void formulas_equal_the_vendors(void **state)
+/* All cores of a file of unit/vendor; how many. */
+static size_t compare_file(const char *name)
 {
     struct vendor *vendor = td_xcalloc(1, sizeof(*vendor));
     struct fx_uarch described = {0};
     struct td_buf text = {0};
     struct td_err err = TD_ERR_INIT;
+    char *path = td_xasprintf("%s/unit/vendor/%s", TD_TESTS_DIR, name);
     size_t cores = 0;
 
-    (void)state;
-    assert_int_equal(td_file_read(TD_TESTS_DIR "/unit/vendor/intel_tma.txt", 1 << 20, &text, &err),
-                     TD_OK);
+    assert_int_equal(td_file_read(path, 1 << 20, &text, &err), TD_OK);
     char *copy = td_xasprintf("%.*s", (int)text.len, (const char *)text.data), *rest = copy;
     for (char *line = NULL; (line = strsep(&rest, "\n"));) {
         if (strncmp(line, "core ", 5) == 0) {
             snprintf(vendor->core, sizeof(vendor->core), "%s", line + 5);
             fx_uarch_load(&described, vendor->core);
-        } else if (strncmp(line, "event ", 6) == 0) {
-            add_event(vendor, described.core, line + 6);
-        } else if (strncmp(line, "let ", 4) == 0 || strncmp(line, "node ", 5) == 0) {
-            add_formula(vendor, strchr(line, ' ') + 1, *line == 'n');
         }
+        if (!described.core)
+            continue;
+        if (strncmp(line, "event ", 6) == 0)
+            add_event(vendor, described.core, line + 6);
+        else if (strchr("lnm", *line) && strstr(line, " = "))
+            add_formula(vendor, described.core, strchr(line, ' ') + 1, *line);
         if ((*line == '\0' || !rest) && vendor->len) {
             compare(vendor, described.core, &cores);
             fx_uarch_unload(&described);
+            described = (struct fx_uarch){0};
         }
     }
-    assert_int_equal(cores, 15);
+    free(path);
     free(copy);
     free(vendor);
     td_buf_release(&text);
+    return cores;
+}
+
+static void formulas_equal_the_vendors(void **state)
+{
+    (void)state;
+    assert_int_equal(compare_file("intel_tma.txt"), 15);
+    assert_int_equal(compare_file("arm_amd.txt"), 8);
 }
 
 int main(void)
