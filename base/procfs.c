@@ -167,7 +167,10 @@ static bool parse_map_line(const char *p, struct td_map_line *ret)
         return false;
     if (strnlen(p, 5) < 5 || p[4] != ' ')
         return false;
+    ret->readable = p[0] == 'r';
+    ret->writable = p[1] == 'w';
     ret->executable = p[2] == 'x';
+    ret->shared = p[3] == 's';
     p += 5;
     if (!take_number(&p, 16, ' ', &ret->offset) || !take_number(&p, 16, ':', &major) ||
         !take_number(&p, 16, ' ', &minor))

@@ -38,7 +38,7 @@ bool td_procfs_is_ours(void);
 /* One line of /proc/PID/maps. */
 struct td_map_line {
     uint64_t start, end, offset;
-    bool executable;
+    bool readable, writable, executable, shared;
     uint32_t major, minor;
     uint64_t inode;
     const char *path; /* in the text, not terminated; "" when the mapping has no name */

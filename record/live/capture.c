@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/live/capture.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/text.h"
+#include "record/live/clone.h"
+#include "record/live/files.h"
+#include "record/live/memory.h"
+
+/* The most that an image may take of memory. */
+#define IMAGE_LIMIT (UINT64_C(4) << 30)
+/* What is copied while a program is held: 2 to 10 ms. */
+#define COPY_LIMIT (UINT64_C(8) << 20)
+
+/* At the end, so long it is tried to let programs reap their clones. */
+#define LAST_TRIES   50
+#define LAST_WAIT_NS 1000000
+
+/* A clone that has ended, whose entry in the table of processes its parent still has. */
+struct remains {
+    pid_t process, inner;
+};
+
+struct td_capture {
+    const struct td_live_waiting *waiting;
+    struct remains *remains;
+    size_t count, cap;
+};
+
+/* One image that is being taken. */
+struct taking {
+    struct td_capture *capture;
+    struct td_live_stop stop;
+    struct td_live_clone clone;
+    struct td_live_files files;
+    uint64_t call_address; /* 0: no clone may be made */
+    uint64_t cpu_ns, process_cpu_ns;
+    int fd;
+    struct td_live_result *result;
+    struct td_err err;
+};
+
+struct td_capture *td_capture_new(const struct td_live_waiting *waiting)
+{
+    struct td_capture *capture = td_xcalloc(1, sizeof(*capture));
+
+    capture->waiting = waiting;
+    return capture;
+}
+
+/* ---- what is left of clones ---- */
+
+static void keep_remains(struct td_capture *capture, pid_t process, pid_t inner)
+{
+    capture->remains =
+        td_grow(capture->remains, &capture->cap, capture->count + 1, sizeof(*capture->remains));
+    capture->remains[capture->count++] = (struct remains){.process = process, .inner = inner};
+}
+
+/* By a thread that is stopped. False: it has been let go. What may not be reaped, because a filter
+ * confines the program now, or it is another program, is forgotten. */
+static bool reap(struct td_capture *capture, struct td_live_stop *stop, uint64_t call_address)
+{
+    size_t kept = 0;
+    enum td_live_outcome outcome = TD_LIVE_TAKEN;
+
+    for (size_t i = 0; i < capture->count; i++) {
+        const struct remains *remains = &capture->remains[i];
+        const bool of_it = remains->process == stop->process;
+
+        if (of_it && outcome == TD_LIVE_TAKEN)
+            outcome = td_live_clone_reap(remains->inner, stop, call_address);
+        if (!of_it || outcome == TD_LIVE_SIGNAL)
+            capture->remains[kept++] = *remains;
+    }
+    capture->count = kept;
+    return outcome == TD_LIVE_TAKEN;
+}
+
+static void try_reap(struct td_capture *capture, pid_t process, pid_t thread)
+{
+    const uint64_t call_address = td_live_call_address(process);
+    struct td_live_stop *stop = td_xcalloc(1, sizeof(*stop));
+
+    if (call_address != 0 &&
+        td_live_stop_take(stop, process, thread, capture->waiting, NULL) == TD_LIVE_TAKEN) {
+        const bool calling = stop->state == TD_ISA_RESTARTS || stop->state == TD_ISA_BROKEN;
+
+        if (calling || reap(capture, stop, call_address))
+            td_live_stop_release(stop);
+    }
+    free(stop);
+}
+
+/* A thread of the process that runs; 0: none. */
+static pid_t running_thread(pid_t process)
+{
+    char folder[64];
+    pid_t found = 0;
+
+    snprintf(folder, sizeof(folder), "/proc/%d/task", process);
+    char **names = td_procfs_names(NULL, folder);
+    for (char **name = names; name && *name && found == 0; name++) {
+        uint64_t thread = 0;
+
+        if (td_parse_u64(*name, &thread) && td_live_thread_runs(process, (pid_t)thread))
+            found = (pid_t)thread;
+    }
+    td_procfs_names_free(names);
+    return found;
+}
+
+bool td_capture_untidy(const struct td_capture *capture)
+{
+    return capture->count > 0;
+}
+
+void td_capture_tidy(struct td_capture *capture)
+{
+    if (capture->count == 0)
+        return;
+    const pid_t process = capture->remains[capture->count - 1].process;
+    /* One that sleeps would be disturbed. */
+    const pid_t thread = running_thread(process);
+    if (td_live_thread_state(process, process) == '\0')
+        capture->count--; /* its parent's parent has it */
+    else if (thread != 0)
+        try_reap(capture, process, thread);
+}
+
+void td_capture_free(struct td_capture *capture)
+{
+    if (!capture)
+        return;
+    for (int tries = 0; tries < LAST_TRIES && capture->count > 0; tries++) {
+        td_capture_tidy(capture);
+        if (capture->count > 0)
+            nanosleep(&(struct timespec){.tv_nsec = LAST_WAIT_NS}, NULL);
+    }
+    free(capture->remains);
+    free(capture);
+}
+
+/* ---- one image ---- */
+
+static enum td_live_outcome refuse(struct taking *taking, enum td_live_outcome outcome)
+{
+    td_fail(&taking->err, TD_EUNSUPPORTED, "%s", td_live_outcome_text(outcome));
+    return outcome;
+}
+
+static bool has_threads(pid_t process)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/status", process);
+    char *text = td_procfs_text(NULL, path);
+    char *threads = text ? td_procfs_field(text, "Threads") : NULL;
+    const bool several = !threads || strcmp(threads, "1") != 0;
+    free(threads);
+    free(text);
+    return several;
+}
+
+/* Of one that runs beside others the others would go on writing meanwhile. */
+static bool may_copy(const struct taking *taking)
+{
+    return taking->result->resident_bytes <= COPY_LIMIT && !has_threads(taking->result->process);
+}
+
+/* What can be learned while the program runs. */
+static enum td_live_outcome prepare(struct taking *taking)
+{
+    struct td_live_result *result = taking->result;
+    enum td_live_outcome outcome;
+
+    result->resident_bytes = td_live_memory_resident(result->process);
+    if (result->resident_bytes > IMAGE_LIMIT)
+        return refuse(taking, TD_LIVE_TOO_LARGE);
+    outcome = td_live_clone_allowed(result->process, result->resident_bytes, &taking->err);
+    if (outcome == TD_LIVE_TAKEN)
+        taking->call_address = td_live_call_address(result->process);
+    else if (outcome != TD_LIVE_CONFINED)
+        return outcome;
+    if (taking->call_address == 0 && outcome == TD_LIVE_TAKEN)
+        return refuse(taking, TD_LIVE_GONE); /* it ends, or is about to be another program */
+    if (taking->call_address == 0 && !may_copy(taking))
+        return refuse(taking, outcome);
+    td_live_files_list(&taking->files, result->process);
+    return TD_LIVE_TAKEN;
+}
+
+static void read_times(struct taking *taking)
+{
+    char path[64];
+    clockid_t clock;
+    struct timespec time = {0};
+    int64_t ran_ns = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", taking->stop.process,
+             taking->stop.thread);
+    if (td_procfs_number(NULL, path, &ran_ns))
+        taking->cpu_ns = (uint64_t)ran_ns;
+    if (clock_getcpuclockid(taking->stop.process, &clock) == 0 && clock_gettime(clock, &time) == 0)
+        taking->process_cpu_ns = (uint64_t)time.tv_sec * TD_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+/* While a program is held, nothing else that wants the CPU comes first, where that is allowed. */
+static void hurry(bool much)
+{
+    const struct sched_param first = {.sched_priority = 1}, normal = {.sched_priority = 0};
+
+    if (much)
+        sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+    else
+        sched_setscheduler(0, SCHED_OTHER, &normal);
+}
+
+/* Stops the thread; TD_LIVE_TAKEN: it is held, in a state in which it may be cloned. */
+static enum td_live_outcome hold(struct taking *taking)
+{
+    struct td_live_stop *stop = &taking->stop;
+    const struct td_live_waiting *waiting = taking->capture->waiting;
+    enum td_live_outcome outcome = td_live_stop_take(stop, taking->result->process,
+                                                     taking->result->thread, waiting, &taking->err);
+
+    if (outcome != TD_LIVE_TAKEN)
+        return outcome;
+    taking->result->stop_ns = stop->stopped_ns - stop->asked_ns;
+    if (stop->state == TD_ISA_RESTARTS || stop->state == TD_ISA_BROKEN)
+        outcome = refuse(taking, TD_LIVE_IN_CALL);
+    else
+        outcome = td_live_stop_read(stop, &taking->err);
+    if (outcome != TD_LIVE_TAKEN) {
+        taking->result->pause_ns = td_live_stop_release(stop);
+        return outcome;
+    }
+    taking->result->address = td_isa_pc(&stop->registers);
+    td_live_files_place(&taking->files, stop->process);
+    read_times(taking);
+    return TD_LIVE_TAKEN;
+}
+
+static enum td_live_outcome write_image(struct taking *taking, pid_t still)
+{
+    const struct td_live_stop *stop = &taking->stop;
+    struct td_live_writer *writer = td_live_writer_new(taking->fd, IMAGE_LIMIT);
+    struct td_live_thread thread = {
+        .machine = td_isa_machine(),
+        .process = (uint32_t)stop->process,
+        .thread = (uint32_t)stop->thread,
+        .number = taking->result->number,
+        .cpu_ns = taking->cpu_ns,
+        .process_cpu_ns = taking->process_cpu_ns,
+        .time_ns = stop->stopped_ns,
+        .address = td_isa_pc(&stop->registers),
+        .thread_pointer = stop->thread_pointer,
+        .signal_mask = stop->signal_mask,
+        .registers = &stop->registers.set,
+        .registers_size = sizeof(stop->registers.set),
+        .vector = stop->vector,
+        .vector_size = stop->vector_size,
+    };
+    int code;
+
+    for (size_t i = 0; i < taking->files.count; i++)
+        td_live_writer_file(writer, &taking->files.items[i]);
+    code = td_live_memory_write(writer, still, stop->process, &thread.heap_start, &thread.heap_end,
+                                &taking->err);
+    taking->result->image_bytes = td_live_writer_bytes(writer);
+    if (code == TD_OK)
+        code = td_live_writer_finish(writer, &thread, &taking->err);
+    td_live_writer_free(writer);
+    if (code == TD_OK)
+        return TD_LIVE_TAKEN;
+    if (ftruncate(taking->fd, 0) <
+        0) /* give the memory back; without a head it is no image anyway */
+        taking->result->image_bytes = 0;
+    return code == TD_ELIMIT ? TD_LIVE_TOO_LARGE : code == TD_EIO ? TD_LIVE_NO_ROOM : TD_LIVE_GONE;
+}
+
+/* The clone is there and the program runs on. */
+static enum td_live_outcome use_clone(struct taking *taking)
+{
+    const struct td_live_waiting *waiting = taking->capture->waiting;
+    enum td_live_outcome outcome =
+        td_live_clone_settle(&taking->clone, &taking->stop, waiting, &taking->err);
+
+    keep_remains(taking->capture, taking->stop.process, taking->clone.inner);
+    if (outcome != TD_LIVE_TAKEN)
+        return outcome;
+    taking->result->clone = taking->clone.id;
+    taking->result->cloned = true;
+    outcome = write_image(taking, taking->clone.id);
+    td_live_clone_kill(&taking->clone);
+    td_capture_tidy(taking->capture);
+    return outcome;
+}
+
+/* The thread is held. */
+static enum td_live_outcome take_held(struct taking *taking)
+{
+    struct td_live_stop *stop = &taking->stop;
+    enum td_live_outcome outcome = TD_LIVE_LIMIT;
+
+    if (taking->call_address != 0) {
+        if (!reap(taking->capture, stop, taking->call_address))
+            return refuse(taking, TD_LIVE_SIGNAL); /* tried again */
+        outcome = td_live_clone_make(&taking->clone, stop, taking->call_address, &taking->err);
+    }
+    if (outcome == TD_LIVE_LIMIT && may_copy(taking))
+        outcome = write_image(taking, stop->process);
+    taking->result->pause_ns = td_live_stop_release(stop);
+    hurry(false);
+    return taking->clone.inner != 0 ? use_clone(taking) : outcome;
+}
+
+void td_capture_take(struct td_capture *capture, pid_t process, pid_t thread, uint64_t number,
+                     int fd, struct td_live_result *result)
+{
+    struct taking *taking = td_xcalloc(1, sizeof(*taking));
+    const uint64_t start_ns = td_clock_ns();
+
+    *result = (struct td_live_result){.process = process, .thread = thread, .number = number};
+    *taking = (struct taking){.capture = capture, .fd = fd, .result = result, .err = TD_ERR_INIT};
+    result->outcome = prepare(taking);
+    if (result->outcome == TD_LIVE_TAKEN) {
+        hurry(true);
+        result->outcome = hold(taking);
+        if (result->outcome == TD_LIVE_TAKEN)
+            result->outcome = take_held(taking);
+        hurry(false);
+    }
+    result->write_ns = td_clock_ns() - start_ns - result->pause_ns;
+    if (result->outcome != TD_LIVE_TAKEN)
+        snprintf(result->text, sizeof(result->text), "%.*s", (int)sizeof(result->text) - 1,
+                 taking->err.text);
+    td_live_files_release(&taking->files);
+    free(taking);
+}

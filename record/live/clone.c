@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/live/clone.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/text.h"
+
+/* No vdso is larger. */
+#define VDSO_LIMIT (64u << 10)
+/* What must stay free beside a second copy of what the process has in memory. */
+#define SPARE_BYTES (UINT64_C(256) << 20)
+
+/* ---- before the stop ---- */
+
+/* The process's AT_SYSINFO_EHDR; 0: it has no vdso. */
+static uint64_t vdso_of(pid_t process)
+{
+    char path[64];
+    struct td_buf buf = {0};
+    uint64_t found = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/auxv", process);
+    if (td_file_read(path, 1 << 16, &buf, NULL) == TD_OK) {
+        struct td_rd rd = td_rd_init(buf.data, buf.len, 0);
+
+        while (td_rd_left(&rd) >= 16 && found == 0) {
+            const uint64_t type = td_rd_u64(&rd), value = td_rd_u64(&rd);
+
+            if (type == AT_SYSINFO_EHDR)
+                found = value;
+        }
+    }
+    td_buf_release(&buf);
+    return found;
+}
+
+uint64_t td_live_call_address(pid_t process)
+{
+    const uint64_t start = vdso_of(process);
+    uint8_t *text = td_xalloc(VDSO_LIMIT);
+    uint64_t found = 0;
+    size_t size = 0;
+
+    while (start && size < VDSO_LIMIT) { /* page by page: its size is not known */
+        struct iovec here = {.iov_base = text + size, .iov_len = 4096};
+        struct iovec there = {.iov_base = (void *)(uintptr_t)(start + size),
+                              .iov_len = 4096}; // NOLINT
+
+        if (process_vm_readv(process, &here, 1, &there, 1, 0) != 4096)
+            break;
+        size += 4096;
+    }
+    for (size_t i = 0; i + td_isa_call_size <= size && found == 0; i += td_isa_call_align) {
+        if (memcmp(text + i, td_isa_call_instruction, td_isa_call_size) == 0)
+            found = start + i;
+    }
+    free(text);
+    return found;
+}
+
+static uint64_t number_field(const char *text, const char *key)
+{
+    char *value = text ? td_procfs_field(text, key) : NULL;
+    const uint64_t number = value ? strtoull(value, NULL, 10) : 0;
+
+    free(value);
+    return number;
+}
+
+/* Bytes that the cgroup of `path` may still take; a cgroup without a limit has all. */
+static uint64_t group_room(const char *path)
+{
+    char name[4096];
+    int64_t limit = 0, used = 0;
+
+    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.max", path);
+    if (!td_procfs_number(NULL, name, &limit)) /* "max", or no such controller */
+        return UINT64_MAX;
+    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.current", path);
+    if (!td_procfs_number(NULL, name, &used))
+        return UINT64_MAX;
+    return limit > used ? (uint64_t)(limit - used) : 0;
+}
+
+/* The least of the process's cgroup and those around it. Version 2 of cgroups only. */
+static uint64_t groups_room(pid_t process)
+{
+    char name[64];
+    uint64_t room = UINT64_MAX;
+
+    snprintf(name, sizeof(name), "/proc/%d/cgroup", process);
+    char *text = td_procfs_text(NULL, name);
+    char *path = text ? strstr(text, "0::/") : NULL;
+    if (path && (path == text || path[-1] == '\n')) {
+        path += 3;
+        path[strcspn(path, "\n")] = '\0';
+        for (char *slash = path + strlen(path); slash > path; slash = strrchr(path, '/')) {
+            *slash = '\0';
+            const uint64_t here = group_room(path);
+            room = here < room ? here : room;
+        }
+    }
+    free(text);
+    return room;
+}
+
+static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outcome)
+{
+    td_fail(err, TD_EUNSUPPORTED, "%s", td_live_outcome_text(outcome));
+    return outcome;
+}
+
+enum td_live_outcome td_live_clone_allowed(pid_t process, uint64_t resident_bytes,
+                                           struct td_err *err)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/status", process);
+    char *text = td_procfs_text(NULL, path), *info = td_procfs_text(NULL, "/proc/meminfo");
+    const bool gone = !text, confined = number_field(text, "Seccomp") != 0;
+    const uint64_t available = number_field(info, "MemAvailable") << 10;
+    const uint64_t room = available < groups_room(process) ? available : groups_room(process);
+    free(text);
+    free(info);
+    if (gone)
+        return refuse(err, TD_LIVE_GONE);
+    if (confined)
+        return refuse(err, TD_LIVE_CONFINED);
+    if (room / 2 < resident_bytes / 2 + SPARE_BYTES / 2)
+        return refuse(err, TD_LIVE_MEMORY);
+    return TD_LIVE_TAKEN;
+}
+
+/* ---- the clone ---- */
+
+/* The clone of a call that failed may be there all the same: the thread was killed behind it. */
+static void forget_clone(struct td_live_stop *stop)
+{
+    struct td_live_clone clone = {.id = stop->clone};
+
+    td_live_clone_kill(&clone);
+    stop->cloning = false;
+    stop->clone = 0;
+}
+
+enum td_live_outcome td_live_clone_make(struct td_live_clone *clone, struct td_live_stop *stop,
+                                        uint64_t call_address, struct td_err *err)
+{
+    /* The low byte of the flags, the signal at its end, is 0. */
+    const uint64_t arguments[5] = {CLONE_PTRACE | CLONE_FILES, TD_LIVE_NO_STACK};
+    int64_t result = 0;
+
+    *clone = (struct td_live_clone){0};
+    stop->cloning = true;
+    const enum td_live_outcome outcome =
+        td_live_stop_call(stop, call_address, SYS_clone, arguments, &result, err);
+    if (outcome != TD_LIVE_TAKEN || result < 0)
+        forget_clone(stop);
+    if (outcome != TD_LIVE_TAKEN)
+        return outcome;
+    if (result < 0) {
+        td_fail_errno(err, TD_ELIMIT, (int)-result, "%s", td_live_outcome_text(TD_LIVE_LIMIT));
+        return TD_LIVE_LIMIT;
+    }
+    clone->inner = (pid_t)result;
+    return TD_LIVE_TAKEN;
+}
+
+enum td_live_outcome td_live_clone_settle(struct td_live_clone *clone, struct td_live_stop *stop,
+                                          const struct td_live_waiting *waiting, struct td_err *err)
+{
+    struct td_live_registers registers = stop->registers;
+    struct iovec part = {.iov_base = &registers.set, .iov_len = sizeof(registers.set)};
+
+    while (stop->clone == 0) {
+        int status = 0;
+        const pid_t got = waitpid(-1, &status, __WALL);
+
+        if (got > 0)
+            td_live_stop_meet(stop, got, status);
+        else if (got < 0 && (errno != EINTR || (waiting && waiting->quit(waiting->ctx))))
+            return refuse(err, TD_LIVE_GONE);
+    }
+    clone->id = stop->clone;
+    if (ptrace(PTRACE_SETREGSET, clone->id, NT_PRSTATUS, &part) < 0) {
+        td_live_clone_kill(clone);
+        return refuse(err, TD_LIVE_GONE);
+    }
+    return TD_LIVE_TAKEN;
+}
+
+void td_live_clone_kill(struct td_live_clone *clone)
+{
+    int status = 0;
+    pid_t got = clone->id;
+
+    if (clone->id == 0)
+        return;
+    kill(clone->id, SIGKILL);
+    while (got == clone->id || (got < 0 && errno == EINTR)) { /* until it has ended */
+        got = waitpid(clone->id, &status, __WALL);
+        if (got == clone->id && (WIFEXITED(status) || WIFSIGNALED(status)))
+            break;
+    }
+    clone->id = 0;
+}
+
+enum td_live_outcome td_live_clone_reap(pid_t inner, struct td_live_stop *stop,
+                                        uint64_t call_address)
+{
+    const uint64_t arguments[5] = {(uint64_t)inner, 0, WNOHANG | __WALL, 0};
+    int64_t result = 0;
+
+    return td_live_stop_call(stop, call_address, SYS_wait4, arguments, &result, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stops one thread of a program for less than a millisecond and lets it go on as if nothing had
+ * been: its signals, the results of its system calls and its job control are as without us.
+ *
+ * Who stops is the thread's tracer meanwhile, so there must be none. All functions are called by
+ * one thread of a process that has no children of its own: they take what any traced thread
+ * reports.
+ */
+#ifndef TD_RECORD_LIVE_STOP_H
+#define TD_RECORD_LIVE_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "record/live/isa.h"
+#include "record/live/outcome.h"
+
+/* The most that the kernel's note of vector registers takes: AMX's tiles are 8 KB of it. */
+#define TD_LIVE_VECTOR_MAX 16384
+
+/* A clone's stack pointer until it is stopped: were it ever let loose, it would fault at once. */
+#define TD_LIVE_NO_STACK 16
+
+struct td_live_stop {
+    pid_t process, thread;
+    struct td_live_registers registers;
+    enum td_isa_state state;
+    uint8_t vector[TD_LIVE_VECTOR_MAX];
+    size_t vector_size;
+    uint64_t thread_pointer, signal_mask;
+    uint64_t asked_ns, stopped_ns; /* CLOCK_MONOTONIC */
+    bool held;
+    bool masked;  /* its signals are held back */
+    bool cloning; /* a clone is expected: `clone` is it once it has reported, else 0 */
+    pid_t clone;
+};
+
+/* Called now and then while a thread does not stop: true gives up, which only makes sense when this
+ * process ends at once, since a thread that runs cannot be let go. */
+typedef bool td_live_quit_fn(void *ctx);
+struct td_live_waiting {
+    td_live_quit_fn *quit;
+    void *ctx;
+};
+
+/* Stops the thread. TD_LIVE_TAKEN: it is stopped, and td_live_stop_release must follow. Else it
+ * runs as before, and *err says why. */
+enum td_live_outcome td_live_stop_take(struct td_live_stop *stop, pid_t process, pid_t thread,
+                                       const struct td_live_waiting *waiting, struct td_err *err);
+/* Reads vector registers and thread pointer. */
+enum td_live_outcome td_live_stop_read(struct td_live_stop *stop, struct td_err *err);
+/* Lets the thread go on with its own registers. Returns for how long it was held, in ns. */
+uint64_t td_live_stop_release(struct td_live_stop *stop);
+
+/* One system call by the stopped thread, whose instruction is at `at`. TD_LIVE_TAKEN: *result is
+ * what the kernel answered. Else nothing happened and the thread has been let go. */
+enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, uint64_t at, long number,
+                                       const uint64_t arguments[5], int64_t *result,
+                                       struct td_err *err);
+
+/* What another thread than the awaited one reported: a clone that begins stays where it is; who is
+ * traced by accident (a thread whose number changed in execve) goes on. */
+void td_live_stop_meet(struct td_live_stop *stop, pid_t id, int status);
+
+/* The state letter of a thread in /proc ('R', 'S', 'T'...); 0: it is gone.
+ */
+char td_live_thread_state(pid_t process, pid_t thread);
+/* Whether a thread runs now, in its own code as far as one can tell without stopping it. */
+bool td_live_thread_runs(pid_t process, pid_t thread);
+
+#endif
