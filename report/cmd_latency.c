@@ -43,6 +43,7 @@ static int show(struct td_session *session, bool lines, uint64_t rows)
     int exit_code = TD_EXIT_OK;
 
     td_latency_of(&latency, session->model, &filter, lines);
+    td_latency_weigh(&latency, session->measure);
     if (latency.len == 0) {
         exit_code = complain_none(session);
         td_latency_release(&latency);

@@ -296,6 +296,26 @@ static int read_threshold(struct reader *r, const struct td_uarch_line *line)
     return TD_OK;
 }
 
+/* All of a core's are of one unit, so that they can be compared without a clock. */
+static int read_latency(struct reader *r, const struct td_uarch_line *line)
+{
+    const enum td_tma_node node = td_tma_by_id(line->words[0]);
+    const bool ns = line->word_count == 3 && strcmp(line->words[2], "ns") == 0;
+    double value = 0;
+
+    if (node == TD_NODE_NONE || line->word_count != 3 ||
+        (!ns && strcmp(line->words[2], "cycles") != 0) ||
+        !td_parse_double(line->words[1], &value) || value <= 0)
+        return bad_line(r, line, "expected: node number ns, or node number cycles");
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        if (r->core->latencies[n] > 0 && r->core->latencies_ns != ns)
+            return bad_line(r, line, "the unit is another than above");
+    }
+    r->core->latencies[node] = value;
+    r->core->latencies_ns = ns;
+    return TD_OK;
+}
+
 static int read_all(struct reader *r)
 {
     int rc = read_section(r, "match", read_match);
@@ -312,6 +332,8 @@ static int read_all(struct reader *r)
         rc = read_section(r, "pmu.locators", read_locator);
     if (rc == TD_OK)
         rc = read_section(r, "pmu.thresholds", read_threshold);
+    if (rc == TD_OK)
+        rc = read_section(r, "pmu.latencies", read_latency);
     if (rc == TD_OK)
         rc = td_pmu_formulas_read(&r->core->formulas, r->core, r->uarch, r->err);
     return rc;

@@ -105,6 +105,8 @@ struct td_pmu_core {
     const struct td_pmu_metric *metrics;
     size_t metric_count;
     double thresholds[TD_NODE_COUNT]; /* NaN: none */
+    double latencies[TD_NODE_COUNT];  /* of a node's event, as its vendor says; 0: not known */
+    bool latencies_ns;                /* they are in ns, not in cycles */
     struct td_pmu_formulas *formulas; /* private */
 };
 

@@ -15,15 +15,18 @@
 #define COST_SPREAD       0.25
 #define COST_SPREAD_TIMED 0.10
 
-/* How much one event of several that locate the same leaf weighs: the mean retire latencies, in
- * cycles, that Intel publishes for Granite Rapids (perfmon, graniterapids_retire_latency.json). */
-static double nominal_cost(enum td_tma_node node)
+/* How much one event of several that locate the same leaf weighs, in a unit that is one for the
+ * core: its description's static latency; else the mean retire latencies, in cycles, that Intel
+ * publishes for Granite Rapids (perfmon, graniterapids_retire_latency.json). */
+static double nominal_cost(const struct td_pmu_core *core, enum td_tma_node node)
 {
     static const double costs[TD_NODE_COUNT] = {
         [TD_NODE_L2_BOUND] = 6,     [TD_NODE_L3_BOUND] = 58,      [TD_NODE_DRAM_BOUND] = 116,
         [TD_NODE_ITLB_MISSES] = 42, [TD_NODE_ICACHE_MISSES] = 10,
     };
 
+    if (core->latencies[node] > 0)
+        return core->latencies[node];
     return costs[node] > 0 ? costs[node] : 1;
 }
 
@@ -57,8 +60,8 @@ static int column_of(const struct td_group *group, enum td_column_kind kind)
 }
 
 /* What the tally's events weigh: each stands for a period of them. */
-static double weight_of(const struct td_model *model, const struct td_tally *tally,
-                        const uint64_t *values, bool timed)
+static double weight_of(const struct td_model *model, const struct td_pmu_core *core,
+                        const struct td_tally *tally, const uint64_t *values, bool timed)
 {
     const struct td_group *g = td_model_group(model, tally->group);
     const int period = column_of(g, TD_COLUMN_PERIOD),
@@ -67,7 +70,7 @@ static double weight_of(const struct td_model *model, const struct td_tally *tal
 
     if (timed)
         return events * (double)values[latency] / (double)tally->samples;
-    return events * nominal_cost(g->locates);
+    return events * nominal_cost(core, g->locates);
 }
 
 /* Where all samples have latencies, they are what the events cost. */
@@ -107,6 +110,7 @@ static void name_events(struct td_locator *locator, const struct td_model *model
 
 struct places {
     const struct td_measure *measure;
+    const struct td_pmu_core *core;
     struct td_map rows; /* (thread, node) to the first of its rows */
 };
 
@@ -115,7 +119,8 @@ static void add_tally(struct td_locator *locator, const struct places *places,
 {
     const uint32_t *row = td_map_find(&places->rows, tally->thread, tally->node);
     const struct td_model *model = places->measure->model;
-    const double weight = weight_of(model, tally, td_model_tally_values(model, tally), timed);
+    const double weight =
+        weight_of(model, places->core, tally, td_model_tally_values(model, tally), timed);
 
     if (!row)
         return;
@@ -126,7 +131,8 @@ static void add_tally(struct td_locator *locator, const struct places *places,
 }
 
 /* How much single samples weigh: one long wait is one sample, however many cycles it took. */
-static double squares_of(const struct td_model *model, const bool *groups, bool timed)
+static double squares_of(const struct td_model *model, const struct td_pmu_core *core,
+                         const bool *groups, bool timed)
 {
     double sum = 0;
 
@@ -136,7 +142,7 @@ static double squares_of(const struct td_model *model, const bool *groups, bool 
 
         if (!groups[s->group])
             continue;
-        const double weight = weight_of(model, &one, td_model_sample_values(model, s), timed);
+        const double weight = weight_of(model, core, &one, td_model_sample_values(model, s), timed);
         sum += weight * weight;
     }
     if (sum > 0)
@@ -146,7 +152,7 @@ static double squares_of(const struct td_model *model, const bool *groups, bool 
 
         if (!groups[t->group])
             continue;
-        const double weight = weight_of(model, t, td_model_tally_values(model, t), timed);
+        const double weight = weight_of(model, core, t, td_model_tally_values(model, t), timed);
         sum += weight * weight / (double)t->samples;
     }
     return sum;
@@ -193,7 +199,7 @@ static void locate_leaf(struct td_slots_part *part, enum td_tma_node leaf,
             if (groups[td_model_tally(model, i)->group])
                 add_tally(locator, places, td_model_tally(model, i), timed);
         }
-        locator->squares = squares_of(model, groups, timed);
+        locator->squares = squares_of(model, places->core, groups, timed);
         locator->strange = strange_part(part, leaf, locator);
     }
     free(groups);
@@ -202,7 +208,7 @@ static void locate_leaf(struct td_slots_part *part, enum td_tma_node leaf,
 void td_slots_locate(struct td_slots_part *part, const struct td_measure *measure,
                      const uint8_t *part_of, size_t part_index)
 {
-    struct places places = {.measure = measure};
+    struct places places = {.measure = measure, .core = part->counted.core};
 
     for (size_t r = 0; r < measure->row_count; r++) {
         if (part_of[r] == part_index)

@@ -6,6 +6,8 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "report/attribution/slots.h"
+#include "report/query/machine.h"
 #include "report/query/sampled.h"
 
 /* One number of one sample; the row is the event's, TD_NONE its total. */
@@ -63,6 +65,8 @@ double td_latency_cost(const struct td_latency_row *row)
 
 static bool tells(const struct td_group *group)
 {
+    if (group->role == TD_ROLE_LOCATOR && group->locates != TD_NODE_NONE)
+        return true; /* what its event costs may be known */
     for (uint32_t c = 0; c < group->column_count; c++) {
         const enum td_column_kind kind = group->columns[c].kind;
 
@@ -103,11 +107,15 @@ static uint32_t put_event(struct builder *b, const struct td_group *group)
     const char *type = td_model_string(b->model, group->cpu_type);
 
     for (size_t i = 0; i < b->count; i++) {
-        if (strcmp(b->at[i].event.name, name) == 0 && strcmp(b->at[i].event.cpu_type, type) == 0)
-            return (uint32_t)i;
+        if (strcmp(b->at[i].event.name, name) != 0 || strcmp(b->at[i].event.cpu_type, type) != 0)
+            continue;
+        if (b->at[i].event.locates != group->locates)
+            b->at[i].event.locates = TD_NODE_NONE;
+        return (uint32_t)i;
     }
     b->at = td_grow(b->at, &b->cap, b->count + 1, sizeof(*b->at));
-    b->at[b->count] = (struct collected){.event = {.name = name, .cpu_type = type}};
+    b->at[b->count] =
+        (struct collected){.event = {.name = name, .cpu_type = type, .locates = group->locates}};
     return (uint32_t)b->count++;
 }
 
@@ -171,6 +179,13 @@ static void add_access(struct td_latency_row *row, const struct td_data_access *
     row->stores += access->store;
 }
 
+static void count_sample(struct td_latency_row *row, uint64_t events, uint64_t retire)
+{
+    row->samples++;
+    row->events += events;
+    row->held += (double)events * (double)retire;
+}
+
 static void add_sample(struct builder *b, const struct td_sample *sample)
 {
     const struct td_group *group = td_model_group(b->model, sample->group);
@@ -178,10 +193,15 @@ static void add_sample(struct builder *b, const struct td_sample *sample)
     const uint64_t *values = td_model_sample_values(b->model, sample);
     const uint32_t row = put_row(b, c, sample->node);
     struct td_data_access access = {.is_access = false};
+    uint64_t events = 0, retire = 0;
 
     for (uint32_t i = 0; i < group->column_count; i++) {
         const enum td_column_kind column = group->columns[i].kind;
 
+        if (column == TD_COLUMN_PERIOD)
+            events = values[i];
+        if (column == TD_COLUMN_RETIRE_LATENCY)
+            retire = values[i];
         if (column == TD_COLUMN_FLAGS && !access.is_access)
             access = td_data_access_of_flags(values[i]);
         if (column == TD_COLUMN_DATA_SOURCE && values[i] > 0)
@@ -191,8 +211,8 @@ static void add_sample(struct builder *b, const struct td_sample *sample)
                 put_value(c, k, row, values[i]);
         }
     }
-    c->event.rows[row].samples++;
-    c->event.total.samples++;
+    count_sample(&c->event.rows[row], events, retire);
+    count_sample(&c->event.total, events, retire);
     add_access(&c->event.rows[row], &access);
     add_access(&c->event.total, &access);
 }
@@ -283,25 +303,28 @@ static int by_samples(const void *a, const void *b)
     return order ? order : strcmp(x->cpu_type, y->cpu_type);
 }
 
-/* Events that said nothing are not kept: flags alone may only say that the place is exact. */
+static bool says_anything(const struct td_latency_event *event)
+{
+    bool any = event->total.accesses > event->total.sources[TD_DATA_SOURCE_UNKNOWN];
+
+    for (int k = 0; k < TD_LATENCY_KINDS; k++)
+        any = any || event->total.figures[k].samples > 0;
+    return any || event->held != TD_HELD_UNKNOWN;
+}
+
 static void finish(struct td_latency *ret, struct builder *b)
 {
     ret->at = td_xcalloc(b->count + 1, sizeof(*ret->at));
     for (size_t i = 0; i < b->count; i++) {
         struct collected *c = &b->at[i];
-        const struct td_latency_row *total = &c->event.total;
-        bool any = total->accesses > total->sources[TD_DATA_SOURCE_UNKNOWN];
 
         for (int k = 0; k < TD_LATENCY_KINDS; k++) {
             finish_kind(c, k);
             free(c->values[k]);
-            any = any || total->figures[k].samples > 0;
         }
         td_map_release(&c->rows);
-        if (!any) {
-            free(c->event.rows);
-            continue;
-        }
+        if (c->event.total.figures[TD_LATENCY_RETIRE].samples > 0)
+            c->event.held = TD_HELD_MEASURED;
         if (c->event.len > 1)
             qsort_r(c->event.rows, c->event.len, sizeof(*c->event.rows), by_cost, &b->model);
         ret->at[ret->len++] = c->event;
@@ -329,6 +352,56 @@ void td_latency_of(struct td_latency *ret, const struct td_model *model,
     td_kept_release(&b.kept);
     free(b.event_of);
     free(b.at);
+}
+
+/* The core that counted the event, where top-down groups of it say which. */
+static const struct td_pmu_core *core_of(const struct td_measure *measure, const char *cpu_type)
+{
+    for (size_t i = 0; measure->slots && i < measure->slots->len; i++) {
+        if (strcmp(measure->slots->parts[i].cpu_type, cpu_type) == 0)
+            return measure->slots->parts[i].counted.core;
+    }
+    return NULL;
+}
+
+static void weigh_event(struct td_latency_event *event, const struct td_pmu_core *core,
+                        double clock_hz)
+{
+    if (event->held != TD_HELD_UNKNOWN || !core || event->locates == TD_NODE_NONE ||
+        core->latencies[event->locates] <= 0 || (core->latencies_ns && clock_hz <= 0))
+        return;
+    event->held = TD_HELD_STATIC;
+    event->static_latency = core->latencies[event->locates];
+    event->static_ns = core->latencies_ns;
+    const double cycles = event->static_latency * (core->latencies_ns ? clock_hz * 1e-9 : 1);
+    event->total.held = (double)event->total.events * cycles;
+    for (size_t r = 0; r < event->len; r++)
+        event->rows[r].held = (double)event->rows[r].events * cycles;
+}
+
+/* Flags alone may only say that the place is exact. */
+static void drop_silent(struct td_latency *latency)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < latency->len; i++) {
+        if (says_anything(&latency->at[i]))
+            latency->at[kept++] = latency->at[i];
+        else
+            free(latency->at[i].rows);
+    }
+    latency->len = kept;
+}
+
+void td_latency_weigh(struct td_latency *latency, const struct td_measure *measure)
+{
+    const struct td_machine machine = td_machine_of(measure);
+
+    if (machine.width > 0 && measure->slots)
+        latency->cycles = (double)measure->totals[TD_METRIC_SLOTS] / machine.width;
+    for (size_t i = 0; i < latency->len; i++)
+        weigh_event(&latency->at[i], core_of(measure, latency->at[i].cpu_type), machine.clock_hz);
+    drop_silent(latency);
 }
 
 void td_latency_release(struct td_latency *latency)

@@ -10,6 +10,7 @@
 
 #define NAME_BYTES    1024
 #define DIGITS        9
+#define HELD_WIDTH    14
 #define COLUMN_WIDTH  8
 #define FIGURES_WIDTH (5 * COLUMN_WIDTH + 6)
 #define NAMES_MIN     20 /* columns that a place gets, however narrow the terminal */
@@ -19,6 +20,7 @@ struct printer {
     const struct td_style *style;
     bool lines;
     size_t shown;
+    double cycles; /* of all that is reported; 0: not known */
 };
 
 static const char *function_name(const struct td_model *model, const struct td_frame *frame)
@@ -247,23 +249,77 @@ static void print_source_table(const struct printer *p, const struct td_latency_
     print_more(p, count);
 }
 
+/* One row of what retirement was held up for. */
+static void print_held(const struct printer *p, const struct td_latency_row *row)
+{
+    char events[32], cycles[32];
+
+    fprintf(p->style->out, "%*s  %*s", HELD_WIDTH,
+            td_format_count(events, sizeof(events), row->events), HELD_WIDTH,
+            td_format_count(cycles, sizeof(cycles), (uint64_t)(row->held + 0.5)));
+    if (p->cycles > 0)
+        fprintf(p->style->out, "  %5.1f", 100 * row->held / p->cycles);
+}
+
+static void print_held_table(const struct printer *p, const struct td_latency_event *event)
+{
+    const unsigned used = 2 * HELD_WIDTH + 2 + (p->cycles > 0 ? 7 : 0);
+    const struct widths widths = widths_of(p, event, used);
+    char what[160] = "cycles that retirement waited, events x measured latency";
+
+    if (event->held == TD_HELD_STATIC)
+        snprintf(what, sizeof(what),
+                 "cycles that they took, events x a static latency of %g %s (its vendor's for this "
+                 "core, not measured)",
+                 event->static_latency, event->static_ns ? "ns" : "cycles");
+    print_heading(p, event, what);
+    fprintf(p->style->out, "%*s  %*s%s", HELD_WIDTH, "events", HELD_WIDTH, "cycles",
+            p->cycles > 0 ? "  % all" : "");
+    print_places_heading(p);
+    print_held(p, &event->total);
+    fputs("  (all)\n", p->style->out);
+    for (size_t r = 0; r < event->len && r < p->shown; r++) {
+        print_held(p, &event->rows[r]);
+        print_place(p, &event->rows[r].frame, widths);
+    }
+    print_more(p, event->len);
+}
+
 void td_latency_print(const struct td_latency *latency, const struct td_model *model, bool lines,
                       size_t shown, const struct td_style *style)
 {
-    const struct printer p = {.model = model, .style = style, .lines = lines, .shown = shown};
+    const struct printer p = {
+        .model = model, .style = style, .lines = lines, .shown = shown, .cycles = latency->cycles};
 
     for (size_t e = 0; e < latency->len; e++) {
         for (int k = 0; k < TD_LATENCY_KINDS; k++) {
             if (latency->at[e].total.figures[k].samples > 0)
                 print_kind(&p, &latency->at[e], k);
         }
+        if (latency->at[e].held != TD_HELD_UNKNOWN)
+            print_held_table(&p, &latency->at[e]);
         print_source_table(&p, &latency->at[e]);
     }
 }
 
-static void json_row(struct td_json *json, const struct td_latency_row *row)
+static void json_held(struct td_json *json, const struct td_latency_event *event)
+{
+    static const char *const kinds[] = {NULL, "measured", "static"};
+
+    td_json_string(json, "held_by", kinds[event->held]);
+    if (event->held == TD_HELD_STATIC)
+        td_json_double(json, event->static_ns ? "static_ns" : "static_cycles",
+                       event->static_latency, DIGITS);
+}
+
+static void json_row(struct td_json *json, const struct td_latency_row *row, bool held)
 {
     td_json_u64(json, "samples", row->samples);
+    td_json_u64(json, "events", row->events);
+    if (held)
+        td_json_double(json, "held_cycles", row->held, DIGITS);
+    else
+        td_json_null(json, "held_cycles");
     td_json_object(json, "cycles");
     for (int k = 0; k < TD_LATENCY_KINDS; k++) {
         const struct td_latency_figures *f = &row->figures[k];
@@ -291,6 +347,10 @@ static void json_row(struct td_json *json, const struct td_latency_row *row)
 void td_latency_json(const struct td_latency *latency, const struct td_model *model, size_t shown,
                      struct td_json *json)
 {
+    if (latency->cycles > 0)
+        td_json_double(json, "cycles", latency->cycles, DIGITS);
+    else
+        td_json_null(json, "cycles");
     td_json_array(json, "latency");
     for (size_t e = 0; e < latency->len; e++) {
         const struct td_latency_event *event = &latency->at[e];
@@ -298,7 +358,8 @@ void td_latency_json(const struct td_latency *latency, const struct td_model *mo
         td_json_object(json, NULL);
         td_json_string(json, "event", event->name);
         td_json_string(json, "cpu_type", event->cpu_type);
-        json_row(json, &event->total);
+        json_held(json, event);
+        json_row(json, &event->total, event->held != TD_HELD_UNKNOWN);
         td_json_array(json, "rows");
         for (size_t r = 0; r < event->len && r < shown; r++) {
             const struct td_frame *frame = &event->rows[r].frame;
@@ -307,7 +368,7 @@ void td_latency_json(const struct td_latency *latency, const struct td_model *mo
             td_json_string(json, "function", function_name(model, frame));
             td_json_string(json, "module", td_module_name(model, frame->module));
             td_report_json_place(json, model, frame->file, frame->line);
-            json_row(json, &event->rows[r]);
+            json_row(json, &event->rows[r], event->held != TD_HELD_UNKNOWN);
             td_json_end(json);
         }
         td_json_end(json);

@@ -11,7 +11,7 @@
  * the first `shown` rows of each. */
 void td_latency_print(const struct td_latency *latency, const struct td_model *model, bool lines,
                       size_t shown, const struct td_style *style);
-/* The member "latency", an array of events, of the object that is open. */
+/* The members "cycles" and "latency", an array of events, of the object that is open. */
 void td_latency_json(const struct td_latency *latency, const struct td_model *model, size_t shown,
                      struct td_json *json);
 

@@ -37,6 +37,18 @@ tdreport latency --function nothing
 echo "exit $?"
 tdreport latency --event mem_load_retired
 echo "exit $?"
+# A core without timed samples: the vendor's static latency, named as such.
+{
+    pmu_head sapphire-rapids
+    echo counter 0 803
+    echo counter 6 400000000
+    echo slots - "$METRICS"
+    echo locate l3_bound - mem_load_l3_hit 100021
+    pmu_samples 0 800
+    for i in 1 2 3; do echo "sample 0 1 0 150000${i}000 100021 0:$((i < 3 ? 4128 : 8224))"; done
+} | "$COMPOSE" >static.td
+tdreport latency -i static.td
+echo ----
 make_sim >sim.td
 tdreport latency -i sim.td
 echo "exit $?"

@@ -31,12 +31,28 @@ def row_of(rows, function):
     return next((row for row in rows if row["function"] == function), None)
 
 
+def check_held(kernel, sampled, exact):
+    """Counts times measured latencies are the cycles of the chain, but for one sample of each event."""
+    got = report("latency", "-i", sampled)
+    held, unsure = 0, 0
+    for event in got["latency"]:
+        row = row_of(event["rows"], "chase")
+        if row and event["event"].startswith("mem_load_"):
+            check(event["held_by"] == "measured", f"{kernel}: {event['event']} held by {event['held_by']}")
+            held += row["held_cycles"]
+            unsure += 1.1 * row["held_cycles"] / row["samples"]
+    print(f"{kernel}: {held / 1e6:.1f} M cycles held up +- {unsure / 1e6:.1f}, exactly {exact / 1e6:.1f}")
+    check(abs(held - exact) <= unsure + 0.1 * exact, f"{kernel}: held {held}, exactly {exact}")
+    check(got["cycles"] > exact * 0.8, f"{kernel}: cycles {got['cycles']}, the chain alone has {exact}")
+
+
 def check_kernel(folder, kernel, event, steps, source, least, most):
     exact = os.path.join(folder, kernel + ".td")
     sampled = os.path.join(folder, kernel + ".20000.td")
     subprocess.run([TDREC, "-q", "--source", "sim", "--sim-core", "golden-cove", "--sim-pmu", "20000", "-o", exact, "--",
                     KERNELS, kernel], check=True, stdout=subprocess.DEVNULL)
     cycles = row_of(report("functions", "-i", exact)["functions"], "chase")["cycles"] / steps
+    check_held(kernel, sampled, cycles * steps)
     for words in ((), ("--lines",)):
         events = {e["event"]: e for e in report("latency", "-i", sampled, *words)["latency"]}
         rows = {name: row_of(e["rows"], "chase") for name, e in events.items()}

@@ -388,6 +388,15 @@ static struct td_buf make_file(bool clock, uint32_t context)
     return buf;
 }
 
+static void latency_of(struct td_latency *latency, const struct td_model *model,
+                       const struct td_filter *filter, bool lines)
+{
+    const struct td_measure measure = {.model = model};
+
+    td_latency_of(latency, model, filter, lines);
+    td_latency_weigh(latency, &measure);
+}
+
 static void expect_places(const struct td_buf *file, const uint32_t pids[3], const uint64_t *times)
 {
     const struct td_load_opts opts = {.keep_samples = true};
@@ -414,7 +423,7 @@ static void expect_places(const struct td_buf *file, const uint32_t pids[3], con
     }
     struct td_latency latency;
     const struct td_filter filter = {.event = NULL};
-    td_latency_of(&latency, model, &filter, false);
+    latency_of(&latency, model, &filter, false);
     assert_int_equal(latency.len, 1);
     const struct td_latency_row *total = &latency.at[0].total;
     assert_int_equal(total->figures[TD_LATENCY_DATA].samples, 3);

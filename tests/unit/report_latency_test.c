@@ -177,6 +177,15 @@ static void fill(struct fixture *f)
     }
 }
 
+static void latency_of(struct td_latency *latency, const struct td_model *model,
+                       const struct td_filter *filter, bool lines)
+{
+    const struct td_measure measure = {.model = model};
+
+    td_latency_of(latency, model, filter, lines);
+    td_latency_weigh(latency, &measure);
+}
+
 /* How many of the function's samples are at most `cycles`. */
 static size_t at_most(const struct fixture *f, uint32_t which, double cycles)
 {
@@ -218,7 +227,7 @@ static void test_figures(void **state)
         struct td_latency latency;
         uint64_t sum = 0;
 
-        td_latency_of(&latency, f.model, &filter, lines);
+        latency_of(&latency, f.model, &filter, lines);
         assert_int_equal(latency.len, 1);
         assert_string_equal(latency.at[0].name, "l3_miss");
         assert_int_equal(latency.at[0].len, FUNCTIONS);
@@ -235,6 +244,10 @@ static void test_figures(void **state)
             assert_int_equal(row->frame.line, lines ? 10 * which + 1 : 0);
             check_figures(&f, which, &row->figures[TD_LATENCY_RETIRE]);
             assert_int_equal(row->accesses, f.count[which]);
+            assert_int_equal(row->events, 1000 * f.count[which]);
+            assert_float_equal(row->held,
+                               1000 * row->figures[TD_LATENCY_RETIRE].mean * (double)row->samples,
+                               1e-3 + 1e-9 * row->held);
             assert_int_equal(row->sources[which == 2   ? TD_DATA_SOURCE_L3
                                           : which == 1 ? TD_DATA_SOURCE_L2
                                                        : TD_DATA_SOURCE_L1],
@@ -265,16 +278,16 @@ static void test_groups_and_filters(void **state)
                            quiet = {.thread = f.thread, .node = f.nodes[1], .group = silent};
     td_model_add_sample(f.model, &sample, values);
     td_model_add_sample(f.model, &quiet, zeros);
-    td_latency_of(&latency, f.model, &one, false);
+    latency_of(&latency, f.model, &one, false);
     assert_int_equal(latency.len, 1);
     assert_int_equal(latency.at[0].len, 1);
     assert_int_equal(latency.at[0].total.samples, f.count[1] + 1);
     assert_int_equal(latency.at[0].rows[0].sources[TD_DATA_SOURCE_DRAM], 1);
     td_latency_release(&latency);
-    td_latency_of(&latency, f.model, &nothing, false);
+    latency_of(&latency, f.model, &nothing, false);
     assert_int_equal(latency.len, 0);
     td_latency_release(&latency);
-    td_latency_of(&latency, f.model, &other, false);
+    latency_of(&latency, f.model, &other, false);
     assert_int_equal(latency.len, 0);
     td_latency_release(&latency);
     td_model_free(f.model);

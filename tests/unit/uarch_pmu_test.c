@@ -307,6 +307,21 @@ static void a_thread_of_skylake_has_a_part_of_its_core(void **state)
     unload(&smt);
 }
 
+/* Of each event that a group counts another number, of the others none. */
+static double *counts_of_groups(const struct td_pmu_core *core)
+{
+    double *counts = counts_of(core);
+
+    for (size_t g = 0; g < core->group_count; g++) {
+        for (uint32_t e = 0; e < core->groups[g].count; e++) {
+            const uint32_t event = core->groups[g].events[e];
+
+            counts[event] = 1000003.0 + 7919.0 * event;
+        }
+    }
+    return counts;
+}
+
 /* A metric whose events no group has can never be shown. */
 static void every_metric_is_fed_by_groups(void **state)
 {
@@ -319,15 +334,8 @@ static void every_metric_is_fed_by_groups(void **state)
 
         assert_int_equal(td_uarch_parse(&core.uarch, text, strlen(text), NULL), TD_OK);
         if (td_pmu_core_read(&core.core, core.uarch, NULL) == TD_OK) {
-            double *counts = counts_of(core.core);
+            double *counts = counts_of_groups(core.core);
 
-            for (size_t g = 0; g < core.core->group_count; g++) {
-                for (uint32_t e = 0; e < core.core->groups[g].count; e++) {
-                    const uint32_t event = core.core->groups[g].events[e];
-
-                    counts[event] = 1000003.0 + 7919.0 * event;
-                }
-            }
             for (size_t m = 0; m < core.core->metric_count; m++) {
                 if (isnan(td_pmu_core_metric(core.core, &core.core->metrics[m], counts, 4)))
                     fail_msg("%s: no group counts what %s needs", builtin->name,
@@ -335,6 +343,44 @@ static void every_metric_is_fed_by_groups(void **state)
             }
             free(counts);
         }
+        unload(&core);
+        free(text);
+    }
+}
+
+/* Static latencies rise from level to level; what is timed needs them less. */
+static void latencies_rise_with_the_distance(void **state)
+{
+    static const char *const wrong[] = {"l3_bound 20", "l3_bound 20 us", "nothing 20 ns",
+                                        "l3_bound -1 ns", "l2_bound 4 ns\nl3_bound 20 cycles"};
+    const struct td_uarch_builtin *builtin = NULL;
+    size_t described = 0;
+
+    (void)state;
+    for (size_t b = 0; (builtin = td_uarch_builtin_at(b)); b++) {
+        struct loaded core = {.uarch = NULL};
+
+        assert_int_equal(td_uarch_parse(&core.uarch, builtin->text, builtin->size, NULL), TD_OK);
+        if (td_pmu_core_read(&core.core, core.uarch, NULL) == TD_OK) {
+            const double *latencies = core.core->latencies;
+
+            described += latencies[TD_NODE_L3_BOUND] > 0;
+            assert_true(latencies[TD_NODE_L2_BOUND] <= latencies[TD_NODE_L3_BOUND]);
+            assert_true(latencies[TD_NODE_L3_BOUND] <= latencies[TD_NODE_DRAM_BOUND]);
+        }
+        unload(&core);
+    }
+    assert_true(described >= 5);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char *text = td_xasprintf("[core]\nname x\n[pmu]\nwidth 4\ncounters 4\n"
+                                  "[pmu.latencies]\n%s\n[pmu.events]\ncycles 0x3c\n",
+                                  wrong[i]);
+        struct loaded core = {.uarch = NULL};
+        struct td_err err = TD_ERR_INIT;
+
+        assert_int_equal(td_uarch_parse(&core.uarch, text, strlen(text), NULL), TD_OK);
+        assert_int_equal(td_pmu_core_read(&core.core, core.uarch, &err), TD_EFORMAT);
+        assert_non_null(strstr(err.text, "line"));
         unload(&core);
         free(text);
     }
@@ -390,6 +436,7 @@ int main(void)
         cmocka_unit_test(negatives_are_cut_and_said),
         cmocka_unit_test(formulas_are_shown_unscaled),
         cmocka_unit_test(every_metric_is_fed_by_groups),
+        cmocka_unit_test(latencies_rise_with_the_distance),
         cmocka_unit_test(every_description_reads_and_its_groups_fit),
         cmocka_unit_test(the_right_description_is_chosen),
         cmocka_unit_test(mistakes_are_named_with_their_line),
