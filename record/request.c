@@ -79,6 +79,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
         VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
               &words->call_graph),
+        VALUE(TD_OPT_STRING, 0, "toggle", "FUNC", "sim: only what runs while this function does",
+              &request->toggle),
         FLAG(0, "off-cpu", "also where threads wait, and how long", &request->off_cpu),
         VALUE(TD_OPT_STRING, 'D', "delay", "MS", "start recording after MS; -1: when told to",
               &words->delay),
@@ -350,6 +352,13 @@ static int parse_control(struct td_request *request, const struct words *words, 
     if (request->start_off && !request->control)
         return td_fail(err, TD_EUSAGE,
                        "-D -1 waits for an 'enable': say with --control where it comes from");
+    if (request->toggle &&
+        ((request->source != TD_SOURCE_NONE && request->source != TD_SOURCE_SIM) ||
+         request->count || request->sim_sample || request->sim_pmu))
+        return td_fail(err, TD_EUSAGE,
+                       "--toggle goes with --source sim, which knows exactly when a function runs "
+                       "(natively: tdrec -g, then tdreport callees %s)",
+                       request->toggle);
     if (request->control && request->source == TD_SOURCE_HYBRID)
         return td_fail(err, TD_EUSAGE,
                        "--control is of one run, and hybrid has two: --source clock or sim");

@@ -82,6 +82,7 @@ struct td_request {
     struct td_cpulist cpus; /* CPUS */
     const char *cgroup;
     const char *control; /* where commands come from (run/control.h); NULL: nowhere */
+    const char *toggle;  /* a function: what runs while it does not is left out; NULL */
     bool off_cpu;        /* record where threads wait, and how long */
     bool start_off;      /* record nothing until told to */
     uint64_t delay_ms;

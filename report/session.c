@@ -353,6 +353,7 @@ static int check_time(const struct td_session *session, struct td_err *err)
 static int fail_empty(const struct td_session *session, struct td_err *err)
 {
     const struct td_coverage coverage = td_coverage_of(session->measure);
+    const char *parameter = NULL;
     char lost[32];
 
     if (coverage.lost)
@@ -365,6 +366,13 @@ static int fail_empty(const struct td_session *session, struct td_err *err)
         return td_fail(err, TD_ENODATA,
                        "the profile holds no samples: it was cut off, by a full disk or a recorder "
                        "that was killed, before any was written; record it again");
+    for (size_t i = 0; (parameter = td_model_env_at(session->model, TD_ENV_PARAMETER, i)); i++) {
+        if (strncmp(parameter, "toggle=", 7) == 0)
+            return td_fail(err, TD_ENODATA,
+                           "the profile holds no samples: nothing ran in the function of --toggle, "
+                           "'%s'",
+                           parameter + 7);
+    }
     if (coverage.recorded_s > 0 && coverage.pieces == 0)
         return td_fail(err, TD_ENODATA,
                        "the profile holds no samples: recording was never switched on (-D, "

@@ -17,6 +17,7 @@
 #include "formats/cores/core.h"
 #include "record/run/sim_check.h"
 #include "record/tasks/profile_head.h"
+#include "record/tasks/toggle.h"
 #include "record/run/snapshots.h"
 #include "record/run/loop.h"
 #include "record/run/sources.h"
@@ -125,6 +126,16 @@ static void write_head(struct modelling *m)
         td_profile_counter(writer, TD_COUNTER_STARTED_NS, m->run.start_ns);
 }
 
+static void begin_toggle(struct modelling *m)
+{
+    char *text = td_xasprintf("toggle=%s", m->request->toggle);
+
+    m->snapshots.toggle = td_toggle_new(m->request->toggle);
+    m->snapshots.width = (uint32_t)m->plan->core_desc.width;
+    td_profile_env(m->recording->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    free(text);
+}
+
 static int open_run(void *ctx, struct td_err *err)
 {
     struct modelling *m = ctx;
@@ -147,6 +158,8 @@ static int open_run(void *ctx, struct td_err *err)
     m->next_line_ns = run->start_ns + TD_NS_PER_S;
     td_snapshots_init(&m->snapshots, m->recording->writer);
     m->snapshots.native = m->native != NULL;
+    if (m->request->toggle)
+        begin_toggle(m);
     write_head(m);
     return td_profile_flush(m->recording->writer, err);
 }
@@ -305,6 +318,30 @@ static void tell_lost(struct modelling *m)
     td_run_warn(&m->run, text);
 }
 
+/* What the profile leaves out. */
+static void tell_toggle(struct modelling *m)
+{
+    const char *function = m->request->toggle;
+    const struct td_snapshots *s = &m->snapshots;
+    const uint64_t all = s->counters[TD_COUNTER_INSTRUCTIONS];
+    char count[32], *text = NULL;
+
+    if (!function)
+        return;
+    if (!td_toggle_found(s->toggle))
+        text = td_xasprintf("--toggle: no function of the program is called '%s', so nothing is in "
+                            "the profile (one that was inlined has no code of its own: name its "
+                            "caller)",
+                            function);
+    else
+        text = td_xasprintf("only what ran in %s, and what it called, is in the profile "
+                            "(--toggle): %.1f %% of %s instructions",
+                            function, all ? 100 * (double)s->inside_instructions / (double)all : 0,
+                            td_format_count(count, sizeof(count), all));
+    td_run_warn(&m->run, text);
+    free(text);
+}
+
 static void summarize(struct modelling *m)
 {
     const uint64_t *counters = m->snapshots.counters;
@@ -415,6 +452,7 @@ static void finish(void *ctx)
     td_snapshots_names_end(&m->snapshots);
     tell_notes(m);
     tell_lost(m);
+    tell_toggle(m);
     tell_running(m);
     tell_cut(m);
     if (m->native)
@@ -472,6 +510,7 @@ static void on_time(void *ctx, uint64_t now)
 
 static void release(struct modelling *m)
 {
+    td_toggle_free(m->snapshots.toggle);
     td_snapshots_release(&m->snapshots);
     td_mailbox_close(m->mailbox);
     td_sim_pmu_run_free(m->pmu);

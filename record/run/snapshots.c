@@ -15,6 +15,7 @@
 #include "record/sim/share/snapshot.h"
 #include "record/tasks/jit.h"
 #include "record/tasks/modules.h"
+#include "record/tasks/toggle.h"
 #include "symbolize/maps/jitdump.h"
 
 /* What a tally has of anything is below. */
@@ -23,6 +24,7 @@
 /* A call path of a task. */
 struct path {
     bool known;
+    bool inside; /* a call of it is in the function of --toggle */
     uint32_t parent;
     uint32_t module; /* the profile's */
     uint64_t offset; /* of the call, in it */
@@ -214,6 +216,8 @@ static uint32_t put_module(struct td_snapshots *snapshots, const struct td_profi
 
     if (added)
         *id = td_profile_module(snapshots->writer, module);
+    if (added && snapshots->toggle && module->kind == TD_MODULE_FILE)
+        td_toggle_add(snapshots->toggle, *id, module->path);
     return *id;
 }
 
@@ -306,6 +310,9 @@ static void add_path(struct adding *a, uint32_t task_index, const struct td_snap
     struct path path = {.known = true, .parent = from->parent, .epoch = TD_NONE};
 
     path.offset = locate(a, from->call, &path.module);
+    if (a->snapshots->toggle)
+        path.inside = (from->parent < task->path_count && task->paths[from->parent].inside) ||
+                      td_toggle_has(a->snapshots->toggle, path.module, path.offset);
     task->paths = td_grow(task->paths, &task->path_cap, (size_t)from->id + 1, sizeof(*task->paths));
     while (task->path_count <= from->id)
         task->paths[task->path_count++] = (struct path){.epoch = TD_NONE};
@@ -336,12 +343,37 @@ static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
     return node;
 }
 
+/* Whether it ran while the function of --toggle was on the stack; adds it to what did. */
+static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, uint32_t module,
+                      uint64_t offset, const uint64_t *more)
+{
+    struct td_snapshots *snapshots = a->snapshots;
+    const struct task *task = &a->image->tasks[tally->task];
+
+    if (!(tally->path < task->path_count && task->paths[tally->path].inside) &&
+        !td_toggle_has(snapshots->toggle, module, offset))
+        return false;
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (td_sim_column_info((enum td_sim_column)c)->node != TD_NODE_NONE)
+            snapshots->inside_slots += more[c];
+    }
+    snapshots->inside_instructions += more[TD_SIM_COLUMN_INSTRUCTIONS];
+    return true;
+}
+
 static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
                         struct place *place, const uint64_t *more)
 {
     struct td_profile_writer *writer = a->snapshots->writer;
     struct task *task = &a->image->tasks[tally->task];
 
+    if (a->snapshots->toggle) {
+        uint32_t module = TD_NONE;
+        const uint64_t offset = locate(a, tally->pc, &module);
+
+        if (!is_inside(a, tally, module, offset, more))
+            return;
+    }
     if (place->epoch != td_profile_node_epoch(writer)) {
         uint32_t module = TD_NONE;
         const uint64_t offset = locate(a, tally->pc, &module);
@@ -467,6 +499,7 @@ static void add_counters(struct adding *a)
         {snapshot->task_count, TD_COUNTER_THREADS, true},
     };
     struct td_snapshots *snapshots = a->snapshots;
+    const uint64_t cycles = snapshots->width ? snapshots->inside_slots / snapshots->width : 0;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(summed); i++) {
         uint64_t *before = &a->image->counters[summed[i].counter];
@@ -474,8 +507,11 @@ static void add_counters(struct adding *a)
         snapshots->counters[summed[i].counter] += summed[i].now - *before;
         *before = summed[i].now;
         if (!snapshots->native || !summed[i].of_tasks)
-            td_profile_counter(snapshots->writer, summed[i].counter,
-                               snapshots->counters[summed[i].counter]);
+            td_profile_counter(
+                snapshots->writer, summed[i].counter,
+                !snapshots->toggle || summed[i].of_tasks ? snapshots->counters[summed[i].counter]
+                : summed[i].counter == TD_COUNTER_CYCLES ? cycles
+                                                         : snapshots->inside_instructions);
     }
     /* Processes err independently. */
     const double error = (double)snapshot->cycles_error;

@@ -20,6 +20,7 @@
 
 struct td_intern;
 struct td_jit;
+struct td_toggle;
 struct td_snapshot_image;
 
 struct td_snapshots {
@@ -28,11 +29,16 @@ struct td_snapshots {
     uint32_t group;                           /* TD_NONE: not described yet */
     uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
     uint64_t counters[TD_COUNTER_COUNT];
-    double squares;          /* of the images' errors */
-    bool native;             /* set by the caller: the profile has a native run's counters */
-    struct td_jit *jit;      /* addresses of generated code */
-    struct td_intern *texts; /* what modules are, and what snapshots warned of */
-    struct td_map modules;   /* text to the profile's module */
+    double squares; /* of the images' errors */
+    bool native;    /* set by the caller: the profile has a native run's counters */
+    /* Set by the caller: what runs while this function is on the stack, and nothing else, is
+     * added; NULL: all. `width` of the core is then set, too. */
+    struct td_toggle *toggle;
+    uint32_t width;
+    uint64_t inside_slots, inside_instructions; /* of what was added then */
+    struct td_jit *jit;                         /* addresses of generated code */
+    struct td_intern *texts;                    /* what modules are, and what snapshots warned of */
+    struct td_map modules;                      /* text to the profile's module */
     struct td_map warnings;
     struct td_snapshot_image **images; /* by place; NULL: nothing of it was added */
     size_t image_count, image_cap;

@@ -82,6 +82,8 @@ static const struct td_source *choose(const struct td_caps *caps, const struct t
     reason[0] = '\0';
     if (request->source != TD_SOURCE_NONE)
         return sources[request->source];
+    if (request->toggle)
+        return &td_source_sim;
     if (request->groups.len)
         return &td_source_pmu;
     /* An event asked for by name is its own reason. */
