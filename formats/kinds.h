@@ -150,7 +150,17 @@ enum td_attribution {
     X(PIECES, 23, "recorded_pieces", "how many times that was begun")                          \
     X(WAITED_NS, 24, "waited_ns", "time that threads waited, off the CPU (--off-cpu)")         \
     X(PREEMPTED_NS, 25, "preempted_ns", "time that they were off it although they could run")  \
-    X(WAITS, 26, "waits", "samples that are waits, each of as many nanoseconds")
+    X(WAITS, 26, "waits", "samples that are waits, each of as many nanoseconds")               \
+    X(BRANCHES, 27, "branches", "modelled: branches, calls and returns")                       \
+    X(MISPREDICTS, 28, "mispredicts", "of them, mispredicted")                                 \
+    X(LOADS, 29, "loads", "modelled: operations that load")                                    \
+    X(STORES, 30, "stores", "modelled: operations that store")                                 \
+    X(L1D_MISSES, 31, "l1d_misses", "modelled: accesses to data that missed L1")               \
+    X(L2_MISSES, 32, "l2_misses", "of them, those that missed L2")                             \
+    X(L3_MISSES, 33, "l3_misses", "of them, those that missed L3")                             \
+    X(DTLB_WALKS, 34, "dtlb_walks", "modelled: page walks for data")                           \
+    X(L1I_MISSES, 35, "l1i_misses", "modelled: lines of code that missed L1")                  \
+    X(ITLB_MISSES, 36, "itlb_misses", "modelled: pages of code that missed the first TLB")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),

@@ -495,7 +495,10 @@ static void add_counters(struct adding *a)
         {snapshot->cycles, TD_COUNTER_CYCLES, false},
         {snapshot->instructions, TD_COUNTER_INSTRUCTIONS, false},
         {snapshot->detailed, TD_COUNTER_DETAILED, false},
-        {1, TD_COUNTER_PROCESSES, true},
+#define X(symbol, counter) {snapshot->events[TD_SIM_EVENT_##symbol], TD_COUNTER_##counter, false},
+        TD_SIM_EVENTS(X)
+#undef X
+            {1, TD_COUNTER_PROCESSES, true},
         {snapshot->task_count, TD_COUNTER_THREADS, true},
     };
     struct td_snapshots *snapshots = a->snapshots;

@@ -93,9 +93,70 @@ static bool is_known(const struct td_rates *rates, const struct td_model *model,
     return false;
 }
 
+/* What a model counted, over another count of its. */
+struct modelled {
+    struct td_pmu_metric metric;
+    enum td_counter of, over;
+    double factor;
+};
+
+#define MODELLED(group_, name_, unit_, of_, over_, factor_)                                      \
+    {                                                                                            \
+        .metric = {.group = (group_), .name = (name_), .unit = (unit_)}, .of = TD_COUNTER_##of_, \
+        .over = TD_COUNTER_##over_, .factor = (factor_)                                          \
+    }
+#define PER_1000(group, name, of) \
+    MODELLED(group, name, "per_1000_instructions", of, INSTRUCTIONS, 1000)
+#define RATIO(group, name, of, over) MODELLED(group, name, "ratio", of, over, 1)
+
+/* By the names that descriptions of counted cores give the same figures. */
+static const struct modelled modelled[] = {
+    PER_1000("branch", "branch_mpki", MISPREDICTS),
+    RATIO("branch", "branch_miss_ratio", MISPREDICTS, BRANCHES),
+    PER_1000("cache", "l1d_mpki", L1D_MISSES),
+    PER_1000("cache", "l2_mpki", L2_MISSES),
+    RATIO("cache", "l2_miss_ratio", L2_MISSES, L1D_MISSES),
+    PER_1000("cache", "l3_mpki", L3_MISSES),
+    RATIO("cache", "l3_miss_ratio", L3_MISSES, L2_MISSES),
+    PER_1000("cache", "l1i_mpki", L1I_MISSES),
+    PER_1000("tlb", "dtlb_walk_mpki", DTLB_WALKS),
+    PER_1000("tlb", "itlb_mpki", ITLB_MISSES),
+    RATIO("mix", "load_share", LOADS, INSTRUCTIONS),
+    RATIO("mix", "store_share", STORES, INSTRUCTIONS),
+    RATIO("mix", "branch_share", BRANCHES, INSTRUCTIONS),
+    MODELLED("utilization", "ipc", "instructions_per_cycle", INSTRUCTIONS, CYCLES, 1),
+    MODELLED("utilization", "cpi", "cycles_per_instruction", CYCLES, INSTRUCTIONS, 1),
+};
+
+/* Of a model that ran all instructions exactly: events of windows stand for nothing else. Older
+ * recordings have no such counts. */
+static void add_modelled(struct td_rates *rates, const struct td_model *model)
+{
+    const uint64_t instructions = td_model_counter(model, TD_COUNTER_INSTRUCTIONS);
+
+    if (instructions == 0 || td_model_counter(model, TD_COUNTER_DETAILED) != instructions ||
+        td_model_counter(model, TD_COUNTER_BRANCHES) == 0)
+        return;
+    rates->at = td_grow(rates->at, &rates->cap, TD_ARRAY_SIZE(modelled), sizeof(*rates->at));
+    for (size_t i = 0; i < TD_ARRAY_SIZE(modelled); i++) {
+        const uint64_t over = td_model_counter(model, modelled[i].over);
+
+        if (over > 0)
+            rates->at[rates->len++] = (struct td_rate){
+                .metric = &modelled[i].metric,
+                .cpu_type = "",
+                .modelled = true,
+                .value = modelled[i].factor * (double)td_model_counter(model, modelled[i].of) /
+                         (double)over,
+            };
+    }
+}
+
 void td_rates_of(struct td_rates *rates, const struct td_model *model)
 {
     *rates = (struct td_rates){.len = 0};
+    if (td_source_is_modelled(td_model_source(model)))
+        add_modelled(rates, model);
     rates->cores = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(*rates->cores));
     for (uint32_t g = 0; g < td_model_group_count(model); g++) {
         const struct td_group *group = td_model_group(model, g);

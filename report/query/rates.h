@@ -15,7 +15,8 @@ struct td_rate {
     const struct td_pmu_metric *metric; /* of `cores` */
     const char *cpu_type;               /* "" where there is one kind; borrowed from the model */
     double value;
-    unsigned run; /* that counted it; 0: there was only one */
+    unsigned run;  /* that counted it; 0: there was only one */
+    bool modelled; /* counted by the modelled core */
 };
 
 struct td_rates {

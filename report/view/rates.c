@@ -10,8 +10,8 @@ static void heading(const struct td_rate *rate, const struct td_style *style)
 {
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_HEADING);
-    fprintf(style->out, "Rates of the whole recording%s%s", rate->cpu_type[0] ? ", " : "",
-            rate->cpu_type);
+    fprintf(style->out, "Rates of the whole recording%s%s%s", rate->modelled ? ", modelled" : "",
+            rate->cpu_type[0] ? ", " : "", rate->cpu_type);
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
 }
@@ -61,6 +61,8 @@ void td_rates_json(const struct td_rates *rates, struct td_json *json)
         td_json_string(json, "name", rate->metric->name);
         td_json_string(json, "unit", rate->metric->unit);
         td_json_double(json, "value", rate->value, DIGITS);
+        if (rate->modelled)
+            td_json_bool(json, "modelled", true);
         if (rate->run)
             td_json_u64(json, "run", rate->run);
         td_json_end(json);

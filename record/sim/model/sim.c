@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "record/sim/model/pmu.h"
@@ -556,6 +557,41 @@ void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals)
         .unmatched_returns = sim->calls.unmatched,
     };
     add_windows(sim, totals);
+}
+
+/* Operations that load or store are of the code: each ran as often as its block. */
+static void add_accesses(const struct td_sim *sim, uint64_t events[TD_SIM_EVENT_COUNT])
+{
+    const struct td_ledger *ledger = &sim->ledger;
+
+    for (size_t i = 0; i < ledger->account_count; i++) {
+        const struct td_account *account = &ledger->accounts[i];
+        const struct td_block *block = td_blocks_get(sim->blocks, account->block);
+        const uint64_t runs = account->runs + td_ledger_settled_runs(ledger, (uint32_t)i);
+
+        for (uint16_t u = 0; u < block->uop_count; u++) {
+            const uint8_t flags = block->uops[u].flags;
+
+            events[TD_SIM_EVENT_LOADS] += flags & TD_UOP_LOAD ? runs : 0;
+            events[TD_SIM_EVENT_STORES] += flags & TD_UOP_STORE ? runs : 0;
+        }
+    }
+}
+
+void td_sim_events(const struct td_sim *sim, uint64_t events[TD_SIM_EVENT_COUNT])
+{
+    const struct td_memory_counts *counts = &sim->memory.counts;
+
+    memset(events, 0, TD_SIM_EVENT_COUNT * sizeof(*events));
+    events[TD_SIM_EVENT_BRANCHES] = sim->branches;
+    events[TD_SIM_EVENT_MISPREDICTS] = sim->mispredicts;
+    events[TD_SIM_EVENT_L1D_MISSES] = counts->l1d_misses;
+    events[TD_SIM_EVENT_L2_MISSES] = counts->data_l2_misses;
+    events[TD_SIM_EVENT_L3_MISSES] = counts->data_l3_misses;
+    events[TD_SIM_EVENT_DTLB_WALKS] = counts->data_walks;
+    events[TD_SIM_EVENT_L1I_MISSES] = sim->fetch.l1i_misses;
+    events[TD_SIM_EVENT_ITLB_MISSES] = sim->fetch.itlb_misses;
+    add_accesses(sim, events);
 }
 
 uint64_t td_sim_clock(const struct td_sim *sim)

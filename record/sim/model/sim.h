@@ -113,6 +113,28 @@ struct td_sim_totals {
 };
 void td_sim_totals(const struct td_sim *sim, struct td_sim_totals *totals);
 
+/* What a program does to the core beside taking slots, as events of a PMU count it: of what was
+ * modelled exactly, nothing is scaled. X(symbol, counter of the profile) */
+#define TD_SIM_EVENTS(X)                                                   \
+    X(BRANCHES, BRANCHES) /* that were taken or not; calls and returns */  \
+    X(MISPREDICTS, MISPREDICTS)                                            \
+    X(LOADS, LOADS) /* operations that load, and store */                  \
+    X(STORES, STORES)                                                      \
+    X(L1D_MISSES, L1D_MISSES) /* data alone, no prefetches, as the next */ \
+    X(L2_MISSES, L2_MISSES)                                                \
+    X(L3_MISSES, L3_MISSES)                                                \
+    X(DTLB_WALKS, DTLB_WALKS)                                              \
+    X(L1I_MISSES, L1I_MISSES)                                              \
+    X(ITLB_MISSES, ITLB_MISSES)
+
+enum td_sim_event {
+#define X(symbol, counter) TD_SIM_EVENT_##symbol,
+    TD_SIM_EVENTS(X)
+#undef X
+        TD_SIM_EVENT_COUNT
+};
+void td_sim_events(const struct td_sim *sim, uint64_t events[TD_SIM_EVENT_COUNT]);
+
 /* Cycles of what was modelled so far, exactly or to fill the pipeline. */
 uint64_t td_sim_clock(const struct td_sim *sim);
 

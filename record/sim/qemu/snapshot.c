@@ -214,6 +214,8 @@ static void add_totals(struct writing *w, const struct td_snapshot *part, double
     w->snapshot.cycles += part->cycles;
     w->snapshot.instructions += part->instructions;
     w->snapshot.detailed += part->detailed;
+    for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
+        w->snapshot.events[i] += part->events[i];
     w->snapshot.warnings |= part->warnings;
     w->squares += error * error;
 }
@@ -228,7 +230,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     td_sim_each_replicates(sim, write_replicates, w);
     free(w->described);
     td_sim_totals(sim, &totals);
-    const struct td_snapshot part = {
+    struct td_snapshot part = {
         .cycles = totals.cycles,
         .instructions = totals.instructions,
         .detailed = totals.detailed,
@@ -236,6 +238,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
                     (uint32_t)(totals.folded_calls > 0) << TD_SNAPSHOT_FOLDED |
                     (uint32_t)(totals.truncated_calls > 0) << TD_SNAPSHOT_TRUNCATED,
     };
+    td_sim_events(sim, part.events);
     add_totals(w, &part, totals.cycles_error);
 }
 

@@ -94,6 +94,8 @@ void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
     td_buf_uleb(ret, snapshot->instructions);
     td_buf_uleb(ret, snapshot->detailed);
     td_buf_uleb(ret, snapshot->cycles_error);
+    for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
+        td_buf_uleb(ret, snapshot->events[i]);
     td_buf_uleb(ret, snapshot->module_count);
     for (uint32_t i = 0; i < snapshot->module_count; i++) {
         const struct td_snapshot_module *module = &snapshot->modules[i];
@@ -199,6 +201,8 @@ int td_snapshot_open(struct td_snapshot_view *view, const void *data, size_t siz
     snapshot->instructions = td_rd_uleb(&view->items);
     snapshot->detailed = td_rd_uleb(&view->items);
     snapshot->cycles_error = td_rd_uleb(&view->items);
+    for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
+        snapshot->events[i] = td_rd_uleb(&view->items);
     get_modules(view);
     get_tasks(view);
     get_ranges(view);

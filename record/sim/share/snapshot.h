@@ -57,6 +57,7 @@ struct td_snapshot {
     uint64_t start_ns;
     const char *process; /* comm of the main thread */
     uint64_t cycles, instructions, detailed, cycles_error;
+    uint64_t events[TD_SIM_EVENT_COUNT];
     struct td_snapshot_module *modules;
     struct td_snapshot_task *tasks;
     uint32_t module_count, task_count;

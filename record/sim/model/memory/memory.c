@@ -233,6 +233,8 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
 {
     memory->counts.l1d_misses++;
     const int64_t ready = fill_l1(memory, line, t, false, level);
+    memory->counts.data_l2_misses += *level >= TD_LEVEL_L3;
+    memory->counts.data_l3_misses += *level >= TD_LEVEL_DRAM;
     /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
     if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency)
         *level = TD_LEVEL_L1;
@@ -323,6 +325,7 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
     if (td_cache_touch(second, page))
         return desc->stlb_latency;
     memory->counts.tlb_misses++;
+    memory->counts.data_walks += first == &memory->dtlb;
     if (desc->first_touch && first == &memory->dtlb)
         touch_first(memory, page);
     const int place = td_pool_find(&memory->walks, t, &start);

@@ -29,6 +29,8 @@ enum { TD_LINE_BITS = 6, TD_PAGE_BITS = 12 };
 
 struct td_memory_counts {
     uint64_t l1d_misses, l2_misses, l3_misses, tlb_misses, prefetches;
+    /* Of the program's own accesses to data alone: no prefetches, code or page tables. */
+    uint64_t data_l2_misses, data_l3_misses, data_walks;
 };
 
 struct td_memory {
