@@ -140,9 +140,9 @@ td_pmu_event_set td_pmu_core_node_events(const struct td_pmu_core *core, enum td
 /* Shares of all slots a node, from event counts. */
 struct td_pmu_tree {
     double share[TD_NODE_COUNT]; /* NaN: this core or these counts do not say */
-    double clamped;              /* the sum of what had to be cut to [0, parent], as a share */
-    double sum;                  /* of level 1 before it was scaled; NaN: one is not known */
-    double slots;                /* the denominator */
+    double clamped; /* the sum of what had to be cut to [0, parent] down to level 3, as a share */
+    double sum;     /* of level 1 before it was scaled; NaN: one is not known */
+    double slots;   /* the denominator */
 };
 
 /* What the formulas say, cut to [0, parent] and no more: what they leave out or count twice shows

@@ -10,6 +10,9 @@
 #include "base/banned.h"
 
 #define LINE_MAX_BYTES 2048
+/* From this level on the vendors' formulas are estimates (a count times a latency) that overlap and
+ * often exceed what they are part of: that they are cut is no news. */
+#define ESTIMATES_LEVEL 4
 
 /* One "name = expression", evaluated in the order of the file into its own place of the values:
  * first the events, then the width, then these. */
@@ -252,7 +255,8 @@ static double cut_children(const struct td_pmu_formulas *f, struct td_pmu_tree *
             continue;
         any = true;
         const double cut = fmin(fmax(*share, 0), whole);
-        tree->clamped += fabs(cut - *share);
+        if (td_tma_info((enum td_tma_node)n)->level < ESTIMATES_LEVEL)
+            tree->clamped += fabs(cut - *share);
         *share = cut;
         sum += cut;
     }

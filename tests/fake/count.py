@@ -281,6 +281,67 @@ def zen4():
     check_x86("zen4")
 
 
+# Levels 3 to 5, which nobody asked for above: half of the slots wait for memory.
+DEEP = {"0x3c": 10000000, "0xc0": 9000000, "0x10e": 11000000, "0x2c2": 10000000, "0x19c": 4000000, "0x400019c": 500000,
+        "0x4c5": 60000, "0xc5": 60000, "0x10401c3": 20000, "0x4c2": 0, "0x40004a3": 6000000,
+        "0xc000ca3": 3500000, "0x50005a3": 3000000, "0x40a6": 500000, "0x2a6": 900000, "0x4a6": 600000, "0x1a6": 300000,
+        "0x107": 110000, "0x203": 12000, "0x803": 9000, "0x148": 4000000, "0x8d1": 300000, "0x40d1": 100000,
+        "0x1000248": 40000, "0x4000860": 800000, "0x1000860": 1500000, "0x42d0": 40000, "0x1b2": 90000, "0x2ab": 70000,
+        "0x187": 30000, "0x1043079": 20000, "0x1002479": 900000, "0x4002479": 300000, "0x1001879": 800000,
+        "0x4001879": 400000, "0x1c7": 300000, "0x2c7": 100000, "0x4c7": 50000, "0x8c7": 30000, "0x10c7": 600000,
+        "0x20c7": 40000, "0x40c7": 0, "0x80c7": 0, "0x10b1": 0, "0x2c0": 0, "0x1b1": 11000000}
+
+
+def deep_tree(c):
+    """By Intel's formulas: cycles over cycles, or a count times its cost; of retired operations, parts of the slots."""
+    cycles, slots = c["0x3c"], 4 * c["0x3c"]
+    latency = c["0x148"] / (c["0x8d1"] + c["0x40d1"])
+    scalar, p128, p256 = c["0x1c7"] + c["0x2c7"], c["0x4c7"] + c["0x8c7"], c["0x10c7"] + c["0x20c7"]
+    return {"4k_aliasing": c["0x107"] / cycles, "store_fwd_blk": 13 * c["0x203"] / cycles,
+            "split_loads": latency * c["0x803"] / cycles, "fb_full": latency * c["0x1000248"] / cycles,
+            "mem_bandwidth": c["0x4000860"] / cycles, "mem_latency": (c["0x1000860"] - c["0x4000860"]) / cycles,
+            "sq_full": c["0x1b2"] / cycles, "dsb_switches": c["0x2ab"] / cycles, "lcp": c["0x187"] / cycles,
+            "ms_switches": 2 * c["0x1043079"] / cycles, "mite": (c["0x1002479"] - c["0x4002479"]) / cycles / 2,
+            "dsb": (c["0x1001879"] - c["0x4001879"]) / cycles / 2, "fp_scalar": scalar / slots,
+            "fp_vector": (p128 + p256) / slots, "fp_vector_128b": p128 / slots, "fp_vector_256b": p256 / slots,
+            "fp_arith": (scalar + p128 + p256) / slots}
+
+
+def check_deep(machine, counts, by_hand):
+    for words in (("--topdown-level", "5"), ("-M", "TopdownL5"), ("--passes", "32")):
+        found = tree_of(counted(machine, text_of(counts, "* count=0\n"), *words))
+        for name, share in by_hand.items():
+            close(f"{machine} {words} {name}", found.get(name), share, 1e-5)
+    shallow = counted(machine, text_of(counts, "* count=0\n"))
+    td.check("4k_aliasing" not in tree_of(shallow), "level 4 without having been asked for")
+
+
+def level_4_skx():
+    more = {"0x100010d": 100000, "0x140014a3": 4800000, "0x60006a3": 2600000}
+    counts = {**DEEP, **more}
+    check_deep("clx", counts, {**deep_tree(counts), "ports_utilized_1": counts["0x2a6"] / counts["0x3c"],
+                               "split_stores": counts["0x42d0"] / counts["0x3c"]})
+
+
+def level_4_bdx():
+    """Broadwell server: memory waits are divided by what hit L3 and what missed it, seven times as slow."""
+    more = {"0x100030d": 100000, "0x60006a3": 4800000, "0x8a2": 500000, "0x10001b1": 4000000, "0x20001b1": 3000000,
+            "0x30001b1": 2000000, "0x15e": 100000, "0x4d1": 70000, "0x20d1": 30000, "0x4d2": 1000, "0x2d2": 2000,
+            "0x1d2": 500, "0x2d1": 40000, "0x1d3": 5000, "0x4d3": 0, "0x10d3": 0, "0x20d3": 0}
+    c = {**DEEP, **more}
+    cycles = c["0x3c"]
+    backend = 1 - (c["0x19c"] + c["0x10e"] + 4 * c["0x100030d"]) / (4 * cycles)
+    busy = c["0x40004a3"] + c["0x10001b1"] - c["0x20001b1"] + c["0x8a2"]
+    hits = c["0x4d1"] / (c["0x4d1"] + 7 * c["0x20d1"])
+    pending = c["0x40d1"] / sum(c[code] for code in ("0x2d1", "0x4d1", "0x2d2", "0x4d2", "0x1d2", "0x1d3"))
+    check_deep("bdx-passes", c, {
+        **deep_tree(c), "memory_bound": backend * (c["0x60006a3"] + c["0x8a2"]) / busy,
+        "l3_bound": hits * c["0x50005a3"] / cycles, "dram_bound": (1 - hits) * c["0x50005a3"] / cycles,
+        "contested_accesses": (60 * c["0x4d2"] + 43 * c["0x1d2"]) * (1 + pending) / cycles,
+        "data_sharing": 43 * c["0x2d2"] * (1 + pending) / cycles, "split_stores": 2 * c["0x42d0"] / cycles,
+        "ports_utilized_1": (c["0x10001b1"] - c["0x20001b1"]) / cycles})
+
+
 def intervals():
     """-I: each interval's own counts and shares, at the level asked for; they add up to the whole."""
     steps = text_of(SPR).replace("count=", "step=")
@@ -336,4 +397,5 @@ def refused():
 if __name__ == "__main__":
     td.need_programs()
     td.cases({"n2_level_1": n2_level_1, "n2_groups": n2_groups, "spr": spr, "skx": skx, "zen4": zen4,
-              "intervals": intervals, "turns": turns, "refused": refused})
+              "level_4_skx": level_4_skx, "level_4_bdx": level_4_bdx, "intervals": intervals, "turns": turns,
+              "refused": refused})
