@@ -91,7 +91,7 @@ struct td_measure {
     /* To be exported: by row and bit, nodes of which too little is known to say that they are of
      * this place, and those that are of the function and of none of its lines; NULL: all is known.
      * The last rows hold what has no place for that reason. */
-    uint32_t *blank, *no_line;
+    td_tma_set *blank, *no_line;
     size_t placeless;
     size_t row_count;
     struct td_measure_row *rows;

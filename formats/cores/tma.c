@@ -43,7 +43,7 @@ bool td_tma_is_modelled(enum td_tma_node node)
     /* Of the finer nodes those for which record/sim/model/sim.h has a column. */
     static const bool finer[TD_NODE_COUNT] = {[TD_NODE_SMT_CONTENTION] = false};
 
-    return node < TD_NODE_SMT_CONTENTION || finer[node];
+    return node < TD_NODE_SMT_CONTENTION || (node < TD_NODE_COUNT && finer[node]);
 }
 
 /* Letters in lower case, what separates words as '_'. */

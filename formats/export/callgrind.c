@@ -130,13 +130,13 @@ static struct cost *cost_of(struct writer *w, uint32_t function, uint32_t locati
     return &w->costs[id];
 }
 
-static bool is_in(const struct event *event, uint32_t nodes)
+static bool is_in(const struct event *event, td_tma_set nodes)
 {
     return event->metric >= TD_METRIC_FIRST_NODE &&
            (nodes >> (event->metric - TD_METRIC_FIRST_NODE) & 1);
 }
 
-static void add_values(struct writer *w, struct cost *cost, size_t row, uint32_t but)
+static void add_values(struct writer *w, struct cost *cost, size_t row, td_tma_set but)
 {
     if (cost->last_row == row)
         return;
@@ -151,7 +151,7 @@ static void add_values(struct writer *w, struct cost *cost, size_t row, uint32_t
 
 /* What is known of the function and not of its line is at line 0. */
 static void add_lineless(struct writer *w, uint32_t function, uint32_t location, size_t row,
-                         uint32_t nodes)
+                         td_tma_set nodes)
 {
     const struct cost *const cost = cost_of(w, function, location, TD_NONE, true);
 
@@ -167,7 +167,7 @@ static void add_row(struct writer *w, size_t row)
     uint32_t location = td_model_node(w->model, node)->location;
     uint32_t callee = function_of(w, location);
 
-    const uint32_t no_line = w->measure->no_line ? w->measure->no_line[row] : 0;
+    const td_tma_set no_line = w->measure->no_line ? w->measure->no_line[row] : 0;
     add_values(w, cost_of(w, callee, location, TD_NONE, false), row, no_line);
     if (no_line)
         add_lineless(w, callee, location, row, no_line);

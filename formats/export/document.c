@@ -16,7 +16,8 @@
 
 /* All rows of the measure whose stacks read the same. */
 struct row {
-    uint32_t thread, stack, blank; /* nodes that are not known, by bit */
+    uint32_t thread, stack;
+    td_tma_set blank; /* nodes that are not known */
     uint64_t values[TD_METRIC_COUNT];
 };
 
@@ -28,7 +29,8 @@ struct document {
     struct td_map places;       /* (function or location, inlined) to a number of its own */
     struct td_map frame_ids;    /* (that number, file and line) to the frame */
     struct td_call_tree stacks; /* outer: TD_NONE where none called it */
-    struct td_map row_ids;      /* (thread and stack, what is blank) to the row */
+    struct td_map row_ids;      /* (thread and stack, number of what is blank) to the row */
+    struct td_map blanks;       /* sets of nodes to their numbers */
     struct row *rows;
     size_t row_count, row_cap;
 };
@@ -55,9 +57,11 @@ static void add_row(struct document *d, size_t row, uint32_t stack)
 {
     const struct td_measure *measure = d->measure;
     const uint32_t thread = measure->rows[row].thread;
-    const uint32_t blank = measure->blank ? measure->blank[row] : 0;
+    const td_tma_set blank = measure->blank ? measure->blank[row] : 0;
+    const uint32_t set = *td_map_put(&d->blanks, (uint64_t)blank, (uint64_t)(blank >> 64),
+                                     (uint32_t)d->blanks.len, NULL);
     bool added = false;
-    const uint32_t id = *td_map_put(&d->row_ids, (uint64_t)thread << 32 | stack, blank,
+    const uint32_t id = *td_map_put(&d->row_ids, (uint64_t)thread << 32 | stack, set,
                                     (uint32_t)d->row_count, &added);
 
     if (added) {
@@ -218,6 +222,7 @@ static int write_document(const struct td_measure *measure, const struct td_expo
     td_map_release(&d.frame_ids);
     td_call_tree_release(&d.stacks);
     td_map_release(&d.row_ids);
+    td_map_release(&d.blanks);
     free(d.frames);
     free(d.rows);
     return TD_OK;

@@ -40,7 +40,7 @@ static void find_blanks(struct blanks *b, const struct td_measure *measure, enum
     }
 }
 
-static uint32_t blanks_at(const struct blanks *b, const struct td_frame *frame)
+static td_tma_set blanks_at(const struct blanks *b, const struct td_frame *frame)
 {
     const uint32_t *row = td_map_find(
         &b->ids, key_of(b->kind, frame->function, frame->module, frame->file, frame->line), 0);
