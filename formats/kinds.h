@@ -160,7 +160,9 @@ enum td_attribution {
     X(L3_MISSES, 33, "l3_misses", "of them, those that missed L3")                             \
     X(DTLB_WALKS, 34, "dtlb_walks", "modelled: page walks for data")                           \
     X(L1I_MISSES, 35, "l1i_misses", "modelled: lines of code that missed L1")                  \
-    X(ITLB_MISSES, 36, "itlb_misses", "modelled: pages of code that missed the first TLB")
+    X(ITLB_MISSES, 36, "itlb_misses", "modelled: pages of code that missed the first TLB")     \
+    X(REGION_STRAYS, 37, "region_strays", "ends of regions that their thread had not begun")   \
+    X(REGION_OPEN, 38, "region_open", "regions that the end of an outer one ended")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),

@@ -451,6 +451,30 @@ static void merge_tallies(struct td_merge *merge, const struct td_model *model,
     }
 }
 
+static void merge_regions(struct td_merge *merge, const struct td_model *model,
+                          const struct ids *ids)
+{
+    uint32_t *regions = td_xcalloc((size_t)td_model_region_count(model) + 1, sizeof(*regions));
+
+    for (uint32_t r = 0; r < td_model_region_count(model); r++) {
+        const struct td_region *region = td_model_region(model, r);
+        const uint32_t parent = region->parent == TD_NONE ? TD_NONE : regions[region->parent];
+
+        regions[r] =
+            td_model_put_region(merge->sum, parent, copy_string(merge, model, region->name));
+    }
+    for (uint32_t i = 0; i < td_model_region_row_count(model); i++) {
+        struct td_region_row row = *td_model_region_row(model, i);
+        const uint64_t *values = td_model_region_values(model, &row);
+
+        row.thread = ids->threads[row.thread];
+        row.region = regions[row.region];
+        row.group = row.group == TD_NONE ? TD_NONE : ids->groups[row.group];
+        td_model_add_region_row(merge->sum, &row, values);
+    }
+    free(regions);
+}
+
 static bool is_slots(const struct td_model *model, uint32_t group)
 {
     return td_model_group(model, group)->role == TD_ROLE_SLOTS;
@@ -598,6 +622,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_events(merge, model, &ids);
         merge_groups(merge, model, &ids);
         merge_tallies(merge, model, &ids);
+        merge_regions(merge, model, &ids);
         merge_samples(merge, model, &ids);
         merge->incomplete = merge->incomplete || !td_model_complete(model);
         free(origin);

@@ -7,7 +7,9 @@
 
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/mem.h"
+#include "formats/sums.h"
 
 /* A growable array of `type`; `len` elements are in use. */
 #define VECTOR(type)     \
@@ -68,6 +70,12 @@ struct td_model {
     VECTOR(td_line) lines;
     VECTOR(td_tally) tallies;
     VECTOR(td_sample) samples;
+    VECTOR(td_region) regions;
+    VECTOR(td_region_row) region_rows;
+    struct td_map region_ids;     /* parent and name to region */
+    struct td_map region_row_ids; /* thread and region, group to row */
+    uint64_t *region_values;
+    size_t region_values_len, region_values_cap;
     VECTOR(module_symbols) symbols; /* by module, as far as any were added */
     size_t symbol_bytes;            /* of all of them */
     uint64_t *tally_values;
@@ -153,6 +161,11 @@ void td_model_free(struct td_model *model)
     free(model->near_tallies);
     free(model->samples.at);
     free(model->symbols.at);
+    free(model->regions.at);
+    free(model->region_rows.at);
+    td_map_release(&model->region_ids);
+    td_map_release(&model->region_row_ids);
+    free(model->region_values);
     free(model->tally_values);
     free(model->sample_values);
     free(model->module_ids.slots);
@@ -175,7 +188,10 @@ size_t td_model_bytes(const struct td_model *model)
     bytes += VECTOR_BYTES(model->groups) + VECTOR_BYTES(model->functions);
     bytes += VECTOR_BYTES(model->lines) + VECTOR_BYTES(model->tallies);
     bytes += VECTOR_BYTES(model->samples) + VECTOR_BYTES(model->symbols);
-    bytes += (model->tally_values_cap + model->sample_values_cap) * sizeof(uint64_t);
+    bytes += VECTOR_BYTES(model->regions) + VECTOR_BYTES(model->region_rows);
+    bytes += (model->region_ids.cap + model->region_row_ids.cap) * sizeof(struct td_map_slot);
+    bytes += (model->tally_values_cap + model->sample_values_cap + model->region_values_cap) *
+             sizeof(uint64_t);
     return bytes + model->near_cap * sizeof(*model->near_tallies) + model->symbol_bytes;
 }
 
@@ -583,6 +599,90 @@ void td_model_set_no_inlines(struct td_model *model, uint32_t module)
     model->modules.at[module].no_inlines = true;
 }
 
+uint32_t td_model_put_region(struct td_model *model, uint32_t parent, uint32_t name)
+{
+    assert(parent == TD_NONE || parent < model->regions.len);
+    const uint32_t depth = parent == TD_NONE ? 0 : model->regions.at[parent].depth + 1;
+    bool added = false;
+
+    if (depth > TD_REGION_DEPTH_MAX)
+        return TD_NONE;
+    const uint32_t id =
+        *td_map_put(&model->region_ids, parent, name, (uint32_t)model->regions.len, &added);
+    if (added)
+        *VECTOR_PUSH(model->regions) =
+            (struct td_region){.parent = parent, .name = name, .depth = depth};
+    return id;
+}
+
+/* The row of the same place; a new one is of nothing. */
+static struct td_region_row *region_row_of(struct td_model *model, const struct td_region_row *row)
+{
+    const uint32_t columns = row->group == TD_NONE ? 0 : model->groups.at[row->group].column_count;
+    bool added = false;
+    const uint32_t at =
+        *td_map_put(&model->region_row_ids, (uint64_t)row->thread << 32 | row->region, row->group,
+                    (uint32_t)model->region_rows.len, &added);
+
+    if (!added)
+        return &model->region_rows.at[at];
+    model->region_values = td_grow(model->region_values, &model->region_values_cap,
+                                   model->region_values_len + columns + 1, sizeof(uint64_t));
+    memset(model->region_values + model->region_values_len, 0, columns * sizeof(uint64_t));
+    *VECTOR_PUSH(model->region_rows) = (struct td_region_row){.thread = row->thread,
+                                                              .region = row->region,
+                                                              .group = row->group,
+                                                              .unit = row->unit,
+                                                              .values = model->region_values_len};
+    model->region_values_len += columns;
+    return &model->region_rows.at[at];
+}
+
+static bool put_region_row(struct td_model *model, const struct td_region_row *row,
+                           const uint64_t *values, bool add)
+{
+    assert(row->thread < model->threads.len && row->region < model->regions.len);
+    const uint32_t columns = row->group == TD_NONE ? 0 : model->groups.at[row->group].column_count;
+    struct td_region_row *known = region_row_of(model, row);
+    struct td_region_row sum = *known;
+    uint64_t *at = model->region_values + known->values;
+
+    if (!add)
+        sum = (struct td_region_row){.thread = row->thread,
+                                     .region = row->region,
+                                     .group = row->group,
+                                     .unit = row->unit,
+                                     .values = known->values};
+    for (uint32_t c = 0; c < columns; c++) {
+        if (values[c] >= TD_SUM_MAX || (add && values[c] + at[c] >= TD_SUM_MAX))
+            return false;
+    }
+    if (sum.unit != row->unit || !td_region_row_add(&sum, row))
+        return false;
+    *known = sum;
+    for (uint32_t c = 0; c < columns; c++)
+        at[c] = values[c] + (add ? at[c] : 0);
+    return true;
+}
+
+bool td_model_set_region_row(struct td_model *model, const struct td_region_row *row,
+                             const uint64_t *values)
+{
+    return put_region_row(model, row, values, false);
+}
+
+bool td_model_add_region_row(struct td_model *model, const struct td_region_row *row,
+                             const uint64_t *values)
+{
+    return put_region_row(model, row, values, true);
+}
+
+const uint64_t *td_model_region_values(const struct td_model *model,
+                                       const struct td_region_row *row)
+{
+    return model->region_values + row->values;
+}
+
 #define MODEL_ARRAY(noun, type, member)                                          \
     uint32_t td_model_##noun##_count(const struct td_model *model)               \
     {                                                                            \
@@ -601,6 +701,8 @@ MODEL_ARRAY(event, td_event, events)
 MODEL_ARRAY(group, td_group, groups)
 MODEL_ARRAY(function, td_function, functions)
 MODEL_ARRAY(line, td_line, lines)
+MODEL_ARRAY(region, td_region, regions)
+MODEL_ARRAY(region_row, td_region_row, region_rows)
 
 size_t td_model_tally_count(const struct td_model *model)
 {

@@ -20,6 +20,7 @@
 
 #include "formats/kinds.h"
 #include "formats/cores/tma.h"
+#include "formats/regions.h"
 
 #define TD_BUILD_ID_MAX    32
 #define TD_NONE            UINT32_MAX
@@ -244,6 +245,16 @@ void td_model_add_counts(struct td_model *model, uint32_t event,
                          const struct td_event_counts *counts);
 void td_model_add_symbol(struct td_model *model, uint32_t module, const struct td_symbol *symbol);
 
+/* The region of this name in `parent` (TD_NONE: in none). TD_NONE when it would be nested too deep.
+ */
+uint32_t td_model_put_region(struct td_model *model, uint32_t parent, uint32_t name);
+/* What is known of the region in the thread and of the group: in place of what was known before, or
+ * added to it. False, and nothing was done, when its numbers cannot be. */
+bool td_model_set_region_row(struct td_model *model, const struct td_region_row *row,
+                             const uint64_t *values);
+bool td_model_add_region_row(struct td_model *model, const struct td_region_row *row,
+                             const uint64_t *values);
+
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,
  * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */
 void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
@@ -278,7 +289,13 @@ TD_MODEL_ARRAY(event, td_event)
 TD_MODEL_ARRAY(group, td_group)
 TD_MODEL_ARRAY(function, td_function)
 TD_MODEL_ARRAY(line, td_line)
+TD_MODEL_ARRAY(region, td_region)
+TD_MODEL_ARRAY(region_row, td_region_row)
 #undef TD_MODEL_ARRAY
+/* As many as its group has columns. */
+const uint64_t *td_model_region_values(const struct td_model *model,
+                                       const struct td_region_row *row)
+    __attribute__((returns_nonnull));
 size_t td_model_tally_count(const struct td_model *model);
 const struct td_tally *td_model_tally(const struct td_model *model, size_t i)
     __attribute__((returns_nonnull));

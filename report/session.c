@@ -425,7 +425,7 @@ static int measure(struct td_session *session, struct td_err *err)
     }
     if (total == 0 && session->filter_text)
         return td_fail(err, TD_ENODATA, "nothing in this profile matches %s", session->filter_text);
-    if (total == 0)
+    if (total == 0 && !session->needs.empty)
         return fail_empty(session, err);
     session->coverage = td_coverage_of(session->measure);
     if (!session->needs.quiet)

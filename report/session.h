@@ -112,6 +112,7 @@ struct td_session_needs {
     bool stacks;                          /* more of a stack than its innermost frame */
     bool threads;                         /* apart from others of their program */
     bool quiet;                           /* what is wrong was said before */
+    bool empty;                           /* that nothing was sampled is no failure */
     bool no_names;                        /* td_session_name gives them later */
     td_metric_set metrics;                /* td_filter.metrics */
     const struct td_session_watch *watch; /* NULL: nobody; borrowed until the release */

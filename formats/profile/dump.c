@@ -177,6 +177,34 @@ static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *s)
     fputc('\n', out);
 }
 
+static void on_region(void *ctx, uint32_t id, uint32_t parent, uint32_t name)
+{
+    FILE *out = begin(ctx, "region");
+
+    fprintf(out, " %" PRIu32, id);
+    print_id(out, "parent", parent);
+    print_id(out, "name", name);
+    fputc('\n', out);
+}
+
+static void on_region_row(void *ctx, const struct td_region_row *r, const uint64_t *values,
+                          uint32_t value_count)
+{
+    FILE *out = begin(ctx, "row");
+
+    fprintf(out, " thread=%" PRIu32 " region=%" PRIu32, r->thread, r->region);
+    print_id(out, "group", r->group);
+    fprintf(out,
+            " unit=%s begun=%" PRIu64 " ended=%" PRIu64 " timed=%" PRIu64 " sum=%" PRIu64
+            " min=%" PRIu64 " max=%" PRIu64 " squares=%" PRIu64 ",%" PRIu64 " whole=%" PRIu64
+            " seen=%" PRIu64,
+            td_unit_name(r->unit), r->begun, r->ended, r->timed, r->sum, r->min, r->max,
+            r->squares[0], r->squares[1], r->whole, r->seen);
+    for (uint32_t c = 0; c < value_count; c++)
+        fprintf(out, " %" PRIu64, values[c]);
+    fputc('\n', out);
+}
+
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
 {
     FILE *out = begin(ctx, "nodes");
@@ -263,6 +291,8 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .counts = on_counts,
         .event = on_event,
         .group = on_group,
+        .region = on_region,
+        .region_row = on_region_row,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

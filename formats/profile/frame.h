@@ -42,7 +42,9 @@
     X(ORIGINS, 13, "origins", false)        \
     X(PLACED, 14, "placed symbols", false)  \
     X(COUNTS, 15, "counts", false)          \
-    X(PASSES, 16, "passes", true)
+    X(PASSES, 16, "passes", true)           \
+    X(REGIONS, 17, "regions", false)        \
+    X(REGION_ROWS, 18, "region rows", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -51,7 +53,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 17
+#define TD_CHUNK_KIND_LIMIT 19
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

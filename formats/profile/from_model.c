@@ -19,7 +19,7 @@ struct ranking {
 struct writer {
     const struct td_model *model;
     struct td_profile_writer *out;
-    struct ranking events, groups, threads, modules, nodes;
+    struct ranking events, groups, threads, modules, nodes, regions;
     uint32_t *columns; /* of each group, by rank */
 };
 
@@ -472,6 +472,74 @@ static void write_samples(const struct writer *w)
     ranking_release(&order);
 }
 
+/* Outer ones first, then by their parents and names. */
+static int compare_regions(const struct writer *w, uint32_t a, uint32_t b)
+{
+    const struct td_region *x = td_model_region(w->model, a);
+    const struct td_region *y = td_model_region(w->model, b);
+
+    RETURN_IF_DIFFERENT(compare_u64(x->depth, y->depth));
+    if (x->parent != y->parent)
+        return compare_regions(w, x->parent, y->parent);
+    return compare_strings(w, x->name, y->name);
+}
+
+static uint32_t group_rank(const struct writer *w, uint32_t group)
+{
+    return group == TD_NONE ? TD_NONE : w->groups.rank[group];
+}
+
+static int compare_region_rows(const struct writer *w, uint32_t a, uint32_t b)
+{
+    const struct td_region_row *x = td_model_region_row(w->model, a);
+    const struct td_region_row *y = td_model_region_row(w->model, b);
+
+    RETURN_IF_DIFFERENT(compare_u64(w->threads.rank[x->thread], w->threads.rank[y->thread]));
+    RETURN_IF_DIFFERENT(compare_u64(w->regions.rank[x->region], w->regions.rank[y->region]));
+    RETURN_IF_DIFFERENT(compare_u64(group_rank(w, x->group), group_rank(w, y->group)));
+    return compare_u64(x->unit, y->unit);
+}
+
+/* Rows of one place become one; where their sums cannot be, the first stands. */
+static void write_region_rows(const struct writer *w)
+{
+    struct ranking order = {0};
+    uint64_t values[TD_COLUMNS_MAX];
+
+    rank_all(w, &order, td_model_region_row_count(w->model), compare_region_rows);
+    for (uint32_t i = 0; i < order.count;) {
+        struct td_region_row sum = *td_model_region_row(w->model, order.order[i]);
+        const uint32_t group = group_rank(w, sum.group);
+        const uint32_t columns = group == TD_NONE ? 0 : w->columns[group];
+
+        memset(values, 0, sizeof(values));
+        add_values(values, td_model_region_values(w->model, &sum), columns);
+        for (i++; i < order.count && !is_first(&order, i); i++) {
+            const struct td_region_row *row = td_model_region_row(w->model, order.order[i]);
+
+            if (td_region_row_add(&sum, row))
+                add_values(values, td_model_region_values(w->model, row), columns);
+        }
+        sum.thread = w->threads.rank[sum.thread];
+        sum.region = w->regions.rank[sum.region];
+        sum.group = group;
+        td_profile_region_row(w->out, &sum, values);
+    }
+    ranking_release(&order);
+}
+
+static void write_regions(const struct writer *w)
+{
+    for (uint32_t i = 0; i < w->regions.count; i++) {
+        const struct td_region *region = td_model_region(w->model, w->regions.order[i]);
+        const uint32_t parent =
+            region->parent == TD_NONE ? TD_NONE : w->regions.rank[region->parent];
+
+        td_profile_region(w->out, parent, td_model_string(w->model, region->name));
+    }
+    write_region_rows(w);
+}
+
 static void write_env_and_counters(const struct writer *w)
 {
     char *const damage = td_notes_damage(w->model);
@@ -498,6 +566,7 @@ static void rank_everything(struct writer *w)
     rank_all(w, &w->threads, td_model_thread_count(w->model), compare_threads);
     rank_all(w, &w->modules, td_model_module_count(w->model), compare_modules);
     rank_all(w, &w->nodes, td_model_node_count(w->model), compare_siblings);
+    rank_all(w, &w->regions, td_model_region_count(w->model), compare_regions);
     w->columns = td_xcalloc(w->groups.count, sizeof(*w->columns));
     for (uint32_t g = 0; g < w->groups.count; g++)
         w->columns[w->groups.rank[g]] = td_model_group(w->model, g)->column_count;
@@ -575,6 +644,7 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     write_groups(w);
     write_threads(w);
     write_modules(w);
+    write_regions(w);
     write_nodes(w);
     if (rows)
         write_rows(w, rows);
@@ -608,6 +678,7 @@ int td_profile_write_rows(const struct td_model *model, const struct td_profile_
     ranking_release(&w.threads);
     ranking_release(&w.modules);
     ranking_release(&w.nodes);
+    ranking_release(&w.regions);
     free(w.columns);
     return rc;
 }

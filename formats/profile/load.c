@@ -215,6 +215,14 @@ static void on_counts(void *ctx, uint32_t event, const struct td_event_counts *c
         td_model_add_counts(loader->model, event, counts);
 }
 
+static void say_wrong(struct loader *loader, const char *what)
+{
+    if (loader->status->damaged)
+        return;
+    loader->status->damaged = true;
+    td_fail_at(&loader->status->damage, TD_EFORMAT, loader->chunk, "%s", what);
+}
+
 static uint32_t pass_of(struct loader *loader, const struct td_group *group)
 {
     if (loader->passes.len == 0)
@@ -249,6 +257,36 @@ static void on_pass(void *ctx, uint32_t group, uint32_t pass)
     group = id_map_get(&loader->tables[TD_TABLE_GROUPS], group);
     if (group != TD_NONE)
         td_model_set_pass(loader->model, group, pass);
+}
+
+static void on_region(void *ctx, uint32_t id, uint32_t parent, uint32_t name)
+{
+    struct loader *loader = ctx;
+    const uint32_t ours = id_map_get(&loader->tables[TD_TABLE_REGIONS], parent);
+    uint32_t region = TD_NONE;
+
+    if (parent == TD_NONE || ours != TD_NONE)
+        region = td_model_put_region(loader->model, ours, string_of(loader, name));
+    if (region == TD_NONE)
+        say_wrong(loader, "regions are nested deeper than they can be, or in one that was lost");
+    id_map_set(&loader->tables[TD_TABLE_REGIONS], id, region);
+}
+
+static void on_region_row(void *ctx, const struct td_region_row *row, const uint64_t *values,
+                          uint32_t value_count)
+{
+    struct loader *loader = ctx;
+    struct td_region_row ours = *row;
+
+    (void)value_count; /* the group has as many columns */
+    ours.thread = id_map_get(&loader->tables[TD_TABLE_THREADS], row->thread);
+    ours.region = id_map_get(&loader->tables[TD_TABLE_REGIONS], row->region);
+    ours.group = id_map_get(&loader->tables[TD_TABLE_GROUPS], row->group);
+    if (ours.thread == TD_NONE || ours.region == TD_NONE ||
+        (ours.group == TD_NONE && row->group != TD_NONE))
+        return;
+    if (!td_model_set_region_row(loader->model, &ours, values))
+        say_wrong(loader, "regions hold counts that cannot be");
 }
 
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)
@@ -394,14 +432,6 @@ static void count_row(struct loader *loader, const struct td_group *group, uint6
 static const struct td_group *group_of(const struct loader *loader, uint32_t group)
 {
     return group == TD_NONE ? NULL : td_model_group(loader->model, group);
-}
-
-static void say_wrong(struct loader *loader, const char *what)
-{
-    if (loader->status->damaged)
-        return;
-    loader->status->damaged = true;
-    td_fail_at(&loader->status->damage, TD_EFORMAT, loader->chunk, "%s", what);
 }
 
 static void on_samples(void *ctx, const struct td_profile_values *values)
@@ -726,6 +756,8 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .event = on_event,
         .group = on_group,
         .pass = on_pass,
+        .region = on_region,
+        .region_row = on_region_row,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

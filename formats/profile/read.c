@@ -330,6 +330,61 @@ static void read_counts(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_regions(struct reader *reader, struct td_rd *rd)
+{
+    const uint64_t before = reader->defined[TD_TABLE_REGIONS];
+    uint32_t id = 0;
+    const uint32_t count = get_range(reader, rd, &reader->defined[TD_TABLE_REGIONS], &id);
+    const uint64_t after = reader->defined[TD_TABLE_REGIONS];
+
+    for (uint32_t i = 0; i < count && td_rd_ok(rd); i++) {
+        begin_record(reader, rd, TD_CHUNK_REGIONS);
+        /* A parent comes before what is in it. */
+        reader->defined[TD_TABLE_REGIONS] = (uint64_t)id + i;
+        const uint32_t parent = get_id_or_none(reader, rd, TD_TABLE_REGIONS);
+        const uint32_t name = get_id(reader, rd, TD_TABLE_STRINGS);
+
+        if (td_rd_ok(rd))
+            VISIT(reader, region, id + i, parent, name);
+    }
+    reader->defined[TD_TABLE_REGIONS] = td_rd_ok(rd) ? after : before;
+}
+
+static void read_region_rows(struct reader *reader, struct td_rd *rd)
+{
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+
+    while (td_rd_left(rd) > 0) {
+        struct td_region_row row = {0};
+
+        begin_record(reader, rd, TD_CHUNK_REGION_ROWS);
+        row.thread = get_id(reader, rd, TD_TABLE_THREADS);
+        row.region = get_id(reader, rd, TD_TABLE_REGIONS);
+        row.group = get_id_or_none(reader, rd, TD_TABLE_GROUPS);
+        row.unit = get_listed(rd, td_unit_name, TD_UNIT_COUNT);
+        row.begun = td_rd_uleb(rd);
+        row.ended = td_rd_uleb(rd);
+        row.timed = td_rd_uleb(rd);
+        row.sum = td_rd_uleb(rd);
+        row.min = td_rd_uleb(rd);
+        row.max = td_rd_uleb(rd);
+        row.squares[0] = td_rd_uleb(rd);
+        row.squares[1] = td_rd_uleb(rd);
+        row.whole = td_rd_uleb(rd);
+        row.seen = td_rd_uleb(rd);
+        if (row.group != TD_NONE && (row.group >= reader->defined[TD_TABLE_GROUPS] ||
+                                     reader->columns[row.group] == UINT8_MAX)) {
+            td_rd_fail(rd); /* how many values it has was lost */
+            return;
+        }
+        const uint32_t columns = row.group == TD_NONE ? 0 : reader->columns[row.group];
+        for (uint32_t c = 0; c < columns; c++)
+            values[c] = td_rd_uleb(rd);
+        if (td_rd_ok(rd))
+            VISIT(reader, region_row, &row, values, columns);
+    }
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -472,6 +527,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
     [TD_CHUNK_ORIGINS] = read_origins,         [TD_CHUNK_PLACED] = read_placed,
     [TD_CHUNK_COUNTS] = read_counts,           [TD_CHUNK_PASSES] = read_passes,
+    [TD_CHUNK_REGIONS] = read_regions,         [TD_CHUNK_REGION_ROWS] = read_region_rows,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

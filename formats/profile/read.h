@@ -22,6 +22,7 @@ enum td_profile_table {
     TD_TABLE_THREADS,
     TD_TABLE_EVENTS,
     TD_TABLE_GROUPS,
+    TD_TABLE_REGIONS,
     TD_TABLE_COUNT
 };
 
@@ -55,6 +56,9 @@ struct td_profile_visitor {
     void (*counts)(void *ctx, uint32_t event, const struct td_event_counts *counts);
     void (*group)(void *ctx, uint32_t id, const struct td_group *group); /* without its pass */
     void (*pass)(void *ctx, uint32_t group, uint32_t pass);
+    void (*region)(void *ctx, uint32_t id, uint32_t parent, uint32_t name); /* TD_NONE: no parent */
+    void (*region_row)(void *ctx, const struct td_region_row *row, const uint64_t *values,
+                       uint32_t value_count);
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);
     void (*nodes)(void *ctx, const struct td_profile_nodes *nodes);
     void (*samples)(void *ctx, const struct td_profile_values *values);

@@ -79,7 +79,7 @@ static void write_chunk(struct td_profile_writer *w, enum td_chunk_kind kind)
 static bool has_ids(enum td_chunk_kind kind)
 {
     return kind == TD_CHUNK_STRINGS || kind == TD_CHUNK_MODULES || kind == TD_CHUNK_THREADS ||
-           kind == TD_CHUNK_EVENTS || kind == TD_CHUNK_GROUPS;
+           kind == TD_CHUNK_EVENTS || kind == TD_CHUNK_GROUPS || kind == TD_CHUNK_REGIONS;
 }
 
 static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
@@ -110,7 +110,8 @@ static void flush_texts(struct td_profile_writer *w)
     static const enum td_chunk_kind order[] = {
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
         TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
-        TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,
+        TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
+        TD_CHUNK_REGION_ROWS,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -395,6 +396,35 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
         end_text(writer, TD_CHUNK_PASSES);
     }
     return end_text(writer, TD_CHUNK_GROUPS);
+}
+
+uint32_t td_profile_region(struct td_profile_writer *writer, uint32_t parent, const char *name)
+{
+    const uint32_t name_id = intern(writer, name);
+    struct td_buf *buf = &writer->texts[TD_CHUNK_REGIONS].buf;
+
+    put_or_none(buf, parent);
+    td_buf_uleb(buf, name_id);
+    return end_text(writer, TD_CHUNK_REGIONS);
+}
+
+void td_profile_region_row(struct td_profile_writer *writer, const struct td_region_row *row,
+                           const uint64_t *values)
+{
+    struct td_buf *buf = &writer->texts[TD_CHUNK_REGION_ROWS].buf;
+    const uint64_t numbers[] = {row->unit,       row->begun, row->ended, row->timed,
+                                row->sum,        row->min,   row->max,   row->squares[0],
+                                row->squares[1], row->whole, row->seen};
+    const uint32_t columns = row->group == TD_NONE ? 0 : writer->columns[row->group];
+
+    td_buf_uleb(buf, row->thread);
+    td_buf_uleb(buf, row->region);
+    put_or_none(buf, row->group);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(numbers); i++)
+        td_buf_uleb(buf, numbers[i]);
+    for (uint32_t c = 0; c < columns; c++)
+        td_buf_uleb(buf, values[c]);
+    end_text(writer, TD_CHUNK_REGION_ROWS);
 }
 
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,

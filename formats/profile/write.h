@@ -71,6 +71,13 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,
                        uint64_t size, const char *name, const char *file, uint32_t line);
 
+/* A region (formats/regions.h) in `parent` (TD_NONE: in none); not looked up. */
+uint32_t td_profile_region(struct td_profile_writer *writer, uint32_t parent, const char *name);
+/* What is known of a region in a thread so far: in place of what was written of it before. `values`
+ * are as many as its group has columns. */
+void td_profile_region_row(struct td_profile_writer *writer, const struct td_region_row *row,
+                           const uint64_t *values);
+
 /* The node of a frame under `parent` (0: outermost); interned. `offset` as in struct td_location.
  */
 uint32_t td_profile_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,

@@ -13,6 +13,7 @@
 #include "formats/sums.h"
 #include "record/sim/model/trace.h"
 #include "record/sim/share/snapshot.h"
+#include "record/run/regions.h"
 #include "record/tasks/jit.h"
 #include "record/tasks/modules.h"
 #include "record/tasks/toggle.h"
@@ -36,6 +37,7 @@ struct task {
     uint32_t thread; /* the profile's; TD_NONE: not added yet */
     struct path *paths;
     size_t path_count, path_cap;
+    struct td_written_regions regions;
 };
 
 /* Where a tally is in the profile. */
@@ -92,8 +94,10 @@ void td_snapshots_forget(struct td_snapshots *snapshots, uint32_t image)
 
     if (!gone)
         return;
-    for (size_t i = 0; i < gone->task_count; i++)
+    for (size_t i = 0; i < gone->task_count; i++) {
         free(gone->tasks[i].paths);
+        td_written_regions_release(&gone->tasks[i].regions);
+    }
     free(gone->tasks);
     td_buf_release(&gone->last);
     free(gone->places);
@@ -412,8 +416,9 @@ static bool next_tally(struct td_snapshot_walk *walk)
 {
     enum td_snapshot_item item;
 
-    while ((item = td_snapshot_next(walk)) == TD_SNAPSHOT_PATH || item == TD_SNAPSHOT_REPLICATES)
-        continue;
+    do {
+        item = td_snapshot_next(walk);
+    } while (item != TD_SNAPSHOT_TALLY && item != TD_SNAPSHOT_END);
     return item == TD_SNAPSHOT_TALLY;
 }
 
@@ -452,6 +457,36 @@ static void add_replicates(struct adding *a, const struct td_snapshot_replicates
                      values);
 }
 
+static void add_region(struct adding *a, const struct td_snapshot_walk *walk)
+{
+    const struct td_snapshot_region *region = &walk->region;
+    struct task *task = &a->image->tasks[region->task];
+    struct td_region_row row = region->row;
+
+    row.thread = thread_of(a, task);
+    row.group = a->snapshots->group;
+    row.unit = TD_UNIT_SLOTS;
+    const struct td_region_news news = {.number = walk->region_count - 1,
+                                        .parent = region->parent,
+                                        .name = region->name,
+                                        .name_len = region->name_len,
+                                        .row = &row,
+                                        .values = region->values};
+    td_written_regions_put(&task->regions, a->snapshots->writer, &news);
+}
+
+/* Those that are not tallies. */
+static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
+                     enum td_snapshot_item item)
+{
+    if (item == TD_SNAPSHOT_PATH)
+        add_path(a, walk->tally.task, &walk->path);
+    else if (item == TD_SNAPSHOT_REGION)
+        add_region(a, walk);
+    else if (a->last)
+        add_replicates(a, &walk->replicates);
+}
+
 /* Both snapshots have their tallies in the same order. */
 static void add_items(struct adding *a, struct td_snapshot_walk now)
 {
@@ -462,13 +497,8 @@ static void add_items(struct adding *a, struct td_snapshot_walk now)
     enum td_snapshot_item item;
 
     while ((item = td_snapshot_next(&now)) != TD_SNAPSHOT_END) {
-        if (item == TD_SNAPSHOT_PATH) {
-            add_path(a, now.tally.task, &now.path);
-            continue;
-        }
-        if (item == TD_SNAPSHOT_REPLICATES) {
-            if (a->last)
-                add_replicates(a, &now.replicates);
+        if (item != TD_SNAPSHOT_TALLY) {
+            add_item(a, &now, item);
             continue;
         }
         for (; more && compare_places(&last.tally, &now.tally) < 0; more = next_tally(&last))
@@ -495,6 +525,8 @@ static void add_counters(struct adding *a)
         {snapshot->cycles, TD_COUNTER_CYCLES, false},
         {snapshot->instructions, TD_COUNTER_INSTRUCTIONS, false},
         {snapshot->detailed, TD_COUNTER_DETAILED, false},
+        {snapshot->misuse.strays, TD_COUNTER_REGION_STRAYS, false},
+        {snapshot->misuse.left_open, TD_COUNTER_REGION_OPEN, false},
 #define X(symbol, counter) {snapshot->events[TD_SIM_EVENT_##symbol], TD_COUNTER_##counter, false},
         TD_SIM_EVENTS(X)
 #undef X

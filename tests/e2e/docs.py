@@ -82,10 +82,11 @@ def install():
         td.run([os.path.join(prefix, "bin", name), "--version"])
     found = {os.path.relpath(os.path.join(where, name), prefix)
              for where, _, names in os.walk(prefix) for name in names}
-    for name in ("bash-completion/completions/tdrec", "bash-completion/completions/tdreport"):
+    for name in ("bash-completion/completions/tdrec", "bash-completion/completions/tdreport", "tdprof/region.h",
+                 "tdprof/region_marks.h", "tdprof/libtdprof-region.so"):
         td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
     if os.path.isdir(os.path.join(td.BUILD, "man")):
-        for name in ("man1/tdrec.1", "man1/tdreport.1", "man5/tdprofile.5"):
+        for name in ("man1/tdrec.1", "man1/tdreport.1", "man3/tdprof_region.3", "man5/tdprofile.5"):
             td.check(any(path.endswith(name) for path in found), f"{name} is not installed: {sorted(found)}")
     td.run(["cmake", f"-DBUILD={td.BUILD}", "-P", os.path.join(td.ROOT, "package/uninstall.cmake")])
     left = [os.path.join(where, name) for where, folders, names in os.walk(prefix)

@@ -13,6 +13,9 @@
  *   weigh EVENT COLUMN...       samples of the event that tell more, by the names of kinds.h
  *   sample THREAD GROUP CPU NS VALUE[,VALUE...] MODULE:OFFSET...
  *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
+ *   region PARENT|- NAME        in the region of this number
+ *   row THREAD REGION GROUP|- BEGUN ENDED TIMED SUM MIN MAX SQUARES WHOLE SEEN [VALUE...]
+ *                               lengths in slots of a modelled group, else in ns
  *   cut                         no end, as after a kill
  */
 #include <stdio.h>
@@ -27,7 +30,8 @@
 struct composing {
     struct td_profile_writer *writer;
     uint32_t modules[64], threads[64], groups[16];
-    size_t module_count, thread_count, group_count;
+    uint32_t regions[64];
+    size_t module_count, thread_count, group_count, region_count;
     bool cut;
 };
 
@@ -221,6 +225,39 @@ static void add_sample(struct composing *c, char *line)
     td_profile_sample(c->writer, &sample, values);
 }
 
+static void add_region(struct composing *c, char *line)
+{
+    const char *parent = word(&line);
+
+    c->regions[c->region_count++] = td_profile_region(
+        c->writer, strcmp(parent, "-") == 0 ? TD_NONE : c->regions[strtoul(parent, NULL, 10)],
+        line);
+}
+
+static void add_row(struct composing *c, char *line)
+{
+    uint64_t values[TD_COLUMNS_MAX] = {0};
+    struct td_region_row row = {.thread = c->threads[number(&line)],
+                                .region = c->regions[number(&line)]};
+    const char *group = word(&line);
+    const bool counted = strcmp(group, "-") != 0;
+
+    row.group = counted ? c->groups[strtoul(group, NULL, 10)] : TD_NONE;
+    row.unit = counted ? TD_UNIT_SLOTS : TD_UNIT_NS;
+    row.begun = number(&line);
+    row.ended = number(&line);
+    row.timed = number(&line);
+    row.sum = number(&line);
+    row.min = number(&line);
+    row.max = number(&line);
+    row.squares[0] = number(&line);
+    row.whole = number(&line);
+    row.seen = number(&line);
+    for (size_t i = 0; *line && i < TD_COLUMNS_MAX; i++)
+        values[i] = number(&line);
+    td_profile_region_row(c->writer, &row, values);
+}
+
 static void add_env(struct composing *c, char *line)
 {
     const char *key = word(&line);
@@ -245,10 +282,11 @@ static const struct {
     const char *name;
     void (*add)(struct composing *c, char *line);
 } verbs[] = {
-    {"env", add_env},     {"module", add_module}, {"symbol", add_symbol},   {"thread", add_thread},
-    {"clock", add_clock}, {"sim", add_sim},       {"counter", add_counter}, {"tally", add_tally},
-    {"cut", set_cut},     {"slots", add_slots},   {"locate", add_locate},   {"sample", add_sample},
-    {"weigh", add_weigh},
+    {"env", add_env},         {"module", add_module}, {"symbol", add_symbol},
+    {"thread", add_thread},   {"clock", add_clock},   {"sim", add_sim},
+    {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
+    {"slots", add_slots},     {"locate", add_locate}, {"sample", add_sample},
+    {"region", add_region},   {"row", add_row},       {"weigh", add_weigh},
 };
 
 static bool compose_line(struct composing *c, char *line)

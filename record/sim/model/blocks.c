@@ -251,12 +251,15 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
                          const struct draft *draft)
 {
     struct td_fetch_part *parts = td_xcalloc(draft->uop_count, sizeof(*parts));
-    uint32_t slots = 0;
+    uint32_t slots = 0, heavy = 0;
 
     split_parts(blocks, block, draft, parts);
-    for (uint32_t i = 0; i < block->insn_count; i++)
+    for (uint32_t i = 0; i < block->insn_count; i++) {
         slots += draft->slots[i];
+        heavy += draft->heavy[i] ? draft->slots[i] : 0;
+    }
     block->slots = (uint16_t)slots;
+    block->heavy_slots = (uint16_t)heavy;
     block->uop_count = draft->uop_count;
     block->uops = keep(blocks, draft->uops, draft->uop_count * sizeof(draft->uops[0]));
     block->parts = keep(blocks, parts, block->part_count * sizeof(*parts));

@@ -37,6 +37,7 @@ struct td_block {
     uint16_t insn_counted; /* instructions that begin with the block: none in one more round of a
                               repeated string instruction */
     uint16_t slots;        /* the sum of insn_slots */
+    uint16_t heavy_slots;  /* of it, those that are heavy */
     uint16_t branch_insn;  /* index of the last instruction */
     uint8_t branch;        /* enum td_branch_kind */
     bool repeats;          /* the last instruction is a repeated string instruction */

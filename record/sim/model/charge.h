@@ -39,7 +39,7 @@ struct td_ledger {
     /* What td_ledger_settle has taken out of the cells and accounts: of the first so many. */
     uint64_t *settled_lost, *settled_runs;
     size_t settled_cells, settled_cell_cap, settled_accounts, settled_account_cap;
-    uint64_t *lost; /* by cause, for the PMU; NULL: nobody asks */
+    uint64_t *lost; /* by cause, for the PMU or regions; NULL: nobody asks */
     struct td_account_memo memos[TD_ACCOUNT_MEMOS];
 };
 
@@ -73,7 +73,7 @@ static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uin
     if (__builtin_expect(*place < add, 0))
         td_ledger_carry(ledger, cell);
     if (__builtin_expect(ledger->lost != NULL, 0))
-        ledger->lost[cell % TD_CAUSE_COUNT] += slots;
+        ledger->lost[cell % TD_CAUSE_COUNT] += ledger->mask ? slots : 0;
 }
 
 #endif

@@ -40,6 +40,7 @@ void td_sim_free(struct td_sim *sim)
     td_ledger_release(&sim->ledger);
     td_replicates_release(&sim->replicates);
     td_sim_pmu_free(sim->pmu);
+    td_sim_regions_free(sim->regions);
     free(sim->states);
     free(sim);
 }
@@ -282,6 +283,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (sim->mode == TD_SIM_EXACT) {
         account->runs++;
         sim->instructions += block->insn_count;
+        if (__builtin_expect(sim->regions != NULL, 0))
+            td_sim_regions_block(sim->regions, block);
     } else {
         sim->primed += block->insn_counted;
     }
@@ -358,8 +361,41 @@ static void settle_ledger(struct td_sim *sim, const struct td_scale *scale)
     td_windows_settle(&sim->windows, scale->whole, slots, instructions);
 }
 
-static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
+static uint64_t all_instructions(const struct td_sim *sim)
 {
+    return sim->instructions + sim->warmed + sim->primed + sim->skipped;
+}
+
+/* From the first one on everything is counted by cause. A simulated PMU does so for itself. */
+static bool has_regions(struct td_sim *sim)
+{
+    if (!sim->regions && !sim->pmu) {
+        sim->regions = td_sim_regions_new();
+        sim->ledger.lost = td_sim_regions_lost(sim->regions);
+    }
+    return sim->regions != NULL;
+}
+
+static void take_region(struct td_sim *sim, uint64_t word)
+{
+    const uint32_t name = (uint32_t)(word >> 8);
+
+    if (!has_regions(sim))
+        return;
+    if ((word & 0xff) == TD_TRACE_REGION_BEGIN)
+        td_sim_regions_begin(sim->regions, name, all_instructions(sim), sim->instructions);
+    else
+        td_sim_regions_end(sim->regions, name, all_instructions(sim), sim->instructions);
+}
+
+static void take_mark(struct td_sim *sim, uint64_t word)
+{
+    const enum td_trace_mark mark = (enum td_trace_mark)(word & 0xff);
+
+    if (td_trace_is_region(word)) {
+        take_region(sim, word);
+        return;
+    }
     if (mark == TD_TRACE_SETTLE) {
         const struct td_scale scale = td_sim_scale(sim);
 
@@ -367,8 +403,11 @@ static void take_mark(struct td_sim *sim, enum td_trace_mark mark)
             settle_ledger(sim, &scale);
         return;
     }
-    if (mark == TD_TRACE_THREAD)
+    if (mark == TD_TRACE_THREAD) {
         td_callstack_leave(&sim->calls);
+        if (sim->regions)
+            td_sim_regions_leave(sim->regions);
+    }
     sim->last = NULL;
     lose_stack_pointer(sim);
 }
@@ -381,7 +420,7 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
             continue;
         }
         if (*words & TD_TRACE_MARK_BIT) {
-            take_mark(sim, (enum td_trace_mark)(*words & 0xff));
+            take_mark(sim, *words);
             continue;
         }
         struct td_block_state *state = state_of(sim, (uint32_t)*words);
@@ -472,7 +511,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
         if (!(word & TD_TRACE_BLOCK_BIT))
             continue;
         if (word & TD_TRACE_MARK_BIT) {
-            take_mark(sim, (enum td_trace_mark)(word & 0xff));
+            take_mark(sim, word);
             continue;
         }
         words = mode == TD_SIM_WARM ? run_warm(sim, word, words, end)
@@ -497,7 +536,7 @@ static struct td_windows windows_now(const struct td_sim *sim)
 struct td_scale td_sim_scale(const struct td_sim *sim)
 {
     const struct td_windows windows = windows_now(sim);
-    const uint64_t all = sim->instructions + sim->warmed + sim->primed + sim->skipped;
+    const uint64_t all = all_instructions(sim);
     const uint64_t first = windows.first_instructions;
 
     if (windows.instructions == 0)
@@ -608,4 +647,21 @@ struct td_sim_path td_sim_path(const struct td_sim *sim, uint32_t node)
 {
     return (struct td_sim_path){.parent = sim->calls.nodes[node].parent,
                                 .call = sim->calls.nodes[node].call};
+}
+
+void td_sim_each_region(const struct td_sim *sim, td_sim_region_fn *fn, void *ctx)
+{
+    if (sim->regions)
+        td_sim_regions_each(sim->regions, all_instructions(sim), sim->instructions, fn, ctx);
+}
+
+void td_sim_inherit_regions(struct td_sim *sim, const struct td_sim *parent)
+{
+    if (parent->regions && has_regions(sim))
+        td_sim_regions_inherit(sim->regions, parent->regions);
+}
+
+struct td_sim_region_misuse td_sim_region_misuse(const struct td_sim *sim)
+{
+    return sim->regions ? td_sim_regions_misuse(sim->regions) : (struct td_sim_region_misuse){0};
 }

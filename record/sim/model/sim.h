@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/regions.h"
 #include "formats/replicates.h"
 #include "record/sim/model/causes.h"
 #include "record/sim/model/blocks.h"
@@ -157,6 +158,29 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 typedef void td_sim_replicates_fn(void *ctx, uint64_t pc, enum td_sim_column column,
                                   const int64_t replicates[TD_REPLICATES]);
 void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx);
+
+/* What was charged in a region that the program marked (regions.h). The `thread`, `region` and
+ * `group` of the row say nothing; lengths are in slots, whatever its
+ * `unit` says. Nothing is scaled: of `whole` instructions
+ * `seen` were modelled exactly, and the values are theirs. */
+#define TD_SIM_REGION_OTHERS 0 /* the name of those that are too many to be told apart */
+struct td_sim_region {
+    uint32_t parent; /* number of the region that it is in; TD_REGION_NONE */
+    uint32_t name;   /* as the producer numbers names */
+    struct td_region_row row;
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+};
+typedef void td_sim_region_fn(void *ctx, const struct td_sim_region *region);
+/* Calls `fn` for each region, numbered from 0, parents before what is in them. */
+void td_sim_each_region(const struct td_sim *sim, td_sim_region_fn *fn, void *ctx);
+/* A forked child begins: regions that are open in the parent's model are open in its own. */
+void td_sim_inherit_regions(struct td_sim *sim, const struct td_sim *parent);
+
+struct td_sim_region_misuse {
+    uint64_t strays;    /* ends without a begin in this thread */
+    uint64_t left_open; /* ended by the end of an outer one */
+};
+struct td_sim_region_misuse td_sim_region_misuse(const struct td_sim *sim);
 
 #define TD_SIM_DEPTH_MAX 256 /* calls on a path */
 

@@ -10,6 +10,7 @@
 #include "record/sim/model/sampling/learning.h"
 #include "record/sim/model/memory/memory.h"
 #include "record/sim/model/predictor.h"
+#include "record/sim/model/regions.h"
 #include "record/sim/model/replicates.h"
 #include "record/sim/model/sim.h"
 #include "record/sim/model/memory/stores.h"
@@ -69,8 +70,9 @@ struct td_sim {
     struct td_stores stores;
     struct td_wrong_path wrong_path;
     struct td_callstack calls;
-    struct td_sim_pmu *pmu;        /* NULL: none */
-    struct td_predictor predictor; /* of td_sim_predict alone: another thread may be at it */
+    struct td_sim_pmu *pmu;         /* NULL: none */
+    struct td_sim_regions *regions; /* NULL: none were marked */
+    struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */
 };
 
 /* What the windows stand for. */

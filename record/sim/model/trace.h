@@ -31,7 +31,7 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
  * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
  *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in;
  *               TD_TRACE_CODE
- * mark          bit 62 set; bits 0-7 enum td_trace_mark
+ * mark          bit 62 set; bits 0-7 enum td_trace_mark, 8-39 the name of a region
  * access        bits 0-47 the address, 48-58 the instruction's index in the block, 59 set for a
  *               store, 60-62 log2 of its bytes (an access of 16 or 32 bytes may also come as
  *               several of 8 in rising order)
@@ -58,6 +58,9 @@ enum td_trace_mark {
     TD_TRACE_SIGNAL = 2, /* the next block is a signal handler's, entered from anywhere */
     TD_TRACE_THREAD = 3, /* another thread goes on in this one's place, from its own first call */
     TD_TRACE_SETTLE = 4, /* what the windows so far stand for ends here (windows.h) */
+    /* The program marks a region of its run (regions.h). Nothing that runs changes by it. */
+    TD_TRACE_REGION_BEGIN = 5,
+    TD_TRACE_REGION_END = 6,
 };
 
 static inline uint64_t td_trace_block(uint32_t id)
@@ -74,6 +77,19 @@ static inline bool td_trace_is_mark(uint64_t word)
 static inline uint64_t td_trace_mark(enum td_trace_mark mark)
 {
     return TD_TRACE_BLOCK_BIT | TD_TRACE_MARK_BIT | (uint64_t)mark;
+}
+
+/* `begins`: else it ends. */
+static inline uint64_t td_trace_region(bool begins, uint32_t name)
+{
+    return td_trace_mark(begins ? TD_TRACE_REGION_BEGIN : TD_TRACE_REGION_END) | (uint64_t)name
+                                                                                     << 8;
+}
+
+static inline bool td_trace_is_region(uint64_t word)
+{
+    return td_trace_is_mark(word) &&
+           ((word & 0xff) == TD_TRACE_REGION_BEGIN || (word & 0xff) == TD_TRACE_REGION_END);
 }
 
 static inline uint32_t td_trace_key(uint32_t insn, bool store)

@@ -179,6 +179,7 @@ static void write_snapshot(struct td_image *process)
         .process = process->name,
         .start_ns = process->start_ns,
         .maps = &process->maps,
+        .region_names = process->region_names,
         .threads = process->tasks,
         .thread_count = process->task_count,
     };
@@ -381,7 +382,7 @@ static void reuse_thread(struct td_image *process, struct td_image_thread *threa
     const unsigned vcpu = thread->vcpu;
     struct td_sim *ended =
         td_queue_exchange(thread->queue, td_sim_new(process->blocks, process->llc));
-    td_snapshot_end_thread(update_task(process, thread, ended));
+    td_snapshot_end_thread(update_task(process, thread, ended), process->region_names);
     td_sim_free(ended);
     *thread =
         (struct td_image_thread){.queue = thread->queue, .task = new_task(process), .vcpu = vcpu};
@@ -464,6 +465,9 @@ void td_image_before_fork(struct td_image *process)
     struct td_image_thread *own = calling_thread(process, &count);
 
     process->forking = count == 1 ? own : NULL;
+    /* The child begins in the regions that are open, of which the model has to know. */
+    if (process->forking && td_region_names_any(process->region_names))
+        put_batch(process, process->forking);
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
             continue;
@@ -477,6 +481,17 @@ void td_image_before_fork(struct td_image *process)
 void td_image_forked_parent(struct td_image *process)
 {
     unlock_models(process);
+}
+
+/* The queue of the parent's thread is still locked, and stays so. */
+static struct td_image_thread *forked_thread(struct td_image *process,
+                                             const struct td_image_thread *parent)
+{
+    struct td_image_thread *thread = new_thread(process, parent->vcpu);
+
+    if (!parent->shared && !thread->shared)
+        td_sim_inherit_regions(td_queue_locked(thread->queue), td_queue_locked(parent->queue));
+    return thread;
 }
 
 /* A forked child has the threads' memory but only one thread, and none of its parent's work; the
@@ -496,12 +511,48 @@ void td_image_forked_child(struct td_image *process)
         process->threads[i] = NULL;
         if (process->forking && parent != process->forking)
             continue;
-        process->threads[i] = new_thread(process, i);
+        process->threads[i] = forked_thread(process, parent);
         process->threads[i]->signals = parent->signals;
     }
     process->place = process->mailbox ? td_mailbox_claim(process->mailbox) : TD_MAILBOX_NONE;
     process->start_ns = td_clock_ns();
     process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;
+}
+
+/* Of threads with shared models, and with a simulated PMU. */
+static void note_missed_regions(struct td_image *process, const struct td_image_thread *thread)
+{
+    char *text = NULL;
+
+    pthread_mutex_lock(&process->lock);
+    if (!process->regions_missed && process->mailbox) {
+        text = td_xasprintf("regions that %s marked are not in the profile: %s",
+                            process->name ? process->name : "the program",
+                            thread->shared ? "those of threads beyond the first 128 are not told "
+                                             "apart"
+                                           : "a simulated PMU counts without them");
+        td_mailbox_note(process->mailbox, text);
+    }
+    process->regions_missed = true;
+    pthread_mutex_unlock(&process->lock);
+    free(text);
+}
+
+void td_image_region(struct td_image *process, struct td_image_thread *thread, bool begins,
+                     uint64_t name)
+{
+    if (thread->shared || process->pmu || !process->mailbox) {
+        if (!process->regions_missed)
+            note_missed_regions(process, thread);
+        return;
+    }
+    /* What was skipped so far is told with a batch. */
+    if (thread->mode == TD_SIM_SKIP)
+        td_image_flush(process, thread, 0);
+    pthread_mutex_lock(&process->lock);
+    const uint32_t id = td_region_names_put(process->region_names, name);
+    pthread_mutex_unlock(&process->lock);
+    td_image_add_word(thread, td_trace_region(begins, id));
 }
 
 void td_image_add_thread(struct td_image *process, unsigned vcpu)
@@ -601,6 +652,7 @@ void td_image_begin(struct td_image *process)
     process->blocks = td_blocks_new(&process->desc);
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);
+    process->region_names = td_region_names_new();
     process->start_ns = td_clock_ns();
     process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;
 }

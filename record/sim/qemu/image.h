@@ -16,6 +16,7 @@
 #include "record/sim/share/launch.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
+#include "record/sim/qemu/regions.h"
 #include "record/sim/qemu/signals.h"
 #include "record/sim/qemu/snapshot.h"
 #include "record/sim/qemu/pmu.h"
@@ -116,6 +117,7 @@ struct td_image {
     /* Snapshots; mailbox NULL: none are wanted. */
     struct td_mailbox *mailbox;
     char *mailbox_name;
+    bool regions_missed;    /* a note says that some regions are not in the profile */
     bool misread;           /* a note says that the emulator computed something wrongly */
     uint32_t missed;        /* notes say that it lacks these: 1 << index (qemu_syscall.c) */
     _Atomic bool abandoned; /* nobody reads the mailbox any more: only run on */
@@ -125,7 +127,8 @@ struct td_image {
     uint64_t start_ns, next_snapshot_ns;
     uint64_t snapshot_cost_ns; /* CPU time of all snapshots so far */
     struct td_snapshot_maps maps;
-    struct td_snapshot_thread *tasks; /* all threads so far, by their begin */
+    struct td_region_names *region_names; /* under `lock`, as `maps` */
+    struct td_snapshot_thread *tasks;     /* all threads so far, by their begin */
     size_t task_count, task_cap;
 
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
@@ -164,6 +167,10 @@ void td_image_map(struct td_image *process, const struct td_image_change *change
 /* What ended without a snapshot would not be in the profile. `own`: other threads may still run,
  * and their last batches are theirs; NULL at the end. */
 void td_image_finish(struct td_image *process, struct td_image_thread *own);
+
+/* The program marks the begin or end of the region whose name stands at guest address `name`. */
+void td_image_region(struct td_image *process, struct td_image_thread *thread, bool begins,
+                     uint64_t name);
 
 /* Around a fork. */
 void td_image_before_fork(struct td_image *process);

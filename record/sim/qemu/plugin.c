@@ -158,6 +158,15 @@ static void on_zero(unsigned int vcpu, void *userdata)
     thread->zeroed += bytes;
 }
 
+/* The load of a mark: its word follows those of the block, which ends behind it. */
+static void on_region(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata)
+{
+    const uint64_t data = (uint64_t)(uintptr_t)userdata;
+
+    on_access(vcpu, info, vaddr, (void *)(uintptr_t)(uint32_t)data);
+    td_image_region(self, self->threads[vcpu], data >> 32 == TD_REGION_MARK_BEGIN, vaddr);
+}
+
 /* dc zva, Xt */
 static bool is_zero(const uint8_t *insn, size_t size)
 {
@@ -268,16 +277,24 @@ static void on_thread(qemu_plugin_id_t id, unsigned int vcpu)
     td_image_add_thread(self, vcpu);
 }
 
-/* The last instruction of a block may be a call or return. */
+/* The last instruction of a block may be a call or return. Of several callbacks for one instruction
+ * QEMU makes one only. */
 static void watch_accesses(struct qemu_plugin_insn *insn, const struct td_block *block,
                            uint32_t index)
 {
     const bool returns = block->branch == TD_BRANCH_RETURN;
     const bool stack = index == block->branch_insn && (td_block_calls(block) || returns);
+    const enum td_region_mark mark = td_region_mark(
+        self->exec.guest->name, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+    qemu_plugin_vcpu_mem_cb_t call = stack ? on_stack : on_access;
+    void *data =
+        stack ? block_data(block->id, index | (returns ? RETURNS : 0)) : block_data(index, 0);
 
-    qemu_plugin_register_vcpu_mem_cb(
-        insn, stack ? on_stack : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-        stack ? block_data(block->id, index | (returns ? RETURNS : 0)) : block_data(index, 0));
+    if (mark != TD_REGION_MARK_NONE) {
+        call = on_region;
+        data = block_data(index, (uint32_t)mark);
+    }
+    qemu_plugin_register_vcpu_mem_cb(insn, call, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, data);
 }
 
 /* Once for a process: what it computes is not to be trusted. */
@@ -321,8 +338,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     const struct td_block *block = td_blocks_get(
         self->blocks, td_blocks_define(self->blocks, place, bytes, lengths, (uint32_t)count));
     pthread_mutex_unlock(&self->lock);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         watch_accesses(qemu_plugin_tb_get_insn(tb, i), block, (uint32_t)i);
+    }
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
                                          block_data(block->id, block->insn_counted));
 }

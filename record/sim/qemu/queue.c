@@ -182,6 +182,11 @@ const struct td_sim *td_queue_lock(struct td_queue *queue)
     return queue->sim;
 }
 
+struct td_sim *td_queue_locked(const struct td_queue *queue)
+{
+    return queue->sim;
+}
+
 void td_queue_unlock(struct td_queue *queue)
 {
     pthread_mutex_unlock(&queue->model);

@@ -42,6 +42,8 @@ struct td_sim *td_queue_exchange(struct td_queue *queue, struct td_sim *sim);
 void td_queue_drain(struct td_queue *queue);
 /* Keeps the model still, to be read. From any thread; not across a put or drain. */
 const struct td_sim *td_queue_lock(struct td_queue *queue);
+/* The model, for who holds its lock, or is the only one to have the queue. */
+struct td_sim *td_queue_locked(const struct td_queue *queue);
 void td_queue_unlock(struct td_queue *queue);
 
 #endif

@@ -26,8 +26,9 @@ struct writing {
     double squares; /* of the threads' errors */
     struct td_snapshot_writer out;
     const struct td_snapshot_maps *maps;
-    bool *used;                   /* by index of maps->code.places */
-    const struct td_range *range; /* of the last address */
+    const struct td_region_names *region_names; /* NULL: none were marked */
+    bool *used;                                 /* by index of maps->code.places */
+    const struct td_range *range;               /* of the last address */
     const struct td_sim *sim;
     bool *described; /* by path of this sim */
 };
@@ -208,6 +209,17 @@ static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
     td_snapshot_put_replicates(&w->out, &replicates);
 }
 
+static void write_region(void *ctx, const struct td_sim_region *from)
+{
+    struct writing *w = ctx;
+    struct td_snapshot_region region = {.parent = from->parent, .row = from->row};
+
+    region.name = td_region_names_text(w->region_names, from->name);
+    region.name_len = strlen(region.name);
+    memcpy(region.values, from->values, sizeof(region.values));
+    td_snapshot_put_region(&w->out, &region);
+}
+
 /* `error`: two standard errors of the cycles. */
 static void add_totals(struct writing *w, const struct td_snapshot *part, double error)
 {
@@ -217,6 +229,8 @@ static void add_totals(struct writing *w, const struct td_snapshot *part, double
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         w->snapshot.events[i] += part->events[i];
     w->snapshot.warnings |= part->warnings;
+    w->snapshot.misuse.strays += part->misuse.strays;
+    w->snapshot.misuse.left_open += part->misuse.left_open;
     w->squares += error * error;
 }
 
@@ -228,12 +242,14 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
     td_sim_each_tally(sim, write_tally, w);
     td_sim_each_replicates(sim, write_replicates, w);
+    td_sim_each_region(sim, write_region, w);
     free(w->described);
     td_sim_totals(sim, &totals);
     struct td_snapshot part = {
         .cycles = totals.cycles,
         .instructions = totals.instructions,
         .detailed = totals.detailed,
+        .misuse = td_sim_region_misuse(sim),
         .warnings = (uint32_t)(totals.unproven_paths > 0) << TD_SNAPSHOT_UNPROVEN |
                     (uint32_t)(totals.folded_calls > 0) << TD_SNAPSHOT_FOLDED |
                     (uint32_t)(totals.truncated_calls > 0) << TD_SNAPSHOT_TRUNCATED,
@@ -264,6 +280,7 @@ static void write_ended(struct writing *w, const struct td_buf *ended)
             use_address(w, walk.replicates.pc);
             td_snapshot_put_replicates(&w->out, &walk.replicates);
             break;
+        case TD_SNAPSHOT_REGION: td_snapshot_put_region(&w->out, &walk.region); break;
         case TD_SNAPSHOT_END: break;
         }
     }
@@ -312,6 +329,7 @@ void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *imag
     struct writing w = {
         .snapshot = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
         .maps = image->maps,
+        .region_names = image->region_names,
         .used = td_xcalloc(image->maps->code.places.len + 1, sizeof(*w.used)),
     };
 
@@ -327,10 +345,12 @@ void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *imag
     free(w.used);
 }
 
-void td_snapshot_end_thread(struct td_snapshot_thread *thread)
+void td_snapshot_end_thread(struct td_snapshot_thread *thread,
+                            const struct td_region_names *region_names)
 {
     struct td_snapshot_maps none = {.paths = NULL};
-    const struct td_snapshot_source alone = {.maps = &none, .threads = thread, .thread_count = 1};
+    const struct td_snapshot_source alone = {
+        .maps = &none, .region_names = region_names, .threads = thread, .thread_count = 1};
     struct td_buf ended = {0};
 
     td_snapshot_write(&ended, &alone);

@@ -17,6 +17,7 @@
 #include "formats/model.h"
 #include "record/sim/model/mappings.h"
 #include "record/sim/model/sim.h"
+#include "record/sim/qemu/regions.h"
 
 struct td_snapshot_file {
     struct td_file_inode inode;
@@ -50,13 +51,15 @@ struct td_snapshot_thread {
 };
 
 /* Keeps what the thread did; its sim is no longer needed then. */
-void td_snapshot_end_thread(struct td_snapshot_thread *thread);
+void td_snapshot_end_thread(struct td_snapshot_thread *thread,
+                            const struct td_region_names *region_names);
 
 struct td_snapshot_source {
     uint32_t pid;
     const char *process; /* comm of the main thread */
     uint64_t start_ns;
     struct td_snapshot_maps *maps;
+    const struct td_region_names *region_names;
     const struct td_snapshot_thread *threads;
     size_t thread_count;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "formats/sums.h"
 
 _Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask");
 
@@ -12,6 +13,8 @@ _Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask")
 enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 #define FIRST_MASK ((uint64_t)ITEM_COUNT)
 #define REPLICATES (FIRST_MASK + (UINT64_C(1) << TD_SIM_COLUMN_COUNT)) /* more than any mask */
+
+#define REGION (REPLICATES + 1)
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
@@ -71,6 +74,23 @@ void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
     writer->replicates_pc = replicates->pc;
 }
 
+void td_snapshot_put_region(struct td_snapshot_writer *writer,
+                            const struct td_snapshot_region *region)
+{
+    const struct td_region_row *row = &region->row;
+    const uint64_t numbers[] = {row->begun, row->ended, row->timed,      row->sum,
+                                row->min,   row->max,   row->squares[0], row->squares[1],
+                                row->whole, row->seen};
+
+    td_buf_uleb(&writer->body, REGION);
+    td_buf_uleb(&writer->body, region->parent + 1); /* TD_NONE is all ones */
+    td_buf_string(&writer->body, region->name, region->name_len);
+    for (size_t i = 0; i < TD_ARRAY_SIZE(numbers); i++)
+        td_buf_uleb(&writer->body, numbers[i]);
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        td_buf_uleb(&writer->body, region->values[c]);
+}
+
 void td_snapshot_end_task(struct td_snapshot_writer *writer)
 {
     td_buf_uleb(&writer->body, END_OF_TASK);
@@ -96,6 +116,8 @@ void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
     td_buf_uleb(ret, snapshot->cycles_error);
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         td_buf_uleb(ret, snapshot->events[i]);
+    td_buf_uleb(ret, snapshot->misuse.strays);
+    td_buf_uleb(ret, snapshot->misuse.left_open);
     td_buf_uleb(ret, snapshot->module_count);
     for (uint32_t i = 0; i < snapshot->module_count; i++) {
         const struct td_snapshot_module *module = &snapshot->modules[i];
@@ -203,6 +225,8 @@ int td_snapshot_open(struct td_snapshot_view *view, const void *data, size_t siz
     snapshot->cycles_error = td_rd_uleb(&view->items);
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         snapshot->events[i] = td_rd_uleb(&view->items);
+    snapshot->misuse.strays = td_rd_uleb(&view->items);
+    snapshot->misuse.left_open = td_rd_uleb(&view->items);
     get_modules(view);
     get_tasks(view);
     get_ranges(view);
@@ -297,6 +321,42 @@ static enum td_snapshot_item get_replicates(struct td_snapshot_walk *walk)
     return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_REPLICATES : TD_SNAPSHOT_END;
 }
 
+static enum td_snapshot_item get_region(struct td_snapshot_walk *walk)
+{
+    struct td_snapshot_region *region = &walk->region;
+    struct td_region_row *row = &region->row;
+
+    region->task = walk->tally.task;
+    region->parent = (uint32_t)td_rd_uleb_below(&walk->rd, (uint64_t)walk->region_count + 1) - 1;
+    region->name = td_rd_string(&walk->rd, &region->name_len);
+    row->begun = td_rd_uleb(&walk->rd);
+    row->ended = td_rd_uleb(&walk->rd);
+    row->timed = td_rd_uleb(&walk->rd);
+    row->sum = td_rd_uleb(&walk->rd);
+    row->min = td_rd_uleb(&walk->rd);
+    row->max = td_rd_uleb(&walk->rd);
+    row->squares[0] = td_rd_uleb(&walk->rd);
+    row->squares[1] = td_rd_uleb(&walk->rd);
+    row->whole = td_rd_uleb(&walk->rd);
+    row->seen = td_rd_uleb(&walk->rd);
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        region->values[c] = td_rd_uleb(&walk->rd);
+        if (region->values[c] >= TD_SUM_MAX)
+            td_rd_fail(&walk->rd);
+    }
+    if (walk->region_count >= TD_SNAPSHOT_REGIONS_MAX || !td_region_row_is_right(row))
+        td_rd_fail(&walk->rd);
+    const uint32_t depth = region->parent == TD_REGION_NONE || !td_rd_ok(&walk->rd)
+                               ? 0
+                               : walk->region_depths[region->parent] + 1U;
+    if (depth > TD_REGION_DEPTH_MAX)
+        td_rd_fail(&walk->rd);
+    if (!td_rd_ok(&walk->rd))
+        return TD_SNAPSHOT_END;
+    walk->region_depths[walk->region_count++] = (uint8_t)depth;
+    return TD_SNAPSHOT_REGION;
+}
+
 static void end_task(struct td_snapshot_walk *walk)
 {
     walk->replicates.pc = 0;
@@ -304,6 +364,7 @@ static void end_task(struct td_snapshot_walk *walk)
     walk->tally.path = 0;
     walk->tally.pc = walk->call = 0;
     walk->on_path = false;
+    walk->region_count = 0;
 }
 
 enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
@@ -317,6 +378,8 @@ enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
             return get_path(walk);
         if (item == REPLICATES)
             return get_replicates(walk);
+        if (item == REGION)
+            return get_region(walk);
         if (item >= FIRST_MASK)
             return get_tally(walk, item - FIRST_MASK);
         if (item == NEXT_PATH)

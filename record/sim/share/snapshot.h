@@ -5,9 +5,9 @@
  * shares its memory with the program that it runs, so that they are read as bytes from outside.
  *
  * A snapshot has a head (struct td_snapshot) and, task by task, paths and the tallies on them, and
- * the replicates of what was sampled. Tallies come in the order of tasks, paths and addresses, so
- * that two snapshots of one image can be compared by walking through both. Tasks and paths keep
- * their numbers from snapshot to snapshot.
+ * the replicates of what was sampled, and the regions that the program marked. Tallies come in the
+ * order of tasks, paths and addresses, so that two snapshots of one image can be compared by
+ * walking through both. Tasks and paths keep their numbers from snapshot to snapshot.
  */
 #ifndef TD_RECORD_SIM_SHARE_SNAPSHOT_H
 #define TD_RECORD_SIM_SHARE_SNAPSHOT_H
@@ -25,6 +25,8 @@
 
 /* Paths are numbered below this. */
 #define TD_SNAPSHOT_PATHS_MAX (1U << 18)
+/* A task has no more regions. */
+#define TD_SNAPSHOT_REGIONS_MAX 4096
 
 /* What is not as it was asked for. X(symbol, sentence for the user) */
 #define TD_SNAPSHOT_WARNINGS(X)                                                               \
@@ -58,6 +60,7 @@ struct td_snapshot {
     const char *process; /* comm of the main thread */
     uint64_t cycles, instructions, detailed, cycles_error;
     uint64_t events[TD_SIM_EVENT_COUNT];
+    struct td_sim_region_misuse misuse;
     struct td_snapshot_module *modules;
     struct td_snapshot_task *tasks;
     uint32_t module_count, task_count;
@@ -84,6 +87,15 @@ struct td_snapshot_replicates {
     int64_t values[TD_REPLICATES];
 };
 
+struct td_snapshot_region {
+    uint32_t task;
+    uint32_t parent;  /* index of one before it in the task; TD_NONE: in none */
+    const char *name; /* not terminated when it was read */
+    size_t name_len;
+    struct td_region_row row; /* its thread, region and group say nothing */
+    uint64_t values[TD_SIM_COLUMN_COUNT];
+};
+
 /* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
 struct td_snapshot_writer {
     struct td_buf body;
@@ -99,6 +111,9 @@ void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t path, uin
 /* `replicates->task` is not looked at. */
 void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
                                 const struct td_snapshot_replicates *replicates);
+/* In the order of their numbers; `region->task` is not looked at. */
+void td_snapshot_put_region(struct td_snapshot_writer *writer,
+                            const struct td_snapshot_region *region);
 void td_snapshot_end_task(struct td_snapshot_writer *writer);
 /* Appends the whole snapshot, and empties the writer. */
 void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
@@ -119,7 +134,8 @@ enum td_snapshot_item {
     TD_SNAPSHOT_END,
     TD_SNAPSHOT_PATH,
     TD_SNAPSHOT_TALLY,
-    TD_SNAPSHOT_REPLICATES
+    TD_SNAPSHOT_REPLICATES,
+    TD_SNAPSHOT_REGION
 };
 
 /* A walk through the items of a snapshot. */
@@ -132,6 +148,9 @@ struct td_snapshot_walk {
     struct td_snapshot_path path;   /* as the last item said */
     struct td_snapshot_tally tally; /* likewise; `task` is of both */
     struct td_snapshot_replicates replicates;
+    struct td_snapshot_region region;
+    uint32_t region_count; /* of the task, so far */
+    uint8_t region_depths[TD_SNAPSHOT_REGIONS_MAX];
 };
 
 struct td_snapshot_walk td_snapshot_walk(const struct td_snapshot_view *view);
