@@ -8,11 +8,11 @@
  *   ...
  *   tdprof_region_end("assemble");
  *
- * `tdrec ./app` records how often each region ran and what it cost; `tdreport regions` shows it.
- * Without tdrec a mark is a load and a jump. Regions may stand in one another; each thread has its
- * own. An end of a region that is not the innermost ends those in it too; an end of one that the
- * thread has not begun does nothing, and the report says so. A name is at most 95 bytes of text and
- * must be readable until the call returns; NULL is no region.
+ * `tdrec --source sim ./app` records how often each region ran and what it cost; `tdreport regions`
+ * shows it. Natively a mark is a load and a jump, and nothing is recorded. Regions may stand in one
+ * another; each thread has its own. An end of a region that is not the innermost ends those in it
+ * too; an end of one that the thread has not begun does nothing, and the report says so. The first
+ * 96 bytes of a name count; it must be readable until the call returns. NULL is no region.
  *
  * On other systems than 64-bit Linux on x86-64 and aarch64, and with TDPROF_REGION_OFF defined, the
  * functions do nothing at all.
