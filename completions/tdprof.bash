@@ -30,7 +30,7 @@ _tdprof()
         done
     fi
     case $previous in
-    --source) mapfile -t COMPREPLY < <(compgen -W 'auto pmu sim clock hybrid' -- "$word"); return ;;
+    --source) mapfile -t COMPREPLY < <(compgen -W 'auto pmu sim clock hybrid live' -- "$word"); return ;;
     --pairs) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word"); return ;;
     --method) mapfile -t COMPREPLY < <(compgen -W 'cpu task' -- "$word"); return ;;
     --call-graph) mapfile -t COMPREPLY < <(compgen -W 'auto fp dwarf lbr none' -- "$word"); return ;;

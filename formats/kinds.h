@@ -173,11 +173,12 @@ enum td_counter {
 
 /* What tdrec records from: X(symbol, number, name, whether its categories are a model's, meaning).
  * A further one is a line here and a file with its `struct td_source` (record/plan/source.h). */
-#define TD_RECORDED_SOURCES(X)                           \
-    X(PMU, 1, pmu, false, "hardware top-down events")    \
-    X(SIM, 2, sim, true, "the modelled core under qemu") \
-    X(CLOCK, 3, clock, false, "time, by cpu-clock")      \
-    X(HYBRID, 4, hybrid, true, "measured time, modelled categories")
+#define TD_RECORDED_SOURCES(X)                                       \
+    X(PMU, 1, pmu, false, "hardware top-down events")                \
+    X(SIM, 2, sim, true, "the modelled core under qemu")             \
+    X(CLOCK, 3, clock, false, "time, by cpu-clock")                  \
+    X(HYBRID, 4, hybrid, true, "measured time, modelled categories") \
+    X(LIVE, 6, live, true, "measured time, categories of modelled windows of the same run")
 
 /* Where a profile comes from. */
 #define TD_SOURCES(X)      \
@@ -207,7 +208,7 @@ enum td_method {
  * X(symbol, key, meaning) */
 #define TD_ENV_KEYS(X)                                                                      \
     X(ARGV, "argv", "one word of the command, in order")                                    \
-    X(SOURCE, "source", "pmu, sim, clock, hybrid, or import")                               \
+    X(SOURCE, "source", "pmu, sim, clock, hybrid, live, or import")                         \
     X(SOURCE_REASON, "source_reason", "why this source and not pmu; absent when asked for") \
     X(CORE, "core", "core description used for slots; absent for clock")                    \
     X(CORE_TEXT, "core_text", "its text, once for each core")                               \

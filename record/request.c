@@ -16,7 +16,7 @@
 /* The options as written, before they are checked against each other. */
 struct words {
     const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source, *delay,
-        *report;
+        *report, *overhead;
     uint64_t period, ring_pages, passes, level;
     double duration_s;
     bool graph, all;
@@ -62,12 +62,16 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_LIST, 'M', "groups", "NAME,...",
               "only these levels, groups or metrics: TopdownL1, tlb ... (--list)",
               &request->groups),
-        VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock or hybrid",
+        VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock, hybrid or live",
               &words->source),
         VALUE(TD_OPT_STRING, 0, "sim-core", "NAME",
               "the core that sim models (nearest to this CPU)", &request->sim_core),
         FLAG(0, "sim-sample", "sim: model samples of the run, some 5 times faster",
              &request->sim_sample),
+        VALUE(TD_OPT_U64, 0, "windows", "N", "live: at most N images of the program are taken",
+              &request->windows),
+        VALUE(TD_OPT_STRING, 0, "overhead", "PERCENT",
+              "live: what images may cost the program (5%)", &words->overhead),
         VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ,...", "sample the modelled core's own PMU as well",
               &request->sim_pmu),
         VALUE(TD_OPT_U64, 0, "topdown-level", "N",
@@ -290,8 +294,30 @@ static int parse_source(struct td_request *request, const char *text, struct td_
         return TD_OK;
     const char *near = td_nearest(text, names);
 
-    return td_fail(err, TD_EUSAGE, "--source %s: there is auto, pmu, sim, clock and hybrid%s%s%s",
-                   text, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    return td_fail(err, TD_EUSAGE,
+                   "--source %s: there is auto, pmu, sim, clock, hybrid and live%s%s%s", text,
+                   near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+/* "5%", "5" */
+static int parse_overhead(struct td_request *request, const struct words *words, struct td_err *err)
+{
+    char *text = td_xstrdup(words->overhead ? words->overhead : "5%");
+    const size_t len = strlen(text);
+    double percent = 0;
+
+    if (len > 0 && text[len - 1] == '%')
+        text[len - 1] = '\0';
+    const bool ok = td_parse_double(text, &percent) && percent >= 0.1 && percent <= 100;
+    free(text);
+    request->overhead = percent / 100;
+    if (!ok)
+        return td_fail(err, TD_EUSAGE, "--overhead %s: write a percentage from 0.1 to 100, as 5%%",
+                       words->overhead);
+    if (request->source != TD_SOURCE_LIVE && (words->overhead || request->windows))
+        return td_fail(err, TD_EUSAGE, "--%s is of --source live",
+                       words->overhead ? "overhead" : "windows");
+    return TD_OK;
 }
 
 /* Counting takes no samples: what only they have is refused, not ignored. */
@@ -448,6 +474,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = parse_pairs(request, words.pairs, err);
     if (rc == TD_OK)
         rc = parse_source(request, words.source, err);
+    if (rc == TD_OK)
+        rc = parse_overhead(request, &words, err);
     if (rc == TD_OK)
         rc = parse_count(request, &words, err);
     if (rc == TD_OK)

@@ -92,6 +92,8 @@ struct td_request {
     unsigned topdown_level; /* how deep a tree is wanted; 0: what fits */
     const char *root;       /* plan for another machine; NULL: this one */
     uint64_t interval_ms;   /* COUNT: tell the counts each time; 0: at the end only */
+    uint64_t windows;       /* live: at most so many images; 0: as many as the overhead allows */
+    double overhead;        /* live: what images may cost the program, as a part of its time */
     bool weights;           /* -W: samples are to tell latencies and sources of data */
     bool sim_sample;        /* model windows of the program and scale them up */
     bool frequency_given;

@@ -167,6 +167,8 @@ int td_plan_pmu(struct td_plan *plan, const struct td_caps *caps, const struct t
                 struct td_err *err);
 
 /* The clock's groups and the core of `sim`. */
+int td_plan_live(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                 struct td_err *err);
 int td_plan_hybrid(struct td_plan *plan, const struct td_caps *caps,
                    const struct td_request *request, struct td_err *err);
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,

@@ -81,3 +81,11 @@ int td_plan_hybrid(struct td_plan *plan, const struct td_caps *caps,
         rc = td_plan_decide_method(plan, caps, request, err);
     return rc == TD_OK ? td_plan_clock(plan, caps, request, err) : rc;
 }
+
+int td_plan_live(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
+                 struct td_err *err)
+{
+    if (request->scope != TD_SCOPE_COMMAND && request->scope != TD_SCOPE_PROCESS)
+        return td_fail(err, TD_EUSAGE, "--source live records a command or processes (-p)");
+    return td_plan_hybrid(plan, caps, request, err);
+}

@@ -322,7 +322,10 @@ static void tell_model(const struct td_caps *caps, FILE *out)
     if (td_procfs_self() == 0)
         line(out, false, "modelled top-down", "it needs /proc: mount -t proc proc /proc");
     else if (path)
-        line(out, true, "modelled top-down", "%s", path);
+        line(out, true, "modelled top-down", "%s%s", path,
+             td_guest_by_name(caps->machine) == td_guest_by_name("x86_64")
+                 ? "; --source live models windows of a native run"
+                 : "");
     else
         line(out, false, "modelled top-down", "%s is not installed: sudo apt install qemu-user",
              name);

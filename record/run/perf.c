@@ -13,6 +13,7 @@
 #include "record/tasks/profile_head.h"
 #include "record/tasks/scan.h"
 #include "record/events/pair_offset.h"
+#include "record/run/beside.h"
 #include "record/run/loop.h"
 #include "record/run/recorder.h"
 #include "record/run/sources.h"
@@ -237,7 +238,8 @@ static void flush(struct sampling *s, uint64_t now)
         return;
     }
     const struct td_status_figures figures = figures_of(s);
-    td_status_line(&s->run.status, &figures);
+    if (!s->recording->beside)
+        td_status_line(&s->run.status, &figures);
 }
 
 /* Only the samples of a clock stand for time. */
@@ -411,9 +413,22 @@ static void replace_ended(struct sampling *s, size_t ring)
 static uint64_t due_ns(void *ctx, uint64_t now)
 {
     const struct sampling *s = ctx;
+    const struct td_beside *beside = s->recording->beside;
+    const uint64_t other = beside ? beside->due_ns(beside->ctx, now) : UINT64_MAX;
 
-    (void)now;
-    return s->next_flush_ns;
+    return other < s->next_flush_ns ? other : s->next_flush_ns;
+}
+
+static void do_beside(struct sampling *s, const struct td_beside *beside, uint64_t now)
+{
+    const struct td_beside_now state = {
+        .tasks = td_recorder_tasks(s->recorder),
+        .now_ns = now,
+        .start_ns = s->run.start_ns,
+        .sampled_ns = td_recorder_counter(s->recorder, TD_COUNTER_SAMPLED_NS),
+    };
+
+    beside->on_time(beside->ctx, &state);
 }
 
 static void on_time(void *ctx, uint64_t now)
@@ -425,6 +440,8 @@ static void on_time(void *ctx, uint64_t now)
     drain(s, now - SLACK_NS);
     if (now >= s->next_flush_ns)
         flush(s, now);
+    if (s->recording->beside && s->run.running)
+        do_beside(s, s->recording->beside, now);
 }
 
 /* The records up to now; those that are written at this moment may come with the next ones. */

@@ -17,6 +17,8 @@
 #include "record/request.h"
 #include "record/status.h"
 
+struct td_beside;
+
 /* How a run of a command went. */
 struct td_run_end {
     bool began; /* the command was executed */
@@ -30,6 +32,7 @@ struct td_recording {
     struct td_profile_writer *writer; /* NULL: not open */
     bool more;                        /* another part follows this one: the file does not end yet */
     bool cut;                         /* less than was asked for is in it */
+    const struct td_beside *beside;   /* done while events are sampled; borrowed, NULL: nothing */
     struct td_run_end native;         /* of the events' run, when it is over */
 };
 

@@ -99,31 +99,10 @@ static int prepare_command(struct modelling *m, struct td_err *err)
 
 static void write_head(struct modelling *m)
 {
-    const struct td_core_desc *desc = &m->plan->core_desc;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } parameters[] = {
-        {"clock_hz", (uint64_t)desc->mhz * 1000000},
-        {"width", (uint64_t)desc->width},
-        {"l1d_kb", (uint64_t)desc->l1d_kb},
-        {"l1i_kb", (uint64_t)desc->l1i_kb},
-        {"l2_kb", (uint64_t)desc->l2_kb},
-        {"l3_kb", (uint64_t)desc->l3_kb},
-    };
-    struct td_profile_writer *writer = m->recording->writer;
-    char text[64];
-
-    m->mhz = (uint64_t)desc->mhz;
-    for (size_t i = 0; i < TD_ARRAY_SIZE(parameters); i++) {
-        snprintf(text, sizeof(text), "%s=%llu", parameters[i].name,
-                 (unsigned long long)parameters[i].value);
-        td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
-    }
-    td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT),
-                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA, coherence");
+    m->mhz = (uint64_t)m->plan->core_desc.mhz;
+    td_snapshots_write_core(m->recording->writer, &m->plan->core_desc);
     if (!m->native)
-        td_profile_counter(writer, TD_COUNTER_STARTED_NS, m->run.start_ns);
+        td_profile_counter(m->recording->writer, TD_COUNTER_STARTED_NS, m->run.start_ns);
 }
 
 static void begin_toggle(struct modelling *m)

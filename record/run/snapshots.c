@@ -80,6 +80,30 @@ struct adding {
     size_t chain_cap;
 };
 
+void td_snapshots_write_core(struct td_profile_writer *writer, const struct td_core_desc *desc)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } parameters[] = {
+        {"clock_hz", (uint64_t)desc->mhz * 1000000},
+        {"width", (uint64_t)desc->width},
+        {"l1d_kb", (uint64_t)desc->l1d_kb},
+        {"l1i_kb", (uint64_t)desc->l1i_kb},
+        {"l2_kb", (uint64_t)desc->l2_kb},
+        {"l3_kb", (uint64_t)desc->l3_kb},
+    };
+    char text[64];
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(parameters); i++) {
+        snprintf(text, sizeof(text), "%s=%llu", parameters[i].name,
+                 (unsigned long long)parameters[i].value);
+        td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    }
+    td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT),
+                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA, coherence");
+}
+
 void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer)
 {
     *snapshots =
@@ -541,7 +565,7 @@ static void add_counters(struct adding *a)
 
         snapshots->counters[summed[i].counter] += summed[i].now - *before;
         *before = summed[i].now;
-        if (!snapshots->native || !summed[i].of_tasks)
+        if (!snapshots->windows && (!snapshots->native || !summed[i].of_tasks))
             td_profile_counter(
                 snapshots->writer, summed[i].counter,
                 !snapshots->toggle || summed[i].of_tasks ? snapshots->counters[summed[i].counter]
@@ -555,8 +579,9 @@ static void add_counters(struct adding *a)
     a->image->counters[TD_COUNTER_CYCLES_ERROR] = snapshot->cycles_error;
     snapshots->counters[TD_COUNTER_CYCLES_ERROR] =
         snapshots->squares > 0 ? (uint64_t)sqrt(snapshots->squares) : 0;
-    td_profile_counter(snapshots->writer, TD_COUNTER_CYCLES_ERROR,
-                       snapshots->counters[TD_COUNTER_CYCLES_ERROR]);
+    if (!snapshots->windows)
+        td_profile_counter(snapshots->writer, TD_COUNTER_CYCLES_ERROR,
+                           snapshots->counters[TD_COUNTER_CYCLES_ERROR]);
 }
 
 static void add_warnings(struct adding *a)

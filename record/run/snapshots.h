@@ -31,6 +31,7 @@ struct td_snapshots {
     uint64_t counters[TD_COUNTER_COUNT];
     double squares; /* of the images' errors */
     bool native;    /* set by the caller: the profile has a native run's counters */
+    bool windows;   /* likewise: of a native run, which has counts of its own */
     /* Set by the caller: what runs while this function is on the stack, and nothing else, is
      * added; NULL: all. `width` of the core is then set, too. */
     struct td_toggle *toggle;
@@ -44,6 +45,7 @@ struct td_snapshots {
     size_t image_count, image_cap;
 };
 
+void td_snapshots_write_core(struct td_profile_writer *writer, const struct td_core_desc *desc);
 void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer);
 void td_snapshots_release(struct td_snapshots *snapshots);
 

@@ -77,7 +77,9 @@ static const char *source_of(const struct td_measure *m)
 {
     const char *source = td_model_env(m->model, TD_ENV_SOURCE);
 
-    return m->weighted ? "hybrid" : source ? source : "import";
+    if (m->weighted)
+        return td_model_source(m->model) == TD_SOURCE_LIVE ? "live" : "hybrid";
+    return source ? source : "import";
 }
 
 /* Samples of one event without its modifiers are samples of the same event. */

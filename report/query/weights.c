@@ -97,15 +97,17 @@ static void sum_units(struct joining *j)
 }
 
 /* What the unit's measured slots are: what it retires is known exactly, by the model; the others
- * are lost as the model's losses are. */
-static void weigh_unit(struct td_join_unit *unit, double slots_per_ns)
+ * are lost as the model's losses are. Windows say how slots are divided, and no more. */
+static void weigh_unit(struct td_join_unit *unit, double slots_per_ns, bool windows)
 {
     const double lost = unit->modelled - unit->useful;
 
     unit->slots = unit->ns * slots_per_ns;
     unit->keep = 1;
     unit->grow = 1;
-    if (unit->slots < unit->useful) {
+    if (windows)
+        unit->keep = unit->grow = unit->slots / unit->modelled;
+    else if (unit->slots < unit->useful) {
         unit->keep = unit->slots / unit->useful;
         unit->grow = 0;
     } else if (unit->slots < unit->modelled || lost > LOSS_MIN * unit->modelled) {
@@ -128,7 +130,7 @@ static void weigh(struct joining *j)
 
     for (size_t u = 0; u < j->join->unit_count; u++) {
         if (is_joined(&j->join->units[u]))
-            weigh_unit(&j->join->units[u], slots_per_ns);
+            weigh_unit(&j->join->units[u], slots_per_ns, j->join->windows);
     }
 }
 
@@ -204,6 +206,8 @@ static void keep_counts(struct joining *j, size_t from, size_t to)
 {
     static const enum td_metric kept[] = {TD_METRIC_CYCLES, TD_METRIC_INSTRUCTIONS};
 
+    if (j->join->windows)
+        return;
     for (size_t k = 0; k < TD_ARRAY_SIZE(kept); k++) {
         if (j->modelled->values[kept[k]])
             add(j->joined, kept[k], to, j->modelled->values[kept[k]][from]);
@@ -277,7 +281,10 @@ static struct td_measure *new_measure(struct joining *j)
     m->rows = td_xcalloc(rows + 1, sizeof(*m->rows));
     j->join->rows = td_xcalloc(rows + 1, sizeof(*j->join->rows));
     for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
-        if (j->modelled->values[k])
+        /* Nobody counted how much the program ran. */
+        const bool counted = k == TD_METRIC_CYCLES || k == TD_METRIC_INSTRUCTIONS;
+
+        if (j->modelled->values[k] && !(counted && j->join->windows))
             m->values[k] = td_xcalloc(rows + 1, sizeof(uint64_t));
     }
     for (size_t k = 0; k < TD_ARRAY_SIZE(own); k++) {
@@ -296,6 +303,7 @@ struct td_measure *td_weights_join(const struct td_measure *native,
                         .join = td_xcalloc(1, sizeof(*j.join))};
 
     j.join->modelled = take_modelled;
+    j.join->windows = td_model_source(native->model) == TD_SOURCE_LIVE;
     j.joined = new_measure(&j);
     find_units(&j);
     sum_units(&j);
@@ -352,8 +360,8 @@ struct td_weights_check td_weights_check_of(const struct td_measure *measure,
     c.error = td_share_error(c.sampled_share, samples);
     const double high = c.sampled_share > c.modelled_share ? c.sampled_share : c.modelled_share;
     const double low = c.sampled_share + c.modelled_share - high;
-    c.disagrees = values[TD_METRIC_MODELLED_NS] > 0 && high >= CHECK_SHARE &&
-                  high > CHECK_RATIO * low && high - low > c.error;
+    c.disagrees = !measure->join->windows && values[TD_METRIC_MODELLED_NS] > 0 &&
+                  high >= CHECK_SHARE && high > CHECK_RATIO * low && high - low > c.error;
     return c;
 }
 
@@ -376,7 +384,7 @@ static uint64_t too_fast_ns(const struct td_measure *measure)
     for (size_t i = 0; i < measure->row_count; i++) {
         const uint32_t unit = measure->join->rows[i].unit;
 
-        if (unit != TD_NONE && measure->join->units[unit].keep < 1)
+        if (unit != TD_NONE && measure->join->units[unit].keep < 1 && !measure->join->windows)
             ns += measure->values[TD_METRIC_TIME_NS][i];
     }
     return ns;

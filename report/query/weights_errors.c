@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "formats/replicates.h"
 #include "report/query/replicated.h"
 #include "report/attribution/stats.h"
 #include "report/query/weights.h"
@@ -13,6 +14,10 @@
 /* Of the native clock, which is not measured: a core's boost above the nominal clock of its kind.
  */
 #define CLOCK_ERROR 0.2
+/* By so much, as a part of sqrt(p (1 - p)), shares of windows that were warmed with a million
+ * instructions were off beside the exact model: five programs, 26 to 48 windows each. */
+#define WARMING       0.1
+#define WARMING_LEAST 0.005
 /* Two standard deviations hold 95 %. */
 #define DEVIATIONS 2.0
 
@@ -23,6 +28,8 @@ struct summed {
     double scatter;        /* slots over the root of their unit's samples */
     double node[TD_NODE_COUNT], modelled_node[TD_NODE_COUNT];
     double unknown[TD_NODE_COUNT]; /* slots that may be, or not be, of the node */
+    /* Of windows of the run itself: replicates of its modelled slots. */
+    double off[TD_REPLICATES], off_node[TD_NODE_COUNT][TD_REPLICATES];
 };
 
 static double value_of(const struct td_measure *m, int metric, size_t row)
@@ -87,9 +94,27 @@ static void add_row(struct summed *sum, const struct td_measure *measure, const 
     }
 }
 
-/* Of a node's share of the row's slots: ±, 95 %. */
-static double error_of(const struct summed *sum, int node)
+/* Windows differ; and the model begins each with caches and predictors that are not quite the
+ * program's. */
+static double error_of_windows(const struct summed *sum, int node)
 {
+    const double share = fmin(sum->node[node] / sum->slots, 1);
+    double squares = 0;
+
+    for (int r = 0; r < TD_REPLICATES; r++) {
+        const double off = sum->off_node[node][r] - share * sum->off[r];
+
+        squares += off * off;
+    }
+    const double sampled = TD_REPLICATES_T * sqrt(squares / TD_REPLICATES) / sum->modelled;
+    return fmin(hypot(sampled, hypot(WARMING * sqrt(share * (1 - share)), WARMING_LEAST)), 1);
+}
+
+/* Of a node's share of the row's slots: ±, 95 %. */
+static double error_of(const struct summed *sum, int node, bool windows)
+{
+    if (windows)
+        return error_of_windows(sum, node);
     const double share = sum->node[node] / sum->slots;
     const double useful = sum->node[TD_NODE_RETIRING] / sum->slots;
     const double from_model = sum->modelled > 0 ? sum->modelled_node[node] / sum->modelled : share;
@@ -122,6 +147,39 @@ static double share_bound(double share, double from_model, uint64_t samples)
     return fmin(hypot(td_share_error(share, samples), share - from_model), 1);
 }
 
+/* Where the windows that a row had are known by their places: whose row a place is. */
+static void add_replicates(struct summed *sums, const struct td_measure *measure,
+                           const uint32_t *key, size_t keys)
+{
+    const struct td_measure *m = measure->join->modelled;
+    const struct td_model *model = measure->model;
+    uint32_t *key_of = td_xcalloc((size_t)td_model_location_count(model) + 1, sizeof(*key_of));
+
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const uint32_t location = td_model_node(model, measure->rows[i].node)->location;
+
+        if (measure->join->rows[i].unit != TD_NONE && location != TD_NONE)
+            key_of[location] = (key && key[i] < keys ? key[i] : (uint32_t)keys) + 1;
+    }
+    for (size_t i = 0; i < m->replicate_count; i++) {
+        const struct td_measure_replicates *from = &m->replicates[i];
+        const uint32_t location = td_model_node(model, from->node)->location;
+
+        if (location == TD_NONE || key_of[location] == 0)
+            continue;
+        struct summed *sum = &sums[key_of[location] - 1];
+        for (int r = 0; r < TD_REPLICATES; r++) {
+            const double value = (double)(int64_t)from->values[r];
+
+            sum->off[r] += value;
+            for (int n = (int)from->leaf; n != TD_NODE_NONE;
+                 n = (int)td_tma_info((enum td_tma_node)n)->parent)
+                sum->off_node[n][r] += value;
+        }
+    }
+    free(key_of);
+}
+
 /* Of a row's shares: the row's `slots_bound` is of its slots, its `slots_error` of slots and time,
  * whichever is less sure. Of code that was not modelled the samples alone speak. */
 static void bound_row(struct td_mix *mix, const struct summed *sum,
@@ -132,10 +190,11 @@ static void bound_row(struct td_mix *mix, const struct summed *sum,
     const double ns = fmax((double)measure->totals[TD_METRIC_TIME_NS], 1);
     const double of_slots = slots > 0 ? sum->slots / slots : 0;
     const double from_model = modelled > 0 ? sum->modelled / modelled : 0;
-    const bool is_modelled = sum->modelled > 0;
+    const bool is_modelled = sum->modelled > 0 && !measure->join->windows;
     const double moved = sum->slots > 0 ? (sum->ns - sum->sampled_ns) / ns : 0;
 
-    mix->slots_bound = share_bound(of_slots, from_model, samples);
+    mix->slots_bound =
+        share_bound(of_slots, measure->join->windows ? of_slots : from_model, samples);
     mix->slots_error = share_bound(sum->ns / ns, is_modelled ? from_model : sum->ns / ns, samples);
     if (is_modelled)
         mix->slots_error = fmin(hypot(fmax(mix->slots_error, mix->slots_bound), moved), 1);
@@ -154,6 +213,8 @@ double td_weights_total_error(const struct td_measure *measure, enum td_metric m
     const double samples = fmax((double)measure->totals[TD_METRIC_SAMPLES], 1);
     const double clock = metric == TD_METRIC_TIME_NS ? 0 : CLOCK_ERROR;
 
+    if (measure->join->windows)
+        return value * Z_95 / sqrt(samples);
     return hypot(measured * hypot(Z_95 / sqrt(samples), clock), measured - of_model);
 }
 
@@ -166,7 +227,7 @@ static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct 
         const bool known = sum->slots > 0 && measure->values[TD_METRIC_FIRST_NODE + n];
 
         mix->share[n] = known ? sum->node[n] / sum->slots : NAN;
-        mix->error[n] = known ? error_of(sum, n) : NAN;
+        mix->error[n] = known ? error_of(sum, n, measure->join->windows) : NAN;
     }
     if (sum->scatter > 0)
         mix->intervals = td_rounded(sum->slots * sum->slots / (sum->scatter * sum->scatter));
@@ -181,6 +242,8 @@ void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
 
     for (size_t i = 0; i < measure->row_count; i++)
         add_row(&sums[key[i] < keys ? key[i] : keys], measure, parts, i);
+    if (measure->join->windows)
+        add_replicates(sums, measure, key, keys);
     for (size_t k = 0; k < keys; k++)
         fill_mix(&mixes[k], &sums[k], measure, modelled);
     free(parts);
@@ -191,12 +254,14 @@ void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
 static double whole_error(const struct summed *sum, int node, const struct td_measure *measure)
 {
     const struct td_measure *modelled = measure->join->modelled;
-    const double of_windows =
-        td_replicated_is(modelled) ? td_replicated_error(modelled, (enum td_tma_node)node) : 0;
+    const double of_windows = td_replicated_is(modelled) && !measure->join->windows
+                                  ? td_replicated_error(modelled, (enum td_tma_node)node)
+                                  : 0;
     const double of_samples =
         td_share_error(sum->node[node] / sum->slots, measure->totals[TD_METRIC_SAMPLES]);
 
-    return fmin(hypot(error_of(sum, node), hypot(of_samples, of_windows)), 1);
+    return fmin(hypot(error_of(sum, node, measure->join->windows), hypot(of_samples, of_windows)),
+                1);
 }
 
 void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure)
@@ -206,6 +271,8 @@ void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *me
 
     for (size_t i = 0; i < measure->row_count; i++)
         add_row(&sum, measure, parts, i);
+    if (measure->join->windows)
+        add_replicates(&sum, measure, NULL, 0);
     for (int n = 0; n < TD_NODE_COUNT; n++)
         errors[n] = sum.slots > 0 ? whole_error(&sum, n, measure) : 1;
     free(parts);

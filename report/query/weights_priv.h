@@ -24,6 +24,8 @@ struct td_join_row {
 
 struct td_join {
     struct td_measure *modelled; /* owned */
+    /* The model is of windows of the native run itself: it knows shares, not how often what ran. */
+    bool windows;
     struct td_join_unit *units;
     size_t unit_count;
     double *nodes;            /* by unit and node: modelled slots */

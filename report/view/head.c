@@ -110,8 +110,11 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
     const char *core = td_model_env(model, TD_ENV_CORE);
 
     if (measure->weighted) {
-        fprintf(out, "hybrid: time measured, categories modelled%s%s", core ? " on core " : "",
-                core ? core : "");
+        fprintf(out,
+                id == TD_SOURCE_LIVE
+                    ? "live: time measured, categories modelled in windows of the run%s%s"
+                    : "hybrid: time measured, categories modelled%s%s",
+                core ? " on core " : "", core ? core : "");
         if (reason)
             fprintf(out, ": %s", reason);
         return;

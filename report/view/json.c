@@ -133,7 +133,9 @@ static void add_profile(struct td_json *json, const struct td_measure *measure,
     td_json_object(json, "profile");
     add_list(json, "command", model, TD_ENV_ARGV);
     if (measure->weighted)
-        td_json_string(json, "source", td_source_name(TD_SOURCE_HYBRID));
+        td_json_string(json, "source",
+                       td_source_name(td_model_source(model) == TD_SOURCE_LIVE ? TD_SOURCE_LIVE
+                                                                               : TD_SOURCE_HYBRID));
     else
         add_env(json, "source", model, TD_ENV_SOURCE);
     add_env(json, "source_reason", model, TD_ENV_SOURCE_REASON);

@@ -54,6 +54,15 @@ void td_weights_words(FILE *out, const struct td_measure *measure)
 {
     if (!measure->weighted)
         return;
+    if (td_model_source(measure->model) == TD_SOURCE_LIVE) {
+        fprintf(out,
+                "a function's slots are its measured cycles at %.1f GHz times the core's width, "
+                "divided as the windows of it are; inside of a function the windows say where "
+                "slots are; how many instructions the program ran is not known; blank where the "
+                "error is as large as the figure, or above 25 %%",
+                td_weights_clock_hz(measure) / 1e9);
+        return;
+    }
     fprintf(
         out,
         "a function's retiring is its modelled uops over its measured cycles (at %.1f GHz); other "
@@ -72,11 +81,14 @@ void td_weights_print(const struct td_measure *measure, const struct td_style *s
     if (c.uncategorized >= SHARE_MIN) {
         char *names = name_uncategorized(measure, style);
 
-        paragraph(
-            style,
-            td_xasprintf("%.1f %% of the time has no categories, because the model "
-                         "did not run that code (kernel, library variants chosen for this CPU)%s",
-                         100 * c.uncategorized, names));
+        paragraph(style,
+                  td_xasprintf(
+                      "%.1f %% of the time has no categories, because %s%s", 100 * c.uncategorized,
+                      td_model_source(measure->model) == TD_SOURCE_LIVE
+                          ? "no window met that code (kernel, what the emulator lacks, rare code)"
+                          : "the model did not run that code (kernel, library variants chosen "
+                            "for this CPU)",
+                      names));
         free(names);
     }
     if (c.unexplained >= NAMED_SHARE)

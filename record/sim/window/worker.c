@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include "record/sim/window/loader_file.h"
 
 enum {
-    NICENESS = 19,
+    NICENESS = 10,      /* a tenth of what a program at the same CPU gets */
     OWN_PROGRAM = 1002, /* the loader's file, in the emulator */
     FAILED_STATUS = 127,
     FIRST_COPY = 1100, /* descriptors are moved out of the way before they get their numbers */
@@ -96,14 +95,6 @@ static bool arrange_descriptors(int names, int loader)
            close_range(TD_LOADER_LAST, ~0U, 0) == 0;
 }
 
-static void lower_priority(void)
-{
-    const struct sched_param none = {.sched_priority = 0};
-
-    setpriority(PRIO_PROCESS, 0, NICENESS);
-    sched_setscheduler(0, SCHED_IDLE, &none);
-}
-
 static void run_emulator(const struct td_worker_setup *setup, const char *option, int names,
                          int loader, pid_t parent) __attribute__((noreturn));
 
@@ -123,7 +114,7 @@ static void run_emulator(const struct td_worker_setup *setup, const char *option
         signal(i, SIG_DFL);
     setpgid(0, 0); /* a Ctrl-C is for tdrec, which ends us */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    lower_priority();
+    setpriority(PRIO_PROCESS, 0, NICENESS);
     if (getppid() == parent && arrange_descriptors(names, loader))
         execve(setup->qemu, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
     _exit(FAILED_STATUS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The emulator that runs windows of images (loader/loader.h, qemu/window.h), as tdrec starts and
- * feeds it: at the lowest priority, without a way to its terminal, one image after the other. What
+ * feeds it: at a low priority, without a way to its terminal, one image after the other. What
  * it finds is in the mailbox. It serves images of one process: the emulator's heap begins where
  * that process' does.
  */

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""--source live: time of a native run, categories of windows of it."""
+import os
+import platform
+import re
+import signal
+import subprocess
+import time
+
+import td
+
+if not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so")):
+    td.skip("the plugin is not built (sanitizers)")
+if platform.machine() != "x86_64":
+    td.skip("live windows are of x86-64 only")
+td.need("qemu-x86_64")
+td.need_perf_events()
+
+# A chain of divisions, a loop that retires, and one that chases pointers through memory, in turns.
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+static unsigned *next_of;
+enum { COUNT = 1 << 16 };
+__attribute__((noinline)) static void divide(long n) {
+    unsigned long x = ~0ul;
+    for (long i = 0; i < n; i++) x = (x / (sink + 3)) + ~0ul / 2;
+    sink = x & 1;
+}
+__attribute__((noinline)) static void add(long n) {
+    unsigned long a = 1, b = 2, c = 3;
+    for (long i = 0; i < n; i++) { a += i; b ^= i; c += b; }
+    sink = (a + b + c) & 1;
+}
+__attribute__((noinline)) static void chase(long n) {
+    unsigned at = 0;
+    while (n--) at = next_of[at];
+    sink = at & 1;
+}
+static void *work(void *ctx) {
+    for (long i = 0, n = (long)ctx; n < 0 || i < n; i++) { divide(20000); add(200000); chase(20000); }
+    return ctx;
+}
+int main(int argc, char **argv) {
+    long turns = atol(argv[1]), threads = argc > 2 ? atol(argv[2]) : 0;
+    pthread_t made[8];
+    next_of = malloc(COUNT * sizeof(unsigned));
+    for (unsigned i = 0; i < COUNT; i++) next_of[i] = (i * 40503u + 12345) % COUNT;
+    for (long t = 0; t < threads; t++) pthread_create(&made[t], NULL, work, (void *)turns);
+    if (!threads) work((void *)turns);
+    for (long t = 0; t < threads; t++) pthread_join(made[t], NULL);
+    printf("done %d\n", argc);
+    return 7;
+}
+"""
+
+
+def program():
+    path = td.scratch("program")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    td.run(["gcc", "-O1", "-g", "-pthread", "-o", path, path + ".c"])
+    return path
+
+
+def windows_of(stderr):
+    """Of what tdrec said: images, windows."""
+    found = re.search(rb"(\d+) images, (\d+) windows", stderr)
+    td.check(found, f"{stderr!r}")
+    return int(found.group(1)), int(found.group(2))
+
+
+def judge(done, images, windows):
+    """Skips where the machine gave no image, or no CPU for one."""
+    if images == 0:
+        td.skip("no image could be taken here: " + done.stderr.decode(errors="replace").strip())
+    late = re.search(rb"(\d+) were not run in time", done.stderr)
+    if windows == 0 and late and int(late.group(1)) == images:
+        td.skip("no CPU was free for windows")
+    if windows == 0 and images < 5:
+        td.skip("too few images could be taken here")
+
+
+def record(*command, status=0, options=()):
+    out = td.scratch("live.td")
+    done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", *options, "-o", out, "--", *command], status, timeout=110)
+    images, windows = windows_of(done.stderr)
+    judge(done, images, windows)
+    return done, windows, out
+
+
+def whole():
+    """Two threads; then the same functions as the exact model has them."""
+    path = program()
+    done, windows, out = record(path, "800", status=7)
+    td.check(done.stdout == b"done 2\n", f"{done.stdout!r}")
+    td.check(windows > 0, f"{done.stderr!r}")
+    data = td.report_json(out)
+    td.check(data["profile"]["source"] == "live" and data["profile"]["exit"] == "exit 7", f"{data['profile']}")
+    td.check(not data["profile"].get("instructions"), "instructions of the whole are not known")
+    td.check(data["coverage"]["samples"] > 20 and data["coverage"]["complete"], f"{data['coverage']}")
+    exact = td.scratch("exact.td")
+    td.run([td.TDREC, "--source", "sim", "-o", exact, "--", path, "4"], 7, timeout=110)
+    truth = {row["function"]: row for row in td.report_json(exact)["functions"]}
+    compared = 0
+    for row in data["functions"]:
+        if row["function"] not in ("divide", "add", "chase"):
+            continue
+        for category in ("retiring", "bad_speculation", "frontend_bound", "backend_bound"):
+            shown, known = row["categories"][category], truth[row["function"]]["categories"][category]
+            if shown is None or known is None:
+                continue
+            compared += 1
+            td.check(abs(shown - known) <= max(0.1, row["category_errors"][category]),
+                     f"{row['function']}: {category} {shown}, of the exact model {known}")
+    td.check(compared > 0 or windows < 5, f"{windows} windows, nothing to compare: {data['functions']}")
+
+
+def threads():
+    done, windows, out = record(program(), "300", "2", status=7)
+    td.check(done.stdout == b"done 3\n" and windows > 0, f"{done.stdout!r} {done.stderr!r}")
+    td.check(td.report_json(out)["coverage"]["complete"], "not complete")
+
+
+def interpreters():
+    for command in (["perl", "-e", "my %h; for (1..600000) { $h{$_ % 5000} .= 'x' } print scalar keys %h, qq(\\n)"],
+                    ["python3", "-c", "print(sum(i * i % 7 for i in range(3000000)))"]):
+        native = td.run(command, 0, timeout=60)
+        done, windows, out = record(*command)
+        td.check(done.stdout == native.stdout, f"{done.stdout!r}")
+        td.check(windows > 0, f"{done.stderr!r}")
+        td.report_json(out)
+
+
+def attach():
+    out = td.scratch("attached.td")
+    with subprocess.Popen([program(), "-1"], stdout=subprocess.PIPE) as running:
+        try:
+            time.sleep(0.3)
+            done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", "--duration", "2", "-o", out,
+                           "-p", str(running.pid)], 0, timeout=60)
+            images, windows = windows_of(done.stderr)
+            td.check(running.poll() is None, "the program ended")
+            judge(done, images, windows)
+            td.check(windows > 0, f"{done.stderr!r}")
+            td.check(td.report_json(out)["profile"]["source"] == "live", "another source")
+        finally:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+
+
+def refused():
+    for words, said in ((["--windows", "5"], b"--source live"), (["--source", "clock", "--overhead", "5%"], b"--source live"),
+                        (["--source", "live", "--overhead", "much"], b"percentage"),
+                        (["--source", "lvie"], b"did you mean live?"), (["--source", "live", "-a"], b"-p")):
+        done = td.run([td.TDREC, *words, "-o", td.scratch("x.td"), "--", "true"], 125, timeout=60)
+        td.check(said in done.stderr and done.stderr.count(b"\n") <= 2, f"{words}: {done.stderr!r}")
+
+
+td.cases({"whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "refused": refused})
