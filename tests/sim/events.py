@@ -14,9 +14,11 @@ FEW, MANY = 40000, 80000
 
 def run(*words):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode == 125 and b"qemu" in done.stderr:
+        print(done.stderr.decode(errors="replace"), file=sys.stderr)
+        sys.exit(77)
     if done.returncode:
-        text = done.stderr.decode(errors="replace")
-        sys.exit((print(f"skipped: {text}"), 77)[1] if "qemu" in text and "install" in text else f"{words}: {text}")
+        sys.exit(f"{words}: {done.stderr.decode(errors='replace')}")
     return done.stdout.decode()
 
 
