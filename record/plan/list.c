@@ -10,13 +10,13 @@ static void list_nodes(const struct td_uarch *uarch, FILE *out)
 {
     const struct td_uarch_section *section = td_uarch_section(uarch, "pmu.formulas");
 
-    fputs("\nTop-down tree (-M TopdownL1, TopdownL2, TopdownL3)\n", out);
+    fprintf(out, "\nTop-down tree (-M TopdownL1 to TopdownL%d)\n", TD_TMA_LEVELS);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
 
         for (size_t i = 0; section && i < section->line_count; i++) {
             if (strcmp(section->lines[i].words[0], info->id) == 0)
-                fprintf(out, "  %-20s level %d  %s\n", info->id, info->level, info->meaning);
+                fprintf(out, "  %-21s level %d  %s\n", info->id, info->level, info->meaning);
         }
     }
 }
