@@ -344,7 +344,7 @@ static bool is_confined(const struct td_live_stop *stop)
 /* Whether the instruction is there: the thread may be another program since it was found. */
 static bool has_call(const struct td_live_stop *stop, uint64_t at)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[8] = {0};
     struct iovec here = {.iov_base = bytes, .iov_len = td_isa_call_size};
     struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = td_isa_call_size}; // NOLINT
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -254,7 +255,8 @@ static void add(struct adding *a, const struct td_wait_place *place)
     bool added = false;
     const bool known_place = place->frame.location != TD_NONE;
     const uint64_t what = known_place ? td_function_key(&place->frame) : place->thread;
-    const uint64_t where = (uint64_t)place->frame.line << 32 ^ (uint64_t)(uintptr_t)place->reason;
+    const uint64_t where =
+        td_hash_mix(td_hash_bytes(place->reason, strlen(place->reason)), place->frame.line);
     const uint32_t index = *td_map_put(&a->by_place, what, where, (uint32_t)a->places->len, &added);
 
     if (added) {
