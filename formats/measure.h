@@ -88,7 +88,7 @@ struct td_measure {
     char *event_name;          /* its name; NULL with TD_NONE */
     bool all_core_types;       /* hybrid CPUs: the event is added up over all types of cores */
     uint64_t event_samples;    /* of several sampled events: this one's before any filter; else 0 */
-    /* To be exported: by row and bit, nodes of which too little is known to say that they are of
+    /* To be exported: by row, the set of nodes of which too little is known to say that they are of
      * this place, and those that are of the function and of none of its lines; NULL: all is known.
      * The last rows hold what has no place for that reason. */
     td_tma_set *blank, *no_line;

@@ -40,8 +40,45 @@ static bool is_common(int node)
 
 bool td_tma_is_modelled(enum td_tma_node node)
 {
-    /* Of the finer nodes those for which record/sim/model/sim.h has a column. */
-    static const bool finer[TD_NODE_COUNT] = {[TD_NODE_SMT_CONTENTION] = false};
+    /* Of the finer nodes those that record/sim/model/causes.h has, and what they are parts of. */
+    static const bool finer[TD_NODE_COUNT] = {
+        [TD_NODE_MS_SWITCHES] = true,
+        [TD_NODE_MITE] = true,
+        [TD_NODE_DSB] = true,
+        [TD_NODE_SERIALIZING_OPERATION] = true,
+        [TD_NODE_FP_ARITH] = true,
+        [TD_NODE_INT_OPERATIONS] = true,
+        [TD_NODE_MEMORY_OPERATIONS] = true,
+        [TD_NODE_FUSED_INSTRUCTIONS] = true,
+        [TD_NODE_NON_FUSED_BRANCHES] = true,
+        [TD_NODE_NOP_INSTRUCTIONS] = true,
+        [TD_NODE_OTHER_LIGHT_OPS] = true,
+        [TD_NODE_FEW_UOPS_INSTRUCTIONS] = true,
+        [TD_NODE_MICROCODE_SEQUENCER] = true,
+        [TD_NODE_DTLB_LOAD] = true,
+        [TD_NODE_STORE_FWD_BLK] = true,
+        [TD_NODE_L1_LATENCY_DEPENDENCY] = true,
+        [TD_NODE_LOCK_LATENCY] = true,
+        [TD_NODE_SPLIT_LOADS] = true,
+        [TD_NODE_ALIASING_4K] = true,
+        [TD_NODE_MEM_BANDWIDTH] = true,
+        [TD_NODE_MEM_LATENCY] = true,
+        [TD_NODE_X87_USE] = true,
+        [TD_NODE_FP_SCALAR] = true,
+        [TD_NODE_FP_VECTOR] = true,
+        [TD_NODE_FP_VECTOR_128B] = true,
+        [TD_NODE_FP_VECTOR_256B] = true,
+        [TD_NODE_FP_VECTOR_512B] = true,
+        [TD_NODE_DEPENDENCY_CHAINS] = true,
+        [TD_NODE_INTEGER_PORTS] = true,
+        [TD_NODE_MULTIPLY_PORT] = true,
+        [TD_NODE_BRANCH_PORTS] = true,
+        [TD_NODE_FLOAT_PORTS] = true,
+        [TD_NODE_SHUFFLE_PORTS] = true,
+        [TD_NODE_VECTOR_PORTS] = true,
+        [TD_NODE_LOAD_PORTS] = true,
+        [TD_NODE_STORE_PORTS] = true,
+    };
 
     return node < TD_NODE_SMT_CONTENTION || (node < TD_NODE_COUNT && finer[node]);
 }

@@ -141,7 +141,27 @@
     X(FP_VECTOR_256B, "fp_vector_256b", FP_VECTOR, 5, "FP 256",                                    \
       "useful work: floating-point arithmetic on 256-bit vectors")                                 \
     X(FP_VECTOR_512B, "fp_vector_512b", FP_VECTOR, 5, "FP 512",                                    \
-      "useful work: floating-point arithmetic on 512-bit vectors")
+      "useful work: floating-point arithmetic on 512-bit vectors")                                 \
+    X(OTHER_LIGHT_OPS, "other_light_ops", LIGHT_OPERATIONS, 3, "Other ops",                        \
+      "useful work: integer arithmetic, shuffles and the rest")                                    \
+    X(DEPENDENCY_CHAINS, "dependency_chains", PORTS_UTILIZATION, 4, "Chains",                      \
+      "waiting for the result of an operation before")                                             \
+    X(INTEGER_PORTS, "integer_ports", PORTS_UTILIZATION, 4, "Int ports",                           \
+      "the ports for integer arithmetic were busy")                                                \
+    X(MULTIPLY_PORT, "multiply_port", PORTS_UTILIZATION, 4, "Multiplier",                          \
+      "the port for multiplication and bit counts was busy")                                       \
+    X(BRANCH_PORTS, "branch_ports", PORTS_UTILIZATION, 4, "Br ports",                              \
+      "the ports for branches were busy")                                                          \
+    X(FLOAT_PORTS, "float_ports", PORTS_UTILIZATION, 4, "FP ports",                                \
+      "the ports for floating-point arithmetic were busy")                                         \
+    X(SHUFFLE_PORTS, "shuffle_ports", PORTS_UTILIZATION, 4, "Shuffles",                            \
+      "the ports for shuffles were busy")                                                          \
+    X(VECTOR_PORTS, "vector_ports", PORTS_UTILIZATION, 4, "Vec ports",                             \
+      "the ports for integer vectors were busy")                                                   \
+    X(LOAD_PORTS, "load_ports", PORTS_UTILIZATION, 4, "Load ports",                                \
+      "the ports for loads were busy")                                                             \
+    X(STORE_PORTS, "store_ports", PORTS_UTILIZATION, 4, "Store ports",                             \
+      "the ports for stores were busy")
 
 /* The deepest level. */
 #define TD_TMA_LEVELS 5

@@ -13,9 +13,9 @@
 #include "formats/sums.h"
 
 /* What a model may take in memory, and the rows that may be read for it: so much, and so much for
- * each byte of the file. Modelled profiles, the densest that are recorded, take some 120 bytes and
- * hold half a tally for each of their file's. */
-#define MEMORY_BASE   (UINT64_C(64) << 20)
+ * each byte of the file. Modelled profiles, the densest that are recorded, take some 350 bytes for
+ * each tally. Those of straight code, nearly all the same, are packed to less than a byte. */
+#define MEMORY_BASE   (UINT64_C(128) << 20)
 #define MEMORY_FACTOR 1024
 #define ROWS_BASE     (UINT64_C(1) << 22)
 #define ROWS_FACTOR   256

@@ -183,16 +183,16 @@ static void describe_group(struct td_snapshots *snapshots)
     if (snapshots->group != TD_NONE)
         return;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        const struct td_sim_column_info *info = td_sim_column_info((enum td_sim_column)c);
+        const struct td_sim_column_info info = td_sim_column_info((enum td_sim_column)c);
         const struct td_profile_event event = {
-            .name = info->name,
+            .name = info.name,
             .unit = c == TD_SIM_COLUMN_INSTRUCTIONS ? TD_UNIT_INSTRUCTIONS : TD_UNIT_SLOTS,
             .flags = TD_EVENT_USER,
         };
 
         group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
                                               .event = td_profile_event(snapshots->writer, &event),
-                                              .node = info->node};
+                                              .node = info.node};
     }
     snapshots->group = td_profile_group(snapshots->writer, &group, "modelled", "");
 }
@@ -200,21 +200,21 @@ static void describe_group(struct td_snapshots *snapshots)
 /* The replicates of a column; TD_NONE: it is of no node. */
 static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_column column)
 {
-    const struct td_sim_column_info *info = td_sim_column_info(column);
+    const enum td_tma_node node = td_sim_column_info(column).node;
     struct td_group group = {
         .role = TD_ROLE_REPLICATES,
         .attribution = TD_ATTRIBUTION_EXACT,
-        .locates = info->node,
+        .locates = node,
         .sampler = TD_NONE,
         .column_count = TD_REPLICATES,
     };
 
-    if (info->node == TD_NODE_NONE)
+    if (node == TD_NODE_NONE)
         return TD_NONE;
     if (snapshots->replicates[column] == 0) {
         for (int r = 0; r < TD_REPLICATES; r++)
-            group.columns[r] = (struct td_column){
-                .kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = info->node};
+            group.columns[r] =
+                (struct td_column){.kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = node};
         snapshots->replicates[column] =
             td_profile_group(snapshots->writer, &group, "replicates", "") + 1;
     }
@@ -382,7 +382,7 @@ static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, u
         !td_toggle_has(snapshots->toggle, module, offset))
         return false;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        if (td_sim_column_info((enum td_sim_column)c)->node != TD_NODE_NONE)
+        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
             snapshots->inside_slots += more[c];
     }
     snapshots->inside_instructions += more[TD_SIM_COLUMN_INSTRUCTIONS];
@@ -608,7 +608,7 @@ static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tal
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         if (values[c] >= VALUE_MAX)
             return false;
-        slots += td_sim_column_info((enum td_sim_column)c)->node == TD_NODE_NONE ? 0 : values[c];
+        slots += td_sim_column_info((enum td_sim_column)c).node == TD_NODE_NONE ? 0 : values[c];
     }
     sum->slots += slots;
     sum->instructions += values[TD_SIM_COLUMN_INSTRUCTIONS];

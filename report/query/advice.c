@@ -360,6 +360,46 @@ static const struct td_advice advice[] = {
     [TD_NODE_FP_VECTOR_512B] = {"Vectors of AVX-512 that did useful work. It is no loss.",
                                 "nothing wider exists",
                                 "Look at memory next: such code is soon bound by it."},
+    [TD_NODE_OTHER_LIGHT_OPS] =
+        {"Integer arithmetic, compares, shuffles that retired. It is no loss.",
+         "fewer instructions: better algorithm, vector code, inlining",
+         "annotate --asm shows the instructions that a loop can do without."},
+    [TD_NODE_DEPENDENCY_CHAINS] =
+        {"Each step of a loop needs the result of the one before: sums, hashes, x = f(x).",
+         "several sums at a time; shorter chains; -ffast-math for float sums",
+         "A floating-point sum takes the latency of an addition per step: four sums that are added "
+         "at the end take a quarter of it."},
+    [TD_NODE_INTEGER_PORTS] =
+        {"More adds, shifts and compares per cycle than there are ports for them.",
+         "fewer or cheaper operations; vector code",
+         "Shifts and conditional moves have fewer ports than adds."},
+    [TD_NODE_MULTIPLY_PORT] =
+        {"Most cores have one port for imul, popcnt, pdep and crc32.",
+         "shifts and adds for constants; vector code; fewer multiplications",
+         "Strength reduction: an index that grows by a constant needs no multiplication."},
+    [TD_NODE_BRANCH_PORTS] =
+        {"More jumps per cycle than the ports for them: one taken, two in all.",
+         "unrolled loops; branch-free code (cmov, masks)",
+         "Short loops of a compare and a jump have it."},
+    [TD_NODE_FLOAT_PORTS] =
+        {"Floating-point operations keep their ports busy: it is near what the core can compute.",
+         "wider vectors; fused multiply-add; fewer operations",
+         "-O3 -march=native; -ffp-contract=fast joins a multiplication and an addition."},
+    [TD_NODE_SHUFFLE_PORTS] =
+        {"Shuffles, inserts, extracts and broadcasts share one or two ports.",
+         "data in the order that the vectors need; loads that broadcast",
+         "Structures of arrays need no shuffles; a load with an offset replaces some."},
+    [TD_NODE_VECTOR_PORTS] =
+        {"Integer vector operations keep their ports busy.",
+         "wider vectors; smaller elements; fewer operations",
+         "-O3 -march=native; bytes in place of words double the elements of a vector."},
+    [TD_NODE_LOAD_PORTS] =
+        {"More loads per cycle than there are ports for them: two or three.",
+         "values kept in registers; wider loads; vector code",
+         "Blocks for registers: load once, use several times. Spilled registers are loads, too."},
+    [TD_NODE_STORE_PORTS] = {"More stores per cycle than there are ports for them: one or two.",
+                             "wider stores; results kept in registers until the end",
+                             "A vector store writes what many stores of single values write."},
 };
 static_assert(sizeof(advice) / sizeof(advice[0]) == TD_NODE_COUNT, "one a node");
 

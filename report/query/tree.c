@@ -85,6 +85,16 @@ static const double thresholds[TD_NODE_COUNT] = {
     [TD_NODE_FP_VECTOR_128B] = 0.10,
     [TD_NODE_FP_VECTOR_256B] = 0.10,
     [TD_NODE_FP_VECTOR_512B] = 0.10,
+    [TD_NODE_OTHER_LIGHT_OPS] = 0.30,
+    [TD_NODE_DEPENDENCY_CHAINS] = 0.15,
+    [TD_NODE_INTEGER_PORTS] = 0.10,
+    [TD_NODE_MULTIPLY_PORT] = 0.10,
+    [TD_NODE_BRANCH_PORTS] = 0.10,
+    [TD_NODE_FLOAT_PORTS] = 0.10,
+    [TD_NODE_SHUFFLE_PORTS] = 0.10,
+    [TD_NODE_VECTOR_PORTS] = 0.10,
+    [TD_NODE_LOAD_PORTS] = 0.10,
+    [TD_NODE_STORE_PORTS] = 0.10,
 };
 
 double td_tree_threshold(enum td_tma_node node)

@@ -192,6 +192,16 @@ const char *td_node_heading(enum td_tma_node node)
         [TD_NODE_FP_VECTOR_128B] = "Fp128",
         [TD_NODE_FP_VECTOR_256B] = "Fp256",
         [TD_NODE_FP_VECTOR_512B] = "Fp512",
+        [TD_NODE_OTHER_LIGHT_OPS] = "OthOp",
+        [TD_NODE_DEPENDENCY_CHAINS] = "Chain",
+        [TD_NODE_INTEGER_PORTS] = "PInt",
+        [TD_NODE_MULTIPLY_PORT] = "PMul",
+        [TD_NODE_BRANCH_PORTS] = "PBr",
+        [TD_NODE_FLOAT_PORTS] = "PFp",
+        [TD_NODE_SHUFFLE_PORTS] = "PShuf",
+        [TD_NODE_VECTOR_PORTS] = "PVec",
+        [TD_NODE_LOAD_PORTS] = "PLoad",
+        [TD_NODE_STORE_PORTS] = "PStore",
     };
     static_assert(sizeof(headings) / sizeof(headings[0]) == TD_NODE_COUNT, "one a node");
 

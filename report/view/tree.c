@@ -18,7 +18,21 @@ static void print_bar(const struct td_style *style, double share, bool to_end)
         fputc(' ', style->out);
 }
 
-static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_ns,
+/* Of the names with their indents, of the nodes that are shown. */
+static int names_width(const struct td_tree *tree)
+{
+    int width = 26;
+
+    for (size_t i = 0; i < tree->len; i++) {
+        const struct td_tma_info *info = td_tma_info(tree->at[i].node);
+        const int wanted = 2 * info->level + (int)strlen(info->id);
+
+        width = wanted > width ? wanted : width;
+    }
+    return width;
+}
+
+static void print_node(const struct td_tree_node *n, int width, bool errors, uint64_t time_ns,
                        const struct td_style *style)
 {
     const struct td_tma_info *info = td_tma_info(n->node);
@@ -26,7 +40,7 @@ static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_
     const int indent = 2 * info->level;
 
     td_style_begin(style, tone);
-    fprintf(style->out, "%*s%-*s %5.1f", indent, "", 26 - indent, info->id, 100 * n->share);
+    fprintf(style->out, "%*s%-*s %5.1f", indent, "", width - indent, info->id, 100 * n->share);
     td_style_end(style, tone);
     if (errors)
         fprintf(style->out, 100 * n->error < 0.095 ? "  %5.2f" : "  %5.1f", 100 * n->error);
@@ -48,12 +62,13 @@ static void print_node(const struct td_tree_node *n, bool errors, uint64_t time_
 void td_tree_print(const struct td_tree *tree, const char *unit, uint64_t time_ns,
                    const struct td_style *style)
 {
+    const int width = names_width(tree);
     bool errors = false;
 
     for (size_t i = 0; i < tree->len; i++)
         errors = errors || tree->at[i].error > 0;
     td_style_begin(style, TD_TONE_HEADING);
-    fprintf(style->out, "  %-24s %5s", unit, "%");
+    fprintf(style->out, "  %-*s %5s", width - 2, unit, "%");
     if (errors)
         fprintf(style->out, "  %*s", style->utf8 ? 6 : 5, td_style_plus_minus(style));
     if (time_ns > 0) {
@@ -65,5 +80,5 @@ void td_tree_print(const struct td_tree *tree, const char *unit, uint64_t time_n
     fputc('\n', style->out);
     td_style_end(style, TD_TONE_HEADING);
     for (size_t i = 0; i < tree->len; i++)
-        print_node(&tree->at[i], errors, time_ns, style);
+        print_node(&tree->at[i], width, errors, time_ns, style);
 }

@@ -56,6 +56,9 @@ int main(void) {
 }
 """
 LINES_ABOVE = "".join(f"/* {i} */\n" for i in range(20))
+# Of memory_bound, at levels 3 and 4.
+MEMORY = ("l1_bound", "l2_bound", "l3_bound", "dram_bound", "l1_latency_dependency", "dtlb_load", "mem_latency",
+          "mem_bandwidth")
 
 
 def built(folder, source, per_bucket):
@@ -95,7 +98,7 @@ def check_faster(data, by, old_line, new_line):
     verdict = data["verdict"][0]
     td.check(verdict["significant"] and verdict["speed"] > 1.3, verdict)
     td.check(verdict["reasons"] and all(reason["function"] == "probe" for reason in verdict["reasons"]), verdict)
-    td.check(any(reason["category"] in ("l1_bound", "l2_bound", "l3_bound", "dram_bound") for reason in verdict["reasons"]),
+    td.check(any(reason["category"] in MEMORY for reason in verdict["reasons"]),
              verdict)
     td.check(verdict["reasons"][0]["line"] == new_line, verdict["reasons"][0])
     td.check(by in data["lines_by"], data["lines_by"])

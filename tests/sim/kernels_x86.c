@@ -533,6 +533,67 @@ KERNEL void code_l2(int rounds)
                          : "rax", "rcx", "rsi", "rdi", "r8", "r9");
 }
 
+/* The same instructions again and again, on one line; most do not wait for one another. */
+#define REPEATED(name, code, ...)                     \
+    KERNEL void name(uint64_t count)                  \
+    {                                                 \
+        do                                            \
+            __asm__ volatile(code : : : __VA_ARGS__); \
+        while (--count);                              \
+    }
+#define INTEGERS "rax", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11"
+#define VECTORS  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7"
+/* `op` with `more` on each of those. */
+#define ON_INTEGERS(op, more)                                                              \
+    op "%%rax" more "\n" op "%%rcx" more "\n" op "%%rsi" more "\n" op "%%rdi" more "\n" op \
+       "%%r8" more "\n" op "%%r9" more "\n" op "%%r10" more "\n" op "%%r11" more "\n"
+#define ON_VECTORS(op)                                                                     \
+    op "%%xmm0\n" op "%%xmm1\n" op "%%xmm2\n" op "%%xmm3\n" op "%%xmm4\n" op "%%xmm5\n" op \
+       "%%xmm6\n" op "%%xmm7\n"
+#define ON_WIDE_VECTORS(op)                                                                \
+    op "%%ymm0\n" op "%%ymm1\n" op "%%ymm2\n" op "%%ymm3\n" op "%%ymm4\n" op "%%ymm5\n" op \
+       "%%ymm6\n" op "%%ymm7\n"
+
+REPEATED(shifts, /* BLAME shifts */ ON_INTEGERS("shl $1,", ""), INTEGERS);
+REPEATED(jumps_not_taken, /* BLAME jumps_not_taken */ ".rept 16\njc 9f\n.endr\n9:\n", "rax");
+REPEATED(jumps_taken, /* BLAME jumps_taken */ ".rept 99\njmp 9f\n.skip 62\n9:\n.endr\n", "rax");
+REPEATED(shuffles, /* BLAME shuffles */ ON_VECTORS("pshufd $27,%%xmm8,"), VECTORS);
+REPEATED(vector_shifts, /* BLAME vector_shifts */ ON_VECTORS("psrlq $1,"), VECTORS);
+REPEATED(float_adds, /* BLAME float_adds */ ON_VECTORS("vaddsd %%xmm8,%%xmm9,"), VECTORS);
+REPEATED(float_vectors, /* BLAME float_vectors */ ON_VECTORS("vaddps %%xmm8,%%xmm9,"), VECTORS);
+REPEATED(wide_vectors, /* BLAME wide_vectors */ ON_WIDE_VECTORS("vmulpd %%ymm8,%%ymm9,"), VECTORS);
+REPEATED(x87, /* BLAME x87 */ "fldz\n.rept 8\nfadd %%st(0),%%st\n.endr\nfstp %%st(0)\n", "st");
+REPEATED(integer_vectors, /* BLAME integer_vectors */ ON_VECTORS("paddd %%xmm8,"), VECTORS);
+REPEATED(loads, /* BLAME loads */ ON_INTEGERS("mov -64(%%rsp),", ""), INTEGERS);
+REPEATED(stores, /* BLAME stores */ ON_INTEGERS("mov ", ",-64(%%rsp)"), "memory");
+REPEATED(nops, /* BLAME nops */ ".rept 32\nnop\n.endr\n", "rax");
+REPEATED(fences, /* BLAME fences */ "lfence\nlfence\nlfence\nlfence\n", "rax");
+#define TWO_PRODUCTS "mul %%rcx\nmov $3,%%eax\nmul %%rcx\nmov $3,%%eax\n"
+REPEATED(wide_products, /* BLAME wide_products */ TWO_PRODUCTS, "rax", "rdx");
+/* Both come from the microcode ROM; neither keeps its unit as long, or waits for another. */
+#define GATHER_AND_ROTATE                                                                  \
+    "vpxor %%ymm0,%%ymm0,%%ymm0\nvpxor %%ymm1,%%ymm1,%%ymm1\nvpxor %%ymm2,%%ymm2,%%ymm2\n" \
+    "vpgatherdd %%ymm1,-64(%%rsp,%%ymm2),%%ymm0\nxor %%eax,%%eax\nrcl $3,%%rax\n"
+REPEATED(microcode, /* BLAME microcode */ GATHER_AND_ROTATE, "rax", "xmm0", "xmm1", "xmm2");
+/* More code than the uop cache holds, which L1I does: the decoders take as many bytes, */
+#define LONG_ADDS ".rept 550\n" ON_INTEGERS("add $0x12345,", "") ".endr\n"
+REPEATED(decode_bytes, /* BLAME decode_bytes */ LONG_ADDS, INTEGERS);
+/* or as many instructions, per cycle. */
+#define SHORT_MOVES                                                                        \
+    ".rept 1800\n mov %%eax,%%ecx\n mov %%eax,%%esi\n mov %%eax,%%edi\n mov %%eax,%%edx\n" \
+    " mov %%eax,%%ecx\n mov %%eax,%%esi\n.endr\n"
+REPEATED(decode_uops, /* BLAME decode_uops */ SHORT_MOVES, "rcx", "rsi", "rdi", "rdx");
+
+/* Many streams at a time, each in order: memory gives what it can. */
+KERNEL void read_streams(const uint64_t *from, size_t words)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < words / 4; i += 8)
+        sum += from[i] + from[words / 4 + i] + from[words / 2 + i]; /* BLAME read_streams */
+    sink = sum;
+}
+
 /* What the kernels work on, made before they are timed. */
 struct input {
     char *a, *b;
@@ -702,7 +763,26 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
     X("sum_floats", in.a = make_bytes(16 KB), sum_floats_rounds(in.a))                             \
     X("late_addresses", in.a = make_bytes(64), late_addresses((uint64_t *)(void *)in.a, 300000))   \
     X("straight", , straight(4))                                                                   \
-    X("code_l2", , code_l2(120))
+    X("code_l2", , code_l2(120))                                                                   \
+    X("shifts", , shifts(100000))                                                                  \
+    X("jumps_not_taken", , jumps_not_taken(60000))                                                 \
+    X("jumps_taken", , jumps_taken(10000))                                                         \
+    X("shuffles", , shuffles(100000))                                                              \
+    X("vector_shifts", , vector_shifts(100000))                                                    \
+    X("float_adds", , float_adds(100000))                                                          \
+    X("float_vectors", , float_vectors(100000))                                                    \
+    X("wide_vectors", , wide_vectors(100000))                                                      \
+    X("x87", , x87(60000))                                                                         \
+    X("integer_vectors", , integer_vectors(100000))                                                \
+    X("loads", , loads(100000))                                                                    \
+    X("stores", , stores(100000))                                                                  \
+    X("nops", , nops(60000))                                                                       \
+    X("fences", , fences(10000))                                                                   \
+    X("wide_products", , wide_products(100000))                                                    \
+    X("microcode", , microcode(40000))                                                             \
+    X("decode_bytes", , decode_bytes(150))                                                         \
+    X("decode_uops", , decode_uops(100))                                                           \
+    X("read_streams", in.a = make_bytes(64 MB), read_streams((uint64_t *)(void *)in.a, 8 MB))
 
 static double cpu_seconds(void)
 {

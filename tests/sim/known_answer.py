@@ -10,27 +10,30 @@ import subprocess
 import sys
 import tempfile
 
-COLUMNS = ("instructions light_operations heavy_operations branch_mispredicts machine_clears "
-           "icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound l3_bound "
-           "dram_bound store_bound divider ports_utilization").split()
+# Level 1: the columns that it is the sum of.
 TREE = {
-    "retiring": ["light_operations", "heavy_operations"],
+    "retiring": "other_light_ops memory_operations fused_instructions non_fused_branches nop_instructions "
+                "int_operations x87_use fp_scalar fp_vector_128b fp_vector_256b fp_vector_512b "
+                "few_uops_instructions microcode_sequencer".split(),
     "bad_speculation": ["branch_mispredicts", "machine_clears"],
-    "frontend_bound": ["icache_misses", "itlb_misses", "branch_resteers", "fetch_bandwidth"],
-    "backend_bound": COLUMNS[9:],
+    "frontend_bound": "icache_misses itlb_misses branch_resteers ms_switches mite dsb".split(),
+    "backend_bound": "l1_latency_dependency dtlb_load store_fwd_blk 4k_aliasing split_loads lock_latency l2_bound "
+                     "l3_bound mem_latency mem_bandwidth store_bound divider serializing_operation "
+                     "dependency_chains integer_ports multiply_port branch_ports float_ports shuffle_ports "
+                     "vector_ports load_ports store_ports".split(),
 }
 # kernel: (function, level 1, leaves of which one must be the largest outside retiring)
 EXPECTED = {
-    "chase-l1": ("chase", "backend_bound", ["l1_bound"]),
+    "chase-l1": ("chase", "backend_bound", ["l1_latency_dependency"]),
     "chase-l2": ("chase", "backend_bound", ["l2_bound"]),
     "chase-l3": ("chase", "backend_bound", ["l3_bound"]),
-    "chase-dram": ("chase", "backend_bound", ["dram_bound"]),
+    "chase-dram": ("chase", "backend_bound", ["mem_latency"]),
     "branches": ("branches", "bad_speculation", ["branch_mispredicts"]),
     "divides": ("divides", "backend_bound", ["divider"]),
-    "float_chain": ("float_chain", "backend_bound", ["ports_utilization"]),
+    "float_chain": ("float_chain", "backend_bound", ["dependency_chains"]),
     "adds": ("adds", "retiring", None),
-    "stream": ("stream", "backend_bound", ["dram_bound", "store_bound"]),
-    "forward": ("forward", "backend_bound", ["l1_bound"]),
+    "stream": ("stream", "backend_bound", ["mem_latency", "mem_bandwidth", "store_bound"]),
+    "forward": ("forward", "backend_bound", ["l1_latency_dependency"]),
     "straight": ("straight", "frontend_bound", ["icache_misses"]),
 }
 
@@ -57,19 +60,21 @@ def functions(program):
 
 
 def run(plugin, program, kernel, out):
-    """Where the program was, its tallies, and the slots that all tallies must add up to."""
+    """Where the program was, its tallies {column: value}, and the slots that all of them must add up to."""
     kind, machine = elf_header(program)
     emulator, cpu, core = GUESTS[machine]
     arg = f"{plugin},core={core},out={out}"
     subprocess.run([emulator, "-cpu", cpu, "-plugin", arg, program, kernel], check=True)
-    base, tallies, slots = 0 if kind == ET_EXEC else None, [], 0
+    base, tallies, slots, columns = 0 if kind == ET_EXEC else None, [], 0, []
     with open(out) as lines:
         for line in lines:
             words = line.split()
             if words[0] == "M" and base is None and line.rstrip().endswith(os.path.realpath(program)):
                 base = int(words[1].split("-")[0], 16)
+            elif words[0] == "C":
+                columns = words[1:]
             elif words[0] == "T":
-                tallies.append((int(words[3], 16), [int(w) for w in words[4:]]))
+                tallies.append((int(words[3], 16), dict(zip(columns, map(int, words[4:])))))
             elif words[0] == "S":
                 slots += int(words[words.index("slots") + 1])
     return base, tallies, slots
@@ -79,19 +84,20 @@ def check(plugin, program, kernel, out):
     function, level1, leaves = EXPECTED[kernel]
     start, end = functions(program)[function]
     base, tallies, slots = run(plugin, program, kernel, out)
-    sums = dict.fromkeys(COLUMNS, 0)
+    everything = [leaf for children in TREE.values() for leaf in children]
+    sums = dict.fromkeys(["instructions", *everything], 0)
     for pc, values in tallies:
         if start <= pc - base < end:
-            for name, value in zip(COLUMNS, values):
+            for name, value in values.items():
                 sums[name] += value
     tops = {node: sum(sums[leaf] for leaf in children) for node, children in TREE.items()}
     problems = []
-    added = sum(sum(values[1:]) for _, values in tallies)
+    added = sum(values[leaf] for _, values in tallies for leaf in everything)
     if added != slots:
         problems.append(f"the tallies add up to {added} slots of {slots}")
     if max(tops, key=tops.get) != level1:
         problems.append(f"level 1 is {max(tops, key=tops.get)}, not {level1}")
-    lost = {leaf: sums[leaf] for leaf in COLUMNS[3:]}
+    lost = {leaf: sums[leaf] for leaf in everything if leaf not in TREE["retiring"]}
     if leaves and max(lost, key=lost.get) not in leaves:
         problems.append(f"the leaf is {max(lost, key=lost.get)}, not {' or '.join(leaves)}")
     total = sum(tops.values())

@@ -48,7 +48,7 @@ static struct td_buf snapshot(uint32_t pid, uint32_t count, uint64_t value)
     struct td_buf bytes = {0};
 
     values[TD_SIM_COLUMN_INSTRUCTIONS] = 2 * value;
-    values[TD_SIM_COLUMN_LIGHT] = WIDTH * value;
+    values[TD_SIM_COLUMN_RETIRED_OTHER] = WIDTH * value;
     td_snapshot_put_path(&writer, &outer);
     for (uint32_t i = 1; i <= count; i++)
         td_snapshot_put_tally(&writer, outer.id, BASE + i, values);
@@ -102,7 +102,7 @@ static void expect(const struct whole *whole, size_t places, uint64_t cycles)
         const uint64_t *values = td_model_tally_values(model, tally);
         bool any = false;
 
-        sum += values[TD_SIM_COLUMN_LIGHT] / WIDTH;
+        sum += values[TD_SIM_COLUMN_RETIRED_OTHER] / WIDTH;
         samples += tally->samples;
         for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
             any = any || values[c];
@@ -283,8 +283,9 @@ static void programs_are_summed(void **state)
             TD_OK);
         assert_int_equal(td_model_tally_count(model), by_program ? 40 : 30 + 40);
         for (size_t i = 0; i < td_model_tally_count(model); i++)
-            cycles +=
-                td_model_tally_values(model, td_model_tally(model, i))[TD_SIM_COLUMN_LIGHT] / WIDTH;
+            cycles += td_model_tally_values(model,
+                                            td_model_tally(model, i))[TD_SIM_COLUMN_RETIRED_OTHER] /
+                      WIDTH;
         assert_int_equal(cycles, 30 * 7 + 40 * 3);
         assert_int_equal(td_model_thread_count(model), 2);
         assert_int_equal(td_model_thread(model, 0)->holder, 0);

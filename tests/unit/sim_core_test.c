@@ -28,9 +28,9 @@ static void adds_retire(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.8);
+    assert_true(share(&sums, TD_NODE_LIGHT_OPERATIONS) > 0.8);
     /* Eight adds and a fused pair: nine slots a round, ten instructions. */
-    assert_int_equal(sums.values[TD_SIM_COLUMN_LIGHT], 9 * MANY);
+    assert_int_equal(of_node(&sums, TD_NODE_LIGHT_OPERATIONS), 9 * MANY);
     assert_int_equal(sums.values[TD_SIM_COLUMN_INSTRUCTIONS], 10 * MANY);
     rig_close(&rig);
 }
@@ -44,7 +44,7 @@ static void multiply_chain_is_core_bound(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, code), MANY);
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.7);
+    assert_true(share(&sums, TD_NODE_DEPENDENCY_CHAINS) > 0.7);
     assert_int_equal(sums.worst_pc, 0x1000);
     /* Three cycles a link. */
     assert_in_range(sums.cycles, 3 * MANY, 3 * MANY + 1000);
@@ -60,8 +60,8 @@ static void divides_wait_for_the_divider(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, code), MANY);
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_DIVIDER) > 0.6);
-    assert_true(sums.values[TD_SIM_COLUMN_HEAVY] ==
+    assert_true(share(&sums, TD_NODE_DIVIDER) > 0.6);
+    assert_true(of_node(&sums, TD_NODE_HEAVY_OPERATIONS) ==
                 (uint64_t)rig.desc.ops[TD_OP_DIV64].slots * MANY);
     assert_int_equal(sums.worst_pc, 0x1000);
     rig_close(&rig);
@@ -88,14 +88,14 @@ static void chases_wait_for_their_level(void **state)
     (void)state;
     struct rig rig;
     struct sums sums = chase(&rig, 256, 10 * MANY);
-    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_true(share(&sums, TD_NODE_L1_BOUND) > 0.7);
     assert_in_range(sums.cycles / (10 * MANY), 5, 6);
     rig_close(&rig);
     sums = chase(&rig, 2048, 20 * MANY);
-    assert_true(share(&sums, TD_SIM_COLUMN_L2) > 0.5);
+    assert_true(share(&sums, TD_NODE_L2_BOUND) > 0.5);
     rig_close(&rig);
     sums = chase(&rig, 1 << 24, MANY);
-    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.9);
+    assert_true(share(&sums, TD_NODE_DRAM_BOUND) > 0.9);
     assert_int_equal(sums.worst_pc, 0x1000);
     rig_close(&rig);
 }
@@ -114,7 +114,7 @@ static void forwarding_is_l1_bound(void **state)
         rig_word(&rig, td_trace_access(0, true, 3, 0x20000));
     }
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_true(share(&sums, TD_NODE_L1_BOUND) > 0.7);
     const uint64_t round = (uint64_t)rig.desc.forward + 1;
     assert_in_range(sums.cycles / MANY, round - 1, round + 1);
     rig_close(&rig);
@@ -133,7 +133,7 @@ static void stores_fill_their_buffer(void **state)
         rig_word(&rig, td_trace_access(0, true, 3, (0x1000000 + (uint64_t)i * 0x40040)));
     }
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.8);
+    assert_true(share(&sums, TD_NODE_STORE_BOUND) > 0.8);
     assert_int_equal(sums.worst_pc, 0x1000);
     rig_close(&rig);
 }
@@ -158,9 +158,9 @@ static void random_branches_are_bad_speculation(void **state)
         rig_word(&rig, td_trace_block(c));
     }
     const struct sums sums = rig_sums(&rig);
-    const double bad = share(&sums, TD_SIM_COLUMN_MISPREDICT);
+    const double bad = share(&sums, TD_NODE_BRANCH_MISPREDICTS);
     assert_true(bad > 0.4);
-    assert_true(bad + share(&sums, TD_SIM_COLUMN_RESTEER) > 0.75);
+    assert_true(bad + share(&sums, TD_NODE_BRANCH_RESTEERS) > 0.75);
     assert_int_equal(sums.worst_pc, 0x1002);
     rig_close(&rig);
 }
@@ -178,7 +178,7 @@ static void straight_code_misses_the_icache(void **state)
             rig_word(&rig, td_trace_block(rig_block(&rig, 0x400000 + pc, body)));
     }
     const struct sums sums = rig_sums(&rig);
-    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) > 0.5);
+    assert_true(share(&sums, TD_NODE_ICACHE_MISSES) > 0.5);
     rig_close(&rig);
 }
 
@@ -201,7 +201,7 @@ static void early_load_clears_once(void **state)
     const struct sums sums = rig_sums(&rig);
     td_sim_totals(rig.sim, &totals);
     assert_int_equal(totals.machine_clears, 1);
-    assert_true(sums.values[TD_SIM_COLUMN_CLEAR] > 0);
+    assert_true(of_node(&sums, TD_NODE_MACHINE_CLEARS) > 0);
     rig_close(&rig);
 }
 
@@ -404,7 +404,7 @@ static void skipped_code_is_warm(void **state)
         td_sim_skipped(rig.sim, 10);
         repeat(&rig, block, 3);
         const struct sums sums = rig_sums(&rig);
-        lost[told] = sums.values[TD_SIM_COLUMN_ICACHE] + sums.values[TD_SIM_COLUMN_ITLB];
+        lost[told] = of_node(&sums, TD_NODE_ICACHE_MISSES) + of_node(&sums, TD_NODE_ITLB_MISSES);
         rig_close(&rig);
     }
     assert_int_equal(lost[1], 0);
@@ -476,7 +476,7 @@ static void columns_are_the_modelled_nodes(void **state)
 
     (void)state;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        enum td_tma_node n = td_sim_column_info((enum td_sim_column)c)->node;
+        enum td_tma_node n = td_sim_column_info((enum td_sim_column)c).node;
 
         for (; n != TD_NODE_NONE; n = td_tma_info(n)->parent)
             charged[n] = true;

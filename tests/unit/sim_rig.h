@@ -98,7 +98,7 @@ static inline void add_tally(void *ctx, const struct td_sim_tally *tally)
 
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         sums->values[c] += tally->values[c];
-        if (td_sim_column_info((enum td_sim_column)c)->node != TD_NODE_NONE)
+        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
             slots += tally->values[c];
     }
     sums->slots += slots;
@@ -113,7 +113,7 @@ static inline void add_tally(void *ctx, const struct td_sim_tally *tally)
 static inline void print_sums(const struct sums *sums)
 {
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
-        print_message("%s %llu ", td_sim_column_info((enum td_sim_column)c)->name,
+        print_message("%s %llu ", td_sim_column_info((enum td_sim_column)c).name,
                       (unsigned long long)sums->values[c]);
     print_message("worst %llx\n", (unsigned long long)sums->worst_pc);
 }
@@ -134,9 +134,24 @@ static inline struct sums rig_sums(struct rig *rig)
     return sums;
 }
 
-static inline double share(const struct sums *sums, enum td_sim_column column)
+/* The slots of a node: of the columns that are it or parts of it. */
+static inline uint64_t of_node(const struct sums *sums, enum td_tma_node node)
 {
-    return (double)sums->values[column] / (double)sums->slots;
+    uint64_t sum = 0;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        enum td_tma_node n = td_sim_column_info((enum td_sim_column)c).node;
+
+        while (n != TD_NODE_NONE && n != node)
+            n = td_tma_info(n)->parent;
+        sum += n == node ? sums->values[c] : 0;
+    }
+    return sum;
+}
+
+static inline double share(const struct sums *sums, enum td_tma_node node)
+{
+    return (double)of_node(sums, node) / (double)sums->slots;
 }
 
 static inline void repeat(struct rig *rig, uint32_t block, int times)

@@ -71,7 +71,7 @@ static void alias_puts_a_load_off(void **state)
     const uint64_t with = cycles_a_round(&rig, "skylake", store_load, alias, 2);
     assert_int_equal(with - without, 5); /* skylake.uarch: alias_4k */
     const struct sums sums = run(&rig, "skylake", store_load, alias, 2);
-    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_true(share(&sums, TD_NODE_ALIASING_4K) > 0.7);
     assert_int_equal(sums.worst_pc, PC + 3);
     rig_close(&rig);
 }
@@ -95,7 +95,7 @@ static void partial_store_blocks_forwarding(void **state)
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, some, 2);
     assert_in_range(sums.cycles / ROUNDS, 12, 16);
-    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.8);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) > 0.8);
     assert_int_equal(sums.worst_pc, PC + 2);
     rig_close(&rig);
 }
@@ -134,7 +134,7 @@ static void split_stores_take_two_turns(void **state)
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, split, 1);
     assert_in_range(sums.cycles * 10 / ROUNDS, 18, 22);
-    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.5);
+    assert_true(share(&sums, TD_NODE_STORE_BOUND) > 0.5);
     rig_close(&rig);
 }
 
@@ -164,14 +164,14 @@ static void pages_of_code_miss_the_itlb(void **state)
     struct td_sim_totals totals;
     struct sums sums = walk_code(&rig, "skylake", far_jump, 4160, 2000, 12);
     td_sim_totals(rig.sim, &totals);
-    assert_true(share(&sums, TD_SIM_COLUMN_ITLB) > 0.5);
+    assert_true(share(&sums, TD_NODE_ITLB_MISSES) > 0.5);
     assert_true(totals.itlb_misses > 20000);
     rig_close(&rig);
     /* As many as the TLB holds: misses are the first round's. */
     sums = walk_code(&rig, "skylake", far_jump, 4160, 64, 2000);
     td_sim_totals(rig.sim, &totals);
     assert_in_range(totals.itlb_misses, 64, 70);
-    assert_true(share(&sums, TD_SIM_COLUMN_ITLB) < 0.5);
+    assert_true(share(&sums, TD_NODE_ITLB_MISSES) < 0.5);
     rig_close(&rig);
 }
 
@@ -191,7 +191,7 @@ static void walks_are_bound_by_l1(void **state)
         push_round(&rig, block, &load, 1, 0);
     }
     struct sums sums = rig_sums(&rig);
-    assert_true(sums.values[TD_SIM_COLUMN_L1] > 10 * sums.values[TD_SIM_COLUMN_L2]);
+    assert_true(of_node(&sums, TD_NODE_L1_BOUND) > 10 * of_node(&sums, TD_NODE_L2_BOUND));
     rig_close(&rig);
     /* Lines of few pages: L2's own latency is the longer wait. */
     rig_open(&rig, "golden-cove");
@@ -201,7 +201,7 @@ static void walks_are_bound_by_l1(void **state)
         push_round(&rig, block, &load, 1, 0);
     }
     sums = rig_sums(&rig);
-    assert_true(sums.values[TD_SIM_COLUMN_L2] > sums.values[TD_SIM_COLUMN_L1]);
+    assert_true(of_node(&sums, TD_NODE_L2_BOUND) > of_node(&sums, TD_NODE_L1_BOUND));
     rig_close(&rig);
 }
 
@@ -213,7 +213,7 @@ static void locks_are_bound_by_l1(void **state)
     const struct access both[] = {{0, false, 3, 0x20000, 0}, {0, true, 3, 0x20000, 0}};
     struct rig rig;
     const struct sums sums = run(&rig, "zen4", code, both, 2);
-    assert_true(share(&sums, TD_SIM_COLUMN_L1) > 0.7);
+    assert_true(share(&sums, TD_NODE_L1_BOUND) > 0.7);
     rig_close(&rig);
 }
 
@@ -325,11 +325,11 @@ static void large_code_misses_the_icache(void **state)
     (void)state;
     struct rig rig;
     struct sums sums = walk_code(&rig, "zen4", long_code, 32, 8192, 4);
-    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) > 0.4);
+    assert_true(share(&sums, TD_NODE_ICACHE_MISSES) > 0.4);
     rig_close(&rig);
     sums = walk_code(&rig, "zen4", long_code, 32, 64, 500);
-    assert_true(share(&sums, TD_SIM_COLUMN_ICACHE) < 0.2);
-    assert_true(share(&sums, TD_SIM_COLUMN_LIGHT) > 0.7);
+    assert_true(share(&sums, TD_NODE_ICACHE_MISSES) < 0.2);
+    assert_true(share(&sums, TD_NODE_LIGHT_OPERATIONS) > 0.7);
     rig_close(&rig);
 }
 
@@ -343,9 +343,10 @@ static void decoders_are_slower_than_the_uop_cache(void **state)
                                     2, 0x89, 0xc2, 2, 0x89, 0xc3, 0};
     struct rig rig;
     struct sums sums = walk_code(&rig, "skylake", moves, 16, 1900, 30);
-    assert_true(share(&sums, TD_SIM_COLUMN_FETCH) + share(&sums, TD_SIM_COLUMN_LIGHT) > 0.6);
+    assert_true(share(&sums, TD_NODE_FETCH_BANDWIDTH) + share(&sums, TD_NODE_LIGHT_OPERATIONS) >
+                0.6);
     const uint64_t decoded = sums.cycles / 30;
-    assert_true(sums.values[TD_SIM_COLUMN_LIGHT] == 8U * 1900 * 30);
+    assert_true(of_node(&sums, TD_NODE_LIGHT_OPERATIONS) == 8U * 1900 * 30);
     rig_close(&rig);
     sums = walk_code(&rig, "skylake", moves, 16, 100, 600);
     const uint64_t cached = sums.cycles * 19 / 600;
@@ -384,9 +385,9 @@ static void mispredicts_lose_the_refill(void **state)
     assert_in_range(totals.mispredicts, ROUNDS * 2 / 5, ROUNDS * 3 / 5);
     /* Each loses at least what the description says, in mispredicts and resteers together. */
     const uint64_t lost =
-        sums.values[TD_SIM_COLUMN_MISPREDICT] + sums.values[TD_SIM_COLUMN_RESTEER];
+        of_node(&sums, TD_NODE_BRANCH_MISPREDICTS) + of_node(&sums, TD_NODE_BRANCH_RESTEERS);
     assert_true(lost > totals.mispredicts * (uint64_t)(rig.desc.refill * rig.desc.width) / 2);
-    assert_true(share(&sums, TD_SIM_COLUMN_MISPREDICT) > 0.5);
+    assert_true(share(&sums, TD_NODE_BRANCH_MISPREDICTS) > 0.5);
     assert_int_equal(sums.worst_pc, PC + 2);
     rig_close(&rig);
     sums = branch(&rig, false);
@@ -464,7 +465,7 @@ static uint64_t slots_behind_a_miss(bool waiting)
     const struct sums sums = rig_sums(&rig);
     td_sim_totals(rig.sim, &totals);
     rig_close(&rig);
-    return sums.values[TD_SIM_COLUMN_MISPREDICT] / totals.mispredicts;
+    return of_node(&sums, TD_NODE_BRANCH_MISPREDICTS) / totals.mispredicts;
 }
 
 /* Uops of the wrong path take slots until the reorder buffer is full; or the scheduler, when they
@@ -511,7 +512,7 @@ static void order_violation_clears_then_waits(void **state)
     const struct sums sums = run(&rig, "skylake", late_store, same, 2);
     td_sim_totals(rig.sim, &totals);
     assert_int_equal(totals.machine_clears, 1);
-    assert_true(sums.values[TD_SIM_COLUMN_CLEAR] >= (uint64_t)rig.desc.clear);
+    assert_true(of_node(&sums, TD_NODE_MACHINE_CLEARS) >= (uint64_t)rig.desc.clear);
     rig_close(&rig);
     run(&rig, "skylake", late_store, apart, 2);
     td_sim_totals(rig.sim, &totals);
@@ -529,7 +530,7 @@ static void independent_divides_share_one_divider(void **state)
     struct rig rig;
     const struct sums sums = run(&rig, "skylake", code, NULL, 0);
     const uint64_t expected = 4 * (uint64_t)rig.desc.ops[TD_OP_FDIV64].busy;
-    assert_true(share(&sums, TD_SIM_COLUMN_DIVIDER) > 0.6);
+    assert_true(share(&sums, TD_NODE_DIVIDER) > 0.6);
     assert_true(expected > rig.desc.ops[TD_OP_FDIV64].latency);
     assert_in_range(sums.cycles / ROUNDS, expected, expected + 1);
     rig_close(&rig);
@@ -545,7 +546,7 @@ static void one_port_is_core_bound(void **state)
                                    0x48, 0x6b, 0xff, 3,    2,    0xeb, 0xee, 0};
     struct rig rig;
     const struct sums sums = run(&rig, "zen4", code, NULL, 0);
-    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.6);
+    assert_true(share(&sums, TD_NODE_PORTS_UTILIZATION) > 0.6);
     assert_in_range(sums.cycles * 10 / ROUNDS, 40, 42);
     rig_close(&rig);
 }
@@ -565,7 +566,7 @@ static void full_reorder_buffer_waits_for_memory(void **state)
     /* No prefetcher foresees a step of 5 MB. */
     const struct access far[] = {{0, false, 3, 0x10000000, 0x503040}};
     const struct sums sums = run(&rig, "skylake", code, far, 1);
-    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.3);
+    assert_true(share(&sums, TD_NODE_DRAM_BOUND) > 0.3);
     assert_int_equal(sums.worst_pc, PC);
     rig_close(&rig);
 }
@@ -581,7 +582,7 @@ static void misses_overlap_up_to_their_number(void **state)
     const uint64_t each = sums.cycles / ROUNDS;
     const uint64_t alone = (uint64_t)(rig.desc.dram_latency / rig.desc.l1d_misses);
     assert_true(each >= alone / 2 && each < (uint64_t)rig.desc.dram_latency);
-    assert_true(share(&sums, TD_SIM_COLUMN_DRAM) > 0.8);
+    assert_true(share(&sums, TD_NODE_DRAM_BOUND) > 0.8);
     rig_close(&rig);
 }
 
@@ -593,10 +594,10 @@ static void full_store_buffer_is_store_bound(void **state)
     const struct access near[] = {{0, true, 3, 0x20000, 0}};
     struct rig rig;
     struct sums sums = run(&rig, "zen4", code, far, 1);
-    assert_true(share(&sums, TD_SIM_COLUMN_STORE) > 0.8);
+    assert_true(share(&sums, TD_NODE_STORE_BOUND) > 0.8);
     rig_close(&rig);
     sums = run(&rig, "zen4", code, near, 1);
-    assert_true(share(&sums, TD_SIM_COLUMN_STORE) < 0.3);
+    assert_true(share(&sums, TD_NODE_STORE_BOUND) < 0.3);
     rig_close(&rig);
 }
 
@@ -625,7 +626,7 @@ static void string_moves_by_bytes(void **state)
     const uint64_t many = string_cycles("zen4", 2 * 65536, &sums);
     /* 65536 quads of 8 bytes at 32 a cycle. */
     assert_in_range(many - few, 65536 * 8 / 32, 65536 * 8 / 32 + 600);
-    assert_true(share(&sums, TD_SIM_COLUMN_PORTS) > 0.7);
+    assert_true(share(&sums, TD_NODE_SERIALIZING_OPERATION) > 0.7);
     assert_int_equal(sums.worst_pc, PC);
 }
 
@@ -669,7 +670,7 @@ static void calls_and_returns_take_prediction(void **state)
     const struct sums sums = rig_sums(&rig);
     const uint64_t expected = 3 + (uint64_t)(rig.desc.call_delay + rig.desc.return_delay);
     assert_in_range(sums.cycles / ROUNDS, expected, expected + 1);
-    assert_true(share(&sums, TD_SIM_COLUMN_FETCH) > 0.5);
+    assert_true(share(&sums, TD_NODE_FETCH_BANDWIDTH) > 0.5);
     rig_close(&rig);
 }
 

@@ -22,7 +22,7 @@ struct draft {
     uint16_t *uop_bytes;
     uint16_t *offsets; /* of each instruction, as those that follow */
     uint8_t *slots;
-    uint8_t *heavy;
+    uint8_t *retired;
     size_t uop_cap, insn_cap;
     uint16_t uop_count;
 };
@@ -59,7 +59,7 @@ static void release_draft(struct draft *draft)
     free(draft->uop_bytes);
     free(draft->offsets);
     free(draft->slots);
-    free(draft->heavy);
+    free(draft->retired);
 }
 
 /* Empties it, with room for a block of so many instructions. */
@@ -78,7 +78,7 @@ static void begin_draft(struct draft *draft, uint32_t insns)
     if (insns > draft->insn_cap) {
         draft->offsets = td_xrealloc(draft->offsets, insns, sizeof(*draft->offsets));
         draft->slots = td_xrealloc(draft->slots, insns, sizeof(*draft->slots));
-        draft->heavy = td_xrealloc(draft->heavy, insns, sizeof(*draft->heavy));
+        draft->retired = td_xrealloc(draft->retired, insns, sizeof(*draft->retired));
         draft->insn_cap = insns;
     }
 }
@@ -149,8 +149,11 @@ static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fu
     const struct td_op_cost *branch = &blocks->desc.ops[TD_OP_BRANCH];
 
     first->flags &= (uint8_t)~TD_UOP_FOLD;
-    if (fusion == TD_FUSION_JUMP)
+    if (fusion == TD_FUSION_JUMP) {
         first->issue = td_ports_mask(&blocks->ports, branch->ports, 0);
+        first->port = TD_CAUSE_PORT_BRANCH;
+    }
+    draft->retired[first->insn] = TD_RETIRED_FUSED;
     draft->uop_bytes[draft->uop_count - 1] =
         (uint16_t)(draft->uop_bytes[draft->uop_count - 1] + length);
     draft->slots[insn] = 0;
@@ -187,7 +190,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
         const uint64_t pc = block->pc + at;
         td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
         draft->offsets[i] = (uint16_t)at;
-        draft->heavy[i] = (insn.uop.flags & TD_UOP_HEAVY) != 0;
+        draft->retired[i] = insn.retired;
         if (fuses && fuses == insn.fuses_second)
             fuse(draft, blocks, fuses, i, lengths[i]);
         else
@@ -205,20 +208,33 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     block->insn_counted = insn.repeats && block->insn_count == 1 ? 0 : block->insn_count;
 }
 
+/* What the microcode ROM delivers of: four uops per cycle (Intel's optimization manual), after so
+ * many cycles (TMA's figure for a switch to it). */
+enum { MICROCODE_UOP = TD_TICKS_PER_CYCLE / 4, MICROCODE_SWITCH = 2 * TD_TICKS_PER_CYCLE };
+
 static void cost_part(const struct td_core_desc *desc, const struct draft *draft, uint32_t first,
                       struct td_fetch_part *part)
 {
-    uint32_t slots = 0, bytes = 0;
+    uint32_t slots = 0, bytes = 0, microcode = 0;
 
     for (uint32_t i = first; i < part->uop_end; i++) {
-        slots += draft->uops[i].slots;
+        const uint32_t uops = draft->uops[i].slots;
+
+        if (uops > TD_DECODED_UOPS_MAX)
+            microcode += uops * MICROCODE_UOP + MICROCODE_SWITCH;
+        else
+            slots += uops;
+        part->slots = (uint16_t)(part->slots + uops);
         bytes += draft->uop_bytes[i];
     }
     const uint32_t by_bytes = bytes * (uint32_t)desc->decode_byte;
     const uint32_t by_uops = slots * (uint32_t)desc->decode_uop;
-    part->decode_cost = (uint16_t)(by_bytes > by_uops ? by_bytes : by_uops);
-    part->uop_cost = (uint16_t)(slots * (uint32_t)desc->uop_cache_uop);
-    part->slots = (uint16_t)slots;
+    const uint32_t decode = by_bytes > by_uops ? by_bytes : by_uops;
+    const uint32_t cached = slots * (uint32_t)desc->uop_cache_uop;
+    part->decode_cost = (uint16_t)(decode + microcode);
+    part->uop_cost = (uint16_t)(cached + microcode);
+    part->cause = microcode > cached ? TD_CAUSE_MICROCODE : TD_CAUSE_UOP_CACHE;
+    part->decoding = microcode > decode ? TD_CAUSE_MICROCODE : TD_CAUSE_DECODE;
 }
 
 static void split_parts(const struct td_blocks *blocks, struct td_block *block,
@@ -251,21 +267,18 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
                          const struct draft *draft)
 {
     struct td_fetch_part *parts = td_xcalloc(draft->uop_count, sizeof(*parts));
-    uint32_t slots = 0, heavy = 0;
+    uint32_t slots = 0;
 
     split_parts(blocks, block, draft, parts);
-    for (uint32_t i = 0; i < block->insn_count; i++) {
+    for (uint32_t i = 0; i < block->insn_count; i++)
         slots += draft->slots[i];
-        heavy += draft->heavy[i] ? draft->slots[i] : 0;
-    }
     block->slots = (uint16_t)slots;
-    block->heavy_slots = (uint16_t)heavy;
     block->uop_count = draft->uop_count;
     block->uops = keep(blocks, draft->uops, draft->uop_count * sizeof(draft->uops[0]));
     block->parts = keep(blocks, parts, block->part_count * sizeof(*parts));
     block->insn_offsets = keep(blocks, draft->offsets, block->insn_count * sizeof(uint16_t));
     block->insn_slots = keep(blocks, draft->slots, block->insn_count);
-    block->insn_heavy = keep(blocks, draft->heavy, block->insn_count);
+    block->insn_retired = keep(blocks, draft->retired, block->insn_count);
     free(parts);
 }
 

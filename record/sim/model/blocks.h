@@ -20,7 +20,9 @@ struct td_fetch_part {
     uint16_t uop_cost;    /* ticks of delivery by the uop cache */
     uint16_t decode_cost; /* ticks by the decoders */
     uint16_t slots;
-    uint8_t offset; /* of its first instruction in the line */
+    uint8_t offset;   /* of its first instruction in the line */
+    uint8_t cause;    /* enum td_cause: why it is late when the uop cache delivers it, */
+    uint8_t decoding; /* and when the decoders do */
 };
 
 struct td_block {
@@ -31,13 +33,12 @@ struct td_block {
     const struct td_fetch_part *parts;
     const uint16_t *insn_offsets; /* from pc, insn_count of them */
     const uint8_t *insn_slots;    /* slots retired by one execution; 0 when fused away */
-    const uint8_t *insn_heavy;    /* 1: those slots are heavy */
+    const uint8_t *insn_retired;  /* enum td_retired: what they count as */
     uint32_t id;
     uint16_t insn_count, uop_count, part_count;
     uint16_t insn_counted; /* instructions that begin with the block: none in one more round of a
                               repeated string instruction */
     uint16_t slots;        /* the sum of insn_slots */
-    uint16_t heavy_slots;  /* of it, those that are heavy */
     uint16_t branch_insn;  /* index of the last instruction */
     uint8_t branch;        /* enum td_branch_kind */
     bool repeats;          /* the last instruction is a repeated string instruction */

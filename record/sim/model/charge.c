@@ -25,10 +25,10 @@ void td_ledger_release(struct td_ledger *ledger)
 
 static uint32_t add_rows(struct td_ledger *ledger, uint32_t count)
 {
-    const size_t first = ledger->row_count, row_bytes = TD_CAUSE_COUNT * sizeof(uint32_t);
+    const size_t first = ledger->row_count, row_bytes = TD_ROW_CELLS * sizeof(uint32_t);
 
     ledger->cells = td_grow(ledger->cells, &ledger->row_cap, first + count, row_bytes);
-    memset(ledger->cells + first * TD_CAUSE_COUNT, 0, count * row_bytes);
+    memset(ledger->cells + first * TD_ROW_CELLS, 0, count * row_bytes);
     ledger->row_count += count;
     return (uint32_t)first;
 }
@@ -79,14 +79,14 @@ uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_ca
 
 static void settle_lost(struct td_ledger *ledger, const struct td_scale *scale)
 {
-    const size_t count = ledger->row_count * TD_CAUSE_COUNT;
+    const size_t count = ledger->row_count * TD_ROW_CELLS;
     uint64_t sum = 0;
 
     ledger->settled_lost = td_grow_zeroed(ledger->settled_lost, &ledger->settled_cell_cap, count,
                                           sizeof(*ledger->settled_lost));
     for (size_t i = 0; i < count; i++) {
-        const uint64_t lost = td_ledger_lost(ledger, (uint32_t)(i / TD_CAUSE_COUNT),
-                                             (enum td_cause)(i % TD_CAUSE_COUNT));
+        const uint64_t lost =
+            td_ledger_lost(ledger, (uint32_t)(i / TD_ROW_CELLS), td_ledger_cause((uint32_t)i));
         ledger->settled_lost[i] += td_scale_add(scale, &sum, lost);
     }
     ledger->settled_cells = count;

@@ -33,7 +33,7 @@ struct td_ledger {
     struct td_account *accounts;
     size_t account_count, account_cap;
     struct td_map by_place; /* (node, block) to account */
-    uint32_t *cells;        /* [row * TD_CAUSE_COUNT + cause], modulo 2^32 */
+    uint32_t *cells;        /* td_ledger_cell, modulo 2^32 */
     size_t row_count, row_cap;
     struct td_map carries; /* cell to the multiples of 2^32 */
     /* What td_ledger_settle has taken out of the cells and accounts: of the first so many. */
@@ -61,7 +61,12 @@ uint64_t td_ledger_settled_lost(const struct td_ledger *ledger, uint32_t row, en
 
 static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
 {
-    return row * TD_CAUSE_COUNT + (uint32_t)cause;
+    return row << TD_CELL_BITS | (uint32_t)cause;
+}
+
+static inline enum td_cause td_ledger_cause(uint32_t cell)
+{
+    return (enum td_cause)(cell & (TD_ROW_CELLS - 1));
 }
 
 static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uint64_t slots)
@@ -73,7 +78,7 @@ static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uin
     if (__builtin_expect(*place < add, 0))
         td_ledger_carry(ledger, cell);
     if (__builtin_expect(ledger->lost != NULL, 0))
-        ledger->lost[cell % TD_CAUSE_COUNT] += ledger->mask ? slots : 0;
+        ledger->lost[td_ledger_cause(cell)] += ledger->mask ? slots : 0;
 }
 
 #endif

@@ -50,15 +50,37 @@ static uint64_t find_head(struct td_core *core)
     return core->head;
 }
 
+/* What the uop of this number waits for in this cycle; *until is lowered to when that changes. */
+static uint32_t blame_at(const struct td_core *core, uint64_t uop, int64_t *until)
+{
+    const uint64_t k = uop & (TD_ROB_RING - 1);
+    const uint32_t cell = core->blame[k];
+    const enum td_cause cause = td_ledger_cause(cell);
+
+    if (cause < TD_CAUSE_PORT_INTEGER)
+        return cell;
+    if (core->waits[k].uop == (uint32_t)uop) {
+        const int64_t complete = core->retire[k] - core->waits[k].cycles; /* had it been free */
+
+        if (complete <= core->cycle)
+            return cell;
+        if (complete < *until)
+            *until = complete;
+    }
+    return cell - (uint32_t)cause + (cause == TD_CAUSE_PORT_LOAD ? TD_CAUSE_L1 : TD_CAUSE_CHAIN);
+}
+
 void td_core_stall(struct td_core *core, int64_t cycle)
 {
     while (core->cycle < cycle) {
         const uint64_t head = find_head(core);
         assert(core->uops > 0);
         const bool empty = head == core->uops;
-        const uint64_t k = (empty ? head - 1 : head) & (TD_ROB_RING - 1);
-        const int64_t until = core->retire[k];
-        td_core_lose(core, empty || until > cycle ? cycle : until, core->blame[k]);
+        const uint64_t uop = empty ? head - 1 : head;
+        const int64_t retires = core->retire[uop & (TD_ROB_RING - 1)];
+        int64_t until = empty || retires > cycle ? cycle : retires;
+        const uint32_t cell = blame_at(core, uop, &until);
+        td_core_lose(core, until, cell);
     }
 }
 
@@ -153,5 +175,6 @@ int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t)
         hint->to = t;
     else
         *hint = (struct td_port_hint){.full = full, .from = from, .to = t};
+    td_core_note_wait(core, t - from + 1);
     return t;
 }

@@ -34,6 +34,12 @@ struct td_unit {
     int64_t floor; /* nothing begins before this cycle */
 };
 
+/* Cycles that a uop waits for a port. */
+struct td_port_wait {
+    uint32_t uop; /* its number, modulo 2^32 */
+    uint32_t cycles;
+};
+
 struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
@@ -50,9 +56,10 @@ struct td_core {
     struct td_unit units[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];
     struct td_port_hint hints[16];
-    uint64_t ports[TD_PORT_RING]; /* by cycle */
-    int64_t retire[TD_ROB_RING];  /* by uop: the cycle in which it has retired */
-    uint32_t blame[TD_ROB_RING];  /* by uop: cell of what it waits for */
+    uint64_t ports[TD_PORT_RING];           /* by cycle */
+    int64_t retire[TD_ROB_RING];            /* by uop: the cycle in which it has retired */
+    uint32_t blame[TD_ROB_RING];            /* by uop: cell of what it waits for */
+    struct td_port_wait waits[TD_ROB_RING]; /* by uop, when it is the one noted here */
 };
 
 void td_core_init(struct td_core *core, const struct td_core_desc *desc,
@@ -75,12 +82,20 @@ int64_t td_core_depth(struct td_core *core);
  * wait for the rest of the younger; both take as many cycles together. Locks go in order.
  */
 int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t t, int busy);
-/* Looks for a cycle from `t` on that has room; the slow way of td_core_issue. */
+/* Looks for a cycle from `t` on that has room, and notes the wait from the one before `t`; the slow
+ * way of td_core_issue. Who finds room in `t` or before has no wait worth a note. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
 
 static inline int64_t td_cycle_later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Notes that the uop that is next to enter the reorder buffer waits for a port. */
+static inline void td_core_note_wait(struct td_core *core, int64_t cycles)
+{
+    core->waits[core->uops & (TD_ROB_RING - 1)] =
+        (struct td_port_wait){.uop = (uint32_t)core->uops, .cycles = (uint32_t)cycles};
 }
 
 /* Slots of all cycles so far, used and lost. */
@@ -128,7 +143,9 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
     return t;
 }
 
-/* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. */
+/* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. When that
+ * is a port, the last cycles are the port's, as many as were noted, and the rest a chain's or L1's.
+ */
 static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell)
 {
     const uint64_t k = core->uops++ & (TD_ROB_RING - 1);

@@ -8,10 +8,12 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
-    [TD_LEVEL_L1] = TD_CAUSE_L1,
+    [TD_LEVEL_L1] = TD_CAUSE_PORT_LOAD, /* L1, but for what is noted of its port */
+    [TD_LEVEL_DTLB] = TD_CAUSE_DTLB,
     [TD_LEVEL_L2] = TD_CAUSE_L2,
     [TD_LEVEL_L3] = TD_CAUSE_L3,
     [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,
+    [TD_LEVEL_DRAM_QUEUE] = TD_CAUSE_DRAM_QUEUE,
 };
 
 /* Fetch goes on where it would have gone; everything younger than `row` was thrown away. */
@@ -45,9 +47,9 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
 }
 
 /* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
- * `*t` is put off when it must first wait. */
+ * `*t` is put off when it must first wait; `*late` is then why. */
 static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint64_t access,
-                             uint32_t hash, uint32_t row, int64_t *t)
+                             uint32_t hash, uint32_t row, int64_t *t, enum td_cause *late)
 {
     const uint64_t address = TD_TRACE_ADDRESS(access);
     const uint32_t size = TD_TRACE_BYTES(access);
@@ -60,6 +62,7 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
         return -1;
     if (word->word != address >> 3) {
         *t += desc->alias_4k;
+        *late = TD_CAUSE_ALIAS;
         return -1;
     }
     const bool covered = (word->bytes & wanted) == wanted;
@@ -76,6 +79,7 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
         return td_cycle_later(*t, word->data) + desc->forward;
     /* Bytes from the store and from L1: it waits until the store is in L1. */
     *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
+    *late = TD_CAUSE_BLOCKED;
     return -1;
 }
 
@@ -107,8 +111,9 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
 {
     const uint32_t key = td_trace_key(uop->insn, false);
     enum td_level level = TD_LEVEL_L1;
+    enum td_cause late = TD_CAUSE_PORT_LOAD; /* why L1 serves it late, if it does */
 
-    *cause = TD_CAUSE_L1;
+    *cause = TD_CAUSE_PORT_LOAD;
     t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
     if (UNLIKELY(!td_access_find(a, uop->insn, key)))
         return t + sim->desc->l1d_latency;
@@ -123,7 +128,7 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     }
     const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
     const int64_t forwarded =
-        UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t) : -1;
+        UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
     if (forwarded < 0)
         sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
@@ -137,11 +142,13 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
         ready = td_cycle_later(ready, r) + sim->desc->split;
         level = other > level ? other : level;
+        late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
     }
     if (UNLIKELY(td_access_is(a, key)))
         ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
     td_memory_train(&sim->memory, hash, address, t);
-    *cause = level_causes[level];
+    *cause =
+        LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
     return ready + uop->load_latency;
 }
 
@@ -164,11 +171,12 @@ static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, 
 }
 
 /* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
- * for retirement. */
+ * for retirement, and sets what it waits for when that is a port. */
 static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop,
                                     struct td_accesses *a, int64_t known, int64_t data,
-                                    uint32_t row)
+                                    uint32_t row, enum td_cause *cause)
 {
+    const int64_t asked = known;
     struct td_stores *stores = &sim->stores;
     const uint32_t key = td_trace_key(uop->insn, true);
     const uint32_t k = stores->next;
@@ -176,6 +184,8 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->serial++;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
+    if (UNLIKELY(known > asked + 1) && known >= data)
+        *cause = TD_CAUSE_PORT_STORE;
     stores->last_known = td_cycle_later(stores->last_known, known);
     const int64_t done = td_cycle_later(data, known + 1);
     const int64_t retired = td_cycle_later(done, sim->core.last_retire) + 1;
@@ -234,16 +244,20 @@ static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uo
     if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
         const int64_t free = td_core_take_unit(core, uop->unit, t, uop->busy);
         const bool waits = free > t;
-        t = free;
         /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
         if (uop->unit < TD_UNIT_LOCK)
             *cause = TD_CAUSE_DIVIDER;
-        else if (waits)
-            *cause = uop->unit == TD_UNIT_LOCK ? TD_CAUSE_L1 : TD_CAUSE_PORTS;
+        else if (uop->unit == TD_UNIT_LOCK && (waits || *cause == TD_CAUSE_PORT_LOAD))
+            *cause = TD_CAUSE_LOCK;
+        else if (waits) {
+            td_core_note_wait(core, free - t);
+            *cause = (enum td_cause)uop->port;
+        }
+        t = free;
     }
     const int64_t start = td_core_issue(core, uop->issue, t);
     if (start - t > uop->latency && *cause != TD_CAUSE_DIVIDER)
-        *cause = TD_CAUSE_PORTS;
+        *cause = (enum td_cause)uop->port;
     return start;
 }
 
@@ -258,7 +272,7 @@ static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struc
 }
 
 /* A uop that only computes: most are. */
-static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
+static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell)
 {
     struct td_core *core = &sim->core;
 
@@ -271,7 +285,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
         t = td_core_issue(core, uop->issue, t);
     const int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
-    td_core_retire(core, done, td_ledger_cell(row, TD_CAUSE_PORTS));
+    td_core_retire(core, done, first_cell + uop->cell);
     sim->branch_done = done;
 }
 
@@ -284,7 +298,7 @@ static void begin_slow(struct td_sim *sim, const struct td_uop *uop, uint32_t ro
         td_core_stall(core, core->last_retire);
     if (uop->flags & TD_UOP_STRING)
         td_core_lose(core, core->cycle + sim->desc->string_start,
-                     td_ledger_cell(row, TD_CAUSE_PORTS));
+                     td_ledger_cell(row, TD_CAUSE_SERIAL));
 }
 
 /* The load buffer must have a place: loads leave it when they retire. */
@@ -307,11 +321,13 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
 {
     struct td_core *core = &sim->core;
     const uint32_t row = first_row + uop->insn;
-    enum td_cause cause = TD_CAUSE_PORTS;
+    enum td_cause cause = (enum td_cause)uop->port;
 
     td_core_make_room(core);
-    if (UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING)))
+    if (UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
         begin_slow(sim, uop, row);
+        cause = TD_CAUSE_SERIAL;
+    }
     if (uop->flags & TD_UOP_STORE)
         wait_store_buffer(sim);
     if (uop->flags & TD_UOP_LOAD)
@@ -331,8 +347,8 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     operands = td_cycle_later(operands, core->ready[uop->src[2]]);
     if (operands > t) {
         t = operands;
-        if (operands > load_done + uop->latency)
-            cause = TD_CAUSE_PORTS;
+        if (operands > load_done + uop->latency && cause != TD_CAUSE_SERIAL)
+            cause = (enum td_cause)uop->port;
     }
     const int64_t folded = t;
     if (uop->issue.add)
@@ -341,7 +357,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     core->ready[uop->dst[0]] = UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
     core->ready[uop->dst[1]] = done;
     if (uop->flags & TD_UOP_STORE)
-        done = execute_store(sim, uop, a, known, done, row);
+        done = execute_store(sim, uop, a, known, done, row, &cause);
     td_core_retire(core, done, td_ledger_cell(row, cause));
     sim->branch_done = done;
 }
@@ -404,7 +420,7 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
             if (uop->flags & ~TD_UOP_HEAVY)
                 execute_uop(sim, uop, pc_hash, row, &accesses);
             else
-                execute_simple(sim, uop, row + uop->insn);
+                execute_simple(sim, uop, td_ledger_cell(row, (enum td_cause)0));
         }
     }
     state->epoch = sim->fetch.epoch;
@@ -428,7 +444,14 @@ static void charge_string(struct td_sim *sim, uint32_t row, bool moves)
         cycles = sim->string_ticks / TD_TICKS_PER_CYCLE;
         sim->string_ticks %= TD_TICKS_PER_CYCLE;
     }
-    td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_PORTS));
+    td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_SERIAL));
+}
+
+static enum td_cause string_cause(bool store, enum td_level level)
+{
+    if (store)
+        return TD_CAUSE_STORE;
+    return level == TD_LEVEL_L1 ? TD_CAUSE_L1 : level_causes[level];
 }
 
 const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
@@ -452,8 +475,7 @@ const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64
         /* The microcode keeps a few lines in flight; it waits for one that is late. */
         const int64_t reach = 12 * (64 / sim->desc->string_bytes) + sim->desc->l2_latency;
         if (ready - reach > core->cycle)
-            td_core_lose(core, ready - reach,
-                         td_ledger_cell(row, store ? TD_CAUSE_STORE : level_causes[level]));
+            td_core_lose(core, ready - reach, td_ledger_cell(row, string_cause(store, level)));
     }
     charge_string(sim, row, stores || !loads);
     return words;

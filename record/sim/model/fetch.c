@@ -160,12 +160,16 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     }
     fetch->run_slots += part->slots;
     fetch->last_line = part->line;
-    if (!hit && !fetch->decoding)
+    if (!hit && !fetch->decoding) {
         fetch->delivered += fetch->desc->decode_switch * TICKS;
+        if (fetch->cause == TD_CAUSE_UOP_CACHE)
+            fetch->cause = TD_CAUSE_DECODE;
+    }
     fetch->decoding = !hit;
     fetch->started[fetch->part_count++ & (TD_AHEAD_MAX - 1)] = fetch->delivered;
     const int64_t cycle = (fetch->delivered + TICKS - 1) / TICKS;
     fetch->delivered += hit ? part->uop_cost : part->decode_cost;
+    fetch->rate = (enum td_cause)(hit ? part->cause : part->decoding);
     return cycle;
 }
 
@@ -176,7 +180,7 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
         fetch->limit++;
     fetch->part_uop[fetch->newest & (TD_FETCH_RING - 1)] = uop;
     fetch->part_cycle[fetch->newest & (TD_FETCH_RING - 1)] = cycle;
-    fetch->cause = TD_CAUSE_FETCH;
+    fetch->cause = fetch->rate;
 }
 
 void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain)

@@ -35,6 +35,7 @@ struct td_fetch {
     uint32_t epoch;            /* counts what was put into L1I, its TLB or the uop cache */
     bool decoding;             /* the last part came from the decoders */
     enum td_cause cause;       /* why delivery is late, if it is */
+    enum td_cause rate;        /* the same of the next part, when only the last one is in its way */
     uint64_t loop_pc;
     uint32_t loop_count;
     struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */

@@ -112,6 +112,16 @@ uint64_t *td_sim_pmu_lost(struct td_sim_pmu *pmu)
     return pmu->lost;
 }
 
+/* Of the causes from `first` to `last`. */
+static uint64_t sum_of(const uint64_t *lost, enum td_cause first, enum td_cause last)
+{
+    uint64_t sum = 0;
+
+    for (int i = (int)first; i <= (int)last; i++)
+        sum += lost[i];
+    return sum;
+}
+
 static void count_slots(struct td_sim_pmu *pmu, const struct td_sim *sim)
 {
     const uint64_t *lost = pmu->lost;
@@ -121,12 +131,11 @@ static void count_slots(struct td_sim_pmu *pmu, const struct td_sim *sim)
     v[TD_SIGNAL_CYCLES] = (uint64_t)sim->core.cycle;
     v[TD_SIGNAL_INSTRUCTIONS] = sim->instructions;
     v[TD_SIGNAL_BR_MISPREDICT] = lost[TD_CAUSE_MISPREDICT];
-    v[TD_SIGNAL_BAD_SPEC] = lost[TD_CAUSE_MISPREDICT] + lost[TD_CAUSE_CLEAR];
-    v[TD_SIGNAL_FETCH_LAT] = lost[TD_CAUSE_ICACHE] + lost[TD_CAUSE_ITLB] + lost[TD_CAUSE_RESTEER];
-    v[TD_SIGNAL_FE_BOUND] = v[TD_SIGNAL_FETCH_LAT] + lost[TD_CAUSE_FETCH];
-    v[TD_SIGNAL_MEM_BOUND] = lost[TD_CAUSE_L1] + lost[TD_CAUSE_L2] + lost[TD_CAUSE_L3] +
-                             lost[TD_CAUSE_DRAM] + lost[TD_CAUSE_STORE];
-    v[TD_SIGNAL_BE_BOUND] = v[TD_SIGNAL_MEM_BOUND] + lost[TD_CAUSE_DIVIDER] + lost[TD_CAUSE_PORTS];
+    v[TD_SIGNAL_BAD_SPEC] = sum_of(lost, TD_CAUSE_MISPREDICT, TD_CAUSE_CLEAR);
+    v[TD_SIGNAL_FETCH_LAT] = sum_of(lost, TD_CAUSE_ICACHE, TD_CAUSE_MICROCODE);
+    v[TD_SIGNAL_FE_BOUND] = sum_of(lost, TD_CAUSE_ICACHE, TD_CAUSE_UOP_CACHE);
+    v[TD_SIGNAL_MEM_BOUND] = sum_of(lost, TD_CAUSE_L1, TD_CAUSE_STORE);
+    v[TD_SIGNAL_BE_BOUND] = sum_of(lost, TD_CAUSE_L1, TD_CAUSE_PORT_STORE);
     v[TD_SIGNAL_RETIRING] =
         v[TD_SIGNAL_SLOTS] - v[TD_SIGNAL_BAD_SPEC] - v[TD_SIGNAL_FE_BOUND] - v[TD_SIGNAL_BE_BOUND];
 }
@@ -134,7 +143,8 @@ static void count_slots(struct td_sim_pmu *pmu, const struct td_sim *sim)
 static void count_heavy(struct td_sim_pmu *pmu, const struct td_block *block)
 {
     for (uint32_t i = 0; i < block->insn_count; i++)
-        pmu->values[TD_SIGNAL_HEAVY_OPS] += block->insn_heavy[i] ? block->insn_slots[i] : 0;
+        pmu->values[TD_SIGNAL_HEAVY_OPS] +=
+            block->insn_retired[i] >= TD_RETIRED_FEW_UOPS ? block->insn_slots[i] : 0;
 }
 
 /* The oldest instruction that had not retired in this cycle. */
@@ -197,6 +207,7 @@ static void note_uops(struct td_sim_pmu *pmu, const struct td_sim *sim,
         [TD_CAUSE_L2] = TD_SIGNAL_LOAD_L2,
         [TD_CAUSE_L3] = TD_SIGNAL_LOAD_L3,
         [TD_CAUSE_DRAM] = TD_SIGNAL_LOAD_DRAM,
+        [TD_CAUSE_DRAM_QUEUE] = TD_SIGNAL_LOAD_DRAM,
     };
     const struct td_core *core = &sim->core;
 
@@ -204,7 +215,7 @@ static void note_uops(struct td_sim_pmu *pmu, const struct td_sim *sim,
         const struct td_uop *uop = &block->uops[j];
         const uint64_t k = (first_uop + j) & (TD_ROB_RING - 1);
         const uint64_t before = (first_uop + j - 1) & (TD_ROB_RING - 1);
-        const enum td_signal level = levels[core->blame[k] % TD_CAUSE_COUNT];
+        const enum td_signal level = levels[td_ledger_cause(core->blame[k])];
         struct td_pmu_sample about = {.ip = block->pc + block->insn_offsets[uop->insn]};
 
         pmu->pcs[k] = about.ip;

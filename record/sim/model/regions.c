@@ -16,7 +16,7 @@ struct open {
 };
 
 struct td_sim_regions {
-    uint64_t lost[TD_CAUSE_COUNT], light, heavy;
+    uint64_t lost[TD_CAUSE_COUNT], retired[TD_RETIRED_COUNT];
     struct td_sim_region *regions;
     size_t count, cap;
     struct td_map by_name; /* parent and name to region */
@@ -48,8 +48,8 @@ uint64_t *td_sim_regions_lost(struct td_sim_regions *regions)
 
 void td_sim_regions_block(struct td_sim_regions *regions, const struct td_block *block)
 {
-    regions->heavy += block->heavy_slots;
-    regions->light += (uint64_t)(block->slots - block->heavy_slots);
+    for (uint32_t i = 0; i < block->insn_count; i++)
+        regions->retired[block->insn_retired[i]] += block->insn_slots[i];
 }
 
 static struct td_region_clock clock_of(const struct td_sim_regions *regions, uint64_t all,
@@ -58,8 +58,8 @@ static struct td_region_clock clock_of(const struct td_sim_regions *regions, uin
     struct td_region_clock clock = {.instructions = all};
 
     clock.values[TD_SIM_COLUMN_INSTRUCTIONS] = exact;
-    clock.values[TD_SIM_COLUMN_LIGHT] = regions->light;
-    clock.values[TD_SIM_COLUMN_HEAVY] = regions->heavy;
+    for (int i = 0; i < TD_RETIRED_COUNT; i++)
+        clock.values[TD_SIM_FIRST_RETIRED_COLUMN + i] = regions->retired[i];
     for (int i = 0; i < TD_CAUSE_COUNT; i++)
         clock.values[TD_SIM_FIRST_CAUSE_COLUMN + i] = regions->lost[i];
     return clock;
@@ -148,7 +148,7 @@ static void add_length(struct td_sim_region *region, const struct open *open,
     region->row.ended++;
     if (open->inner || exact != now->instructions - open->begun.instructions)
         return;
-    for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
+    for (int c = TD_SIM_FIRST_RETIRED_COLUMN; c < TD_SIM_COLUMN_COUNT; c++)
         slots += now->values[c] - open->begun.values[c];
     td_region_row_call(&region->row, slots);
 }

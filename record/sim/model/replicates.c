@@ -48,7 +48,7 @@ void td_replicates_open(struct td_replicates *replicates)
 void td_replicates_touch(struct td_replicates *replicates, const struct td_ledger *ledger,
                          uint32_t account, uint32_t insn_count)
 {
-    const size_t count = (size_t)insn_count * TD_CAUSE_COUNT;
+    const size_t count = (size_t)insn_count * TD_ROW_CELLS;
     const struct td_account *from = &ledger->accounts[account];
 
     replicates->touched = td_grow(replicates->touched, &replicates->touched_cap,
@@ -126,18 +126,19 @@ static void add_account(struct td_replicates *replicates, const struct td_ledger
     const uint32_t *before = replicates->before + touched->lost;
     size_t index = indices_of(replicates, block);
 
-    for (uint32_t i = 0; i < block->insn_count; i++, index += TD_SIM_COLUMN_COUNT) {
+    for (uint32_t i = 0; i < block->insn_count;
+         i++, index += TD_SIM_COLUMN_COUNT, now += TD_ROW_CELLS, before += TD_ROW_CELLS) {
         const uint64_t pc = block->pc + block->insn_offsets[i];
         const uint32_t retired = runs * block->insn_slots[i];
 
         if (retired)
             add_value(replicates, index, pc,
-                      block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT, retired,
+                      (uint32_t)TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i], retired,
                       signs);
-        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++, now++, before++) {
-            if (*now != *before)
+        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++) {
+            if (now[cause] != before[cause])
                 add_value(replicates, index, pc, (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause),
-                          *now - *before, signs);
+                          now[cause] - before[cause], signs);
         }
     }
 }

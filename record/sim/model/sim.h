@@ -39,40 +39,26 @@ enum td_sim_mode {
     TD_SIM_SKIP,
 };
 
-/* The columns of a tally; those with a node are leaves of the tree, so parents are sums.
- * X(symbol, name, node) */
-#define TD_SIM_COLUMNS(X)                                   \
-    X(INSTRUCTIONS, "instructions", NONE)                   \
-    X(LIGHT, "light_operations", LIGHT_OPERATIONS)          \
-    X(HEAVY, "heavy_operations", HEAVY_OPERATIONS)          \
-    X(MISPREDICT, "branch_mispredicts", BRANCH_MISPREDICTS) \
-    X(CLEAR, "machine_clears", MACHINE_CLEARS)              \
-    X(ICACHE, "icache_misses", ICACHE_MISSES)               \
-    X(ITLB, "itlb_misses", ITLB_MISSES)                     \
-    X(RESTEER, "branch_resteers", BRANCH_RESTEERS)          \
-    X(FETCH, "fetch_bandwidth", FETCH_BANDWIDTH)            \
-    X(L1, "l1_bound", L1_BOUND)                             \
-    X(L2, "l2_bound", L2_BOUND)                             \
-    X(L3, "l3_bound", L3_BOUND)                             \
-    X(DRAM, "dram_bound", DRAM_BOUND)                       \
-    X(STORE, "store_bound", STORE_BOUND)                    \
-    X(DIVIDER, "divider", DIVIDER)                          \
-    X(PORTS, "ports_utilization", PORTS_UTILIZATION)
-
+/* The columns of a tally; all but the first have a node. Nodes are leaves of the tree, so parents
+ * are sums. */
 enum td_sim_column {
-#define X(symbol, name, node) TD_SIM_COLUMN_##symbol,
-    TD_SIM_COLUMNS(X)
+    TD_SIM_COLUMN_INSTRUCTIONS,
+#define X(symbol, node, meaning) TD_SIM_COLUMN_RETIRED_##symbol,
+    TD_RETIRED(X)
 #undef X
-        TD_SIM_COLUMN_COUNT
+#define X(symbol, node, meaning) TD_SIM_COLUMN_##symbol,
+        TD_CAUSES(X)
+#undef X
+            TD_SIM_COLUMN_COUNT,
+    TD_SIM_FIRST_RETIRED_COLUMN = TD_SIM_COLUMN_INSTRUCTIONS + 1,
+    TD_SIM_FIRST_CAUSE_COLUMN = TD_SIM_FIRST_RETIRED_COLUMN + TD_RETIRED_COUNT,
 };
-
-enum { TD_SIM_FIRST_CAUSE_COLUMN = TD_SIM_COLUMN_MISPREDICT };
 
 struct td_sim_column_info {
-    const char *name;
+    const char *name;      /* the node's id; "instructions" */
     enum td_tma_node node; /* TD_NODE_NONE: instructions */
 };
-const struct td_sim_column_info *td_sim_column_info(enum td_sim_column column);
+struct td_sim_column_info td_sim_column_info(enum td_sim_column column);
 
 /* `blocks` and `llc` are borrowed for the sim's life; the sim belongs to one thread at a time. */
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "record/sim/model/sim_priv.h"
 
-_Static_assert(TD_SIM_COLUMN_COUNT - TD_SIM_COLUMN_MISPREDICT == TD_CAUSE_COUNT,
+_Static_assert(TD_SIM_COLUMN_COUNT - TD_SIM_FIRST_CAUSE_COLUMN == TD_CAUSE_COUNT,
                "each cause is a column, in the same order");
 
 /* An instruction of an account. */
@@ -32,8 +32,7 @@ struct sum {
 static void add_runs(struct sum *sum, const struct td_block *block, uint32_t insn, uint64_t first,
                      uint64_t sampled)
 {
-    const enum td_sim_column retired =
-        block->insn_heavy[insn] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT;
+    const int retired = TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[insn];
 
     sum->first[TD_SIM_COLUMN_INSTRUCTIONS] += first;
     sum->first[retired] += first * block->insn_slots[insn];
@@ -136,7 +135,7 @@ static void give(struct gather *gather, struct td_sim_tally *tally)
     const uint64_t before = gather->slots;
 
     tally->runs = tally->values[TD_SIM_COLUMN_INSTRUCTIONS];
-    for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
+    for (int c = TD_SIM_FIRST_RETIRED_COLUMN; c < TD_SIM_COLUMN_COUNT; c++)
         gather->slots += tally->values[c];
     if (tally->runs > 0 || gather->slots > before)
         gather->fn(gather->ctx, tally);
@@ -146,7 +145,7 @@ static void give_sum(struct gather *gather, const struct sum *sum, struct td_sim
 {
     tally->values[TD_SIM_COLUMN_INSTRUCTIONS] =
         value_of(gather, sum, TD_SIM_COLUMN_INSTRUCTIONS, &gather->sampled_instructions);
-    for (int c = TD_SIM_COLUMN_LIGHT; c < TD_SIM_COLUMN_COUNT; c++)
+    for (int c = TD_SIM_FIRST_RETIRED_COLUMN; c < TD_SIM_COLUMN_COUNT; c++)
         tally->values[c] = value_of(gather, sum, c, &gather->sampled_slots);
     give(gather, tally);
 }
@@ -174,11 +173,11 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
     const uint32_t *cells =
         gather->sim->ledger.cells + td_ledger_cell(account->row, (enum td_cause)0);
 
-    for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_CAUSE_COUNT) {
+    for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_ROW_CELLS) {
         struct td_sim_tally tally = {.path = path, .pc = block->place + block->insn_offsets[i]};
 
         tally.values[TD_SIM_COLUMN_INSTRUCTIONS] = account->runs;
-        tally.values[block->insn_heavy[i] ? TD_SIM_COLUMN_HEAVY : TD_SIM_COLUMN_LIGHT] =
+        tally.values[TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i]] =
             account->runs * block->insn_slots[i];
         for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
             tally.values[TD_SIM_FIRST_CAUSE_COLUMN + cause] = cells[cause];

@@ -38,6 +38,14 @@ static void write_thread(const struct output *output, const struct td_sim *sim)
     td_sim_each_tally(sim, write_tally, (void *)(uintptr_t)output);
 }
 
+static void write_columns(FILE *file)
+{
+    fputc('C', file);
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        fprintf(file, " %s", td_sim_column_info((enum td_sim_column)c).name);
+    fputc('\n', file);
+}
+
 static void write_maps(FILE *file)
 {
     char line[4400];
@@ -56,6 +64,7 @@ void td_qemu_text_write(const struct td_image *process, const char *path)
     if (!file)
         return;
     write_maps(file);
+    write_columns(file);
     for (unsigned i = 0; i < process->thread_limit; i++) {
         const struct td_image_thread *thread = process->threads[i];
         if (!thread || thread->shared)

@@ -5,8 +5,8 @@
 
 #include "record/sim/qemu/image.h"
 
-/* Lines "M mapping", "S thread name value ..." and "T thread path pc values ..."; a file that
- * cannot be made is not missed. */
+/* Lines "M mapping", "C columns of T", "S thread name value ..." and "T thread path pc values ...";
+ * a file that cannot be made is not missed. */
 void td_qemu_text_write(const struct td_image *process, const char *path);
 
 #endif

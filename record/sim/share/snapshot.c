@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "formats/sums.h"
 
-_Static_assert(TD_SIM_COLUMN_COUNT < 32, "a tally's columns are told by a mask");
+_Static_assert(TD_SIM_COLUMN_COUNT < 60, "a tally's columns are told by a mask");
 
 /* An item begins with one of these, or with a tally's mask of columns and this behind them. */
 enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };

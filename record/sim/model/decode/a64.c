@@ -271,6 +271,7 @@ static void add_half(struct work *w)
     if (!uop)
         return;
     uop->issue = w->decoder->load;
+    uop->port = TD_CAUSE_PORT_LOAD;
     uop->src[0] = w->insn->uop.address[0];
     /* When the base is loaded too, it is not there yet for this half. */
     for (int i = 0; i < w->dst_count; i++) {
@@ -531,6 +532,13 @@ static void set_forwarding(struct work *w, enum td_op_class class)
         w->insn->uop.load_latency = w->decoder->desc->ops[class].forward;
 }
 
+/* How many floating-point numbers it computes, when it does: of the encodings' groups, "scalar
+ * floating-point and Advanced SIMD" has one. */
+static enum td_retired float_width(const struct work *w)
+{
+    return (w->word >> 24 & 0x1e) == 0x1e ? TD_RETIRED_FP_SCALAR : TD_RETIRED_FP_128;
+}
+
 static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
                    struct td_insn *insn)
 {
@@ -543,6 +551,7 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
     if (!w.form) {
         insn->unknown = true;
         td_decode_cost(decoder, TD_OP_MICROCODE, &insn->uop);
+        td_decode_retired(TD_OP_MICROCODE, TD_RETIRED_OTHER, insn);
         set_registers(&w);
         return;
     }
@@ -558,6 +567,7 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
     set_fusion(&w);
     follow_stack_pointer(&w);
     set_registers(&w);
+    td_decode_retired(class, float_width(&w), insn);
 }
 
 const struct td_isa td_isa_a64 = {.name = "aarch64", .open = open_index, .decode = decode};

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "formats/cores/core.h"
+#include "record/sim/model/causes.h"
 #include "record/sim/model/ports.h"
 
 /* Registers of the model: what an instruction set has, renumbered. NONE is always ready; writes
@@ -65,9 +66,16 @@ struct td_uop {
     uint8_t busy;
     uint8_t slots;
     uint8_t load_latency; /* of a load: added to the cache's; else src[2] may come so much later */
-    uint8_t unit;         /* enum td_unit_kind */
-    uint8_t memory;       /* enum td_uop_memory */
-    uint16_t insn;        /* index in the block */
+    uint8_t memory : 4;   /* enum td_uop_memory */
+    uint8_t unit : 4;     /* enum td_unit_kind */
+    union {
+        struct {
+            uint16_t port
+                : TD_CELL_BITS; /* enum td_cause: what it waits for when its ports are busy */
+            uint16_t insn : 16 - TD_CELL_BITS; /* index in the block */
+        };
+        uint16_t cell; /* both at once: from the first cell of the block's first row (charge.h) */
+    };
 };
 
 enum td_branch_kind {
@@ -102,6 +110,7 @@ struct td_insn {
     uint8_t fuses_first;  /* enum td_fusion */
     uint8_t fuses_second; /* enum td_fusion */
     uint8_t sp_effect;    /* enum td_sp_effect */
+    uint8_t retired;      /* enum td_retired */
     int32_t sp_offset;
     int32_t sp_moved; /* by so much it moved the stack pointer, when it did not lose it */
     enum td_branch_kind branch;

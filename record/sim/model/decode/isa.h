@@ -22,6 +22,10 @@ struct td_decoder {
     void *state;
 };
 
+/* Whether the class computes floating-point numbers. */
+bool td_decode_is_float(enum td_op_class class);
+/* Says what the decoded instruction counts as; `width`: when it is floating point. */
+void td_decode_retired(enum td_op_class class, enum td_retired width, struct td_insn *insn);
 /* Gives the uop the cost of its class. */
 void td_decode_cost(const struct td_decoder *decoder, enum td_op_class class, struct td_uop *uop);
 

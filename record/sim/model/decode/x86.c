@@ -522,6 +522,22 @@ static void fill_unknown(const struct td_decoder *decoder, struct td_insn *insn)
     uop->issue = decoder->masks[TD_OP_MICROCODE];
     uop->dst[0] = uop->dst[1] = TD_REG_SINK;
     uop->flags = TD_UOP_HEAVY;
+    td_decode_retired(TD_OP_MICROCODE, TD_RETIRED_OTHER, insn);
+}
+
+/* How many floating-point numbers it computes, when it does. */
+static enum td_retired float_width(const struct work *w, enum td_op_class class)
+{
+    const char *name = ZydisMnemonicGetString(w->in.mnemonic);
+    const size_t len = name ? strlen(name) : 0;
+    const bool one =
+        len > 2 && name[len - 2] == 's' && (name[len - 1] == 's' || name[len - 1] == 'd');
+
+    if (one || class == TD_OP_FCOMI || class == TD_OP_CVT_FROM_GPR || class == TD_OP_CVT_TO_GPR)
+        return TD_RETIRED_FP_SCALAR;
+    if (w->width > 256)
+        return TD_RETIRED_FP_512;
+    return w->width > 128 ? TD_RETIRED_FP_256 : TD_RETIRED_FP_128;
 }
 
 static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
@@ -558,6 +574,7 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
      * operation is not. */
     if (decoder->desc->ops[class].slots > 1 && insn->uop.slots > 1)
         insn->uop.flags |= TD_UOP_HEAVY;
+    td_decode_retired(class, float_width(&w, class), insn);
 }
 
 static void *open_zydis(void)

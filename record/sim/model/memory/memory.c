@@ -13,6 +13,8 @@
 enum { PAGE_TABLE_BITS = 3 };
 /* A prefetch is dropped rather than wait this long for a place. */
 enum { PREFETCH_PATIENCE = 64 };
+/* Memory is at its limit when a line waits for this part of the latency before it is asked for. */
+enum { QUEUE_PART = 8 };
 
 void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
 {
@@ -70,6 +72,13 @@ static uint32_t put_l2(struct td_memory *memory, uint64_t frame, int64_t t)
     return slot;
 }
 
+/* A line waited so long for a place, or for the lines before. */
+static void note_wait(const struct td_memory *memory, int64_t cycles, enum td_level *level)
+{
+    if (*level == TD_LEVEL_DRAM && cycles > memory->desc->dram_latency / QUEUE_PART)
+        *level = TD_LEVEL_DRAM_QUEUE;
+}
+
 /* A line that L2 does not hold, asked for at `t`. */
 static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
@@ -82,9 +91,10 @@ static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum 
         return t + desc->l3_latency;
     }
     memory->counts.l3_misses++;
+    const int64_t begun = td_lane_take(&memory->dram_lane, t, desc->dram_line);
     *level = TD_LEVEL_DRAM;
-    t = td_lane_take(&memory->dram_lane, t, desc->dram_line);
-    return t + desc->dram_latency;
+    note_wait(memory, begun - t, level);
+    return begun + desc->dram_latency;
 }
 
 static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
@@ -95,6 +105,7 @@ static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool 
     if (prefetched && start > t + PREFETCH_PATIENCE)
         return 0;
     const int64_t ready = from_l3(memory, line, start, level);
+    note_wait(memory, start - t, level);
     const uint32_t slot = put_l2(memory, physical(line), t + memory->passed);
 
     /* It has its place from the miss in L2 on. */
@@ -180,6 +191,7 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
     if (prefetched && start > t + PREFETCH_PATIENCE)
         return 0;
     const int64_t ready = td_memory_from_l2(memory, line, start, level);
+    note_wait(memory, start - t, level);
     const uint32_t slot = td_cache_fill(&memory->l1d, line);
 
     memory->l1d_fills.until[place] = ready;
@@ -214,7 +226,6 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
     const int64_t pending = memory->l1d_pending[slot];
     const int64_t ready = t + memory->desc->l1d_latency;
 
-    *level = TD_LEVEL_L1;
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
         train_l2(memory, line, t, false);
@@ -237,9 +248,9 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     memory->counts.data_l3_misses += *level >= TD_LEVEL_DRAM;
     /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
     if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency)
-        *level = TD_LEVEL_L1;
+        *level = TD_LEVEL_DTLB;
     /* The line will be written back one day; that traffic is charged when it is fetched. */
-    if (store && *level == TD_LEVEL_DRAM)
+    if (store && *level >= TD_LEVEL_DRAM)
         td_lane_take(&memory->dram_lane, t, memory->desc->dram_write);
     if (memory->desc->l1_stream && td_cache_holds(&memory->l1d, line - 1))
         stream_l1(memory, line, t);

@@ -16,15 +16,24 @@
 #include "record/sim/model/memory/prefetch.h"
 #include "record/sim/model/memory/queues.h"
 
-enum td_level { TD_LEVEL_L1, TD_LEVEL_L2, TD_LEVEL_L3, TD_LEVEL_DRAM, TD_LEVEL_COUNT };
+/* What served an access, and what took its time there; the later the value, the further away. */
+enum td_level {
+    TD_LEVEL_L1,
+    TD_LEVEL_DTLB, /* L1, but the page had to be found first */
+    TD_LEVEL_L2,
+    TD_LEVEL_L3,
+    TD_LEVEL_DRAM,
+    TD_LEVEL_DRAM_QUEUE, /* memory, after the lines that were asked for before */
+    TD_LEVEL_COUNT
+};
 
 enum { TD_LINE_BITS = 6, TD_PAGE_BITS = 12 };
 
 /* A line that is on its way, or was prefetched and not used since; 0: plainly there. */
 #define TD_PENDING(ready, level, prefetched) \
-    ((ready) << 3 | (int64_t)(level) << 1 | (int64_t)(prefetched))
-#define TD_PENDING_READY(p)      ((p) >> 3)
-#define TD_PENDING_LEVEL(p)      ((enum td_level)((p) >> 1 & 3))
+    ((ready) << 4 | (int64_t)(level) << 1 | (int64_t)(prefetched))
+#define TD_PENDING_READY(p)      ((p) >> 4)
+#define TD_PENDING_LEVEL(p)      ((enum td_level)((p) >> 1 & 7))
 #define TD_PENDING_PREFETCHED(p) (((p)&1) != 0)
 
 struct td_memory_counts {
@@ -56,7 +65,7 @@ void td_memory_release(struct td_memory *memory);
 /* Cycles that translation adds at cycle `t` for a page other than the last one. */
 int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
                             struct td_cache *second, uint64_t page, int64_t t);
-/* The slow ways of td_memory_access. */
+/* The slow ways of td_memory_access. What `pending` is told of the level stays when L1 serves. */
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
                           enum td_level *level);
 int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
@@ -80,17 +89,19 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
 
     int64_t translation = 0;
+    *level = TD_LEVEL_L1;
     if (page != memory->last_page) {
         memory->last_page = page;
         translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
         t += translation;
+        if (translation)
+            *level = TD_LEVEL_DTLB;
     }
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (__builtin_expect(slot == TD_CACHE_MISS, 0))
         return td_memory_miss(memory, line, t, translation, store, level);
     if (__builtin_expect(memory->l1d_pending[slot] != 0, 0))
         return td_memory_pending(memory, slot, line, t, level);
-    *level = TD_LEVEL_L1;
     return t + memory->desc->l1d_latency;
 }
 
