@@ -16,6 +16,7 @@
 #include "record/live/clone.h"
 #include "record/live/files.h"
 #include "record/live/memory.h"
+#include "record/live/repair.h"
 
 /* The most that an image may take of memory. */
 #define IMAGE_LIMIT (UINT64_C(4) << 30)
@@ -263,7 +264,7 @@ static enum td_live_outcome write_image(struct taking *taking, pid_t still)
         .cpu_ns = taking->cpu_ns,
         .process_cpu_ns = taking->process_cpu_ns,
         .time_ns = stop->stopped_ns,
-        .address = td_isa_pc(&stop->registers),
+        .address = taking->result->address,
         .thread_pointer = stop->thread_pointer,
         .signal_mask = stop->signal_mask,
         .registers = &stop->registers.set,
@@ -301,7 +302,12 @@ static enum td_live_outcome use_clone(struct taking *taking)
         return outcome;
     taking->result->clone = taking->clone.id;
     taking->result->cloned = true;
-    outcome = write_image(taking, taking->clone.id);
+    const struct td_live_repair repair = td_live_repair(taking->clone.id, &taking->stop.registers);
+    taking->result->redirected = (uint32_t)repair.places;
+    if (repair.moved && !td_live_stop_follow(&taking->stop, taking->clone.id))
+        outcome = refuse(taking, TD_LIVE_GONE);
+    else
+        outcome = write_image(taking, taking->clone.id);
     td_live_clone_kill(&taking->clone);
     td_capture_tidy(taking->capture);
     return outcome;

@@ -19,7 +19,8 @@ struct td_live_result {
     enum td_live_outcome outcome;
     bool cloned; /* else it was copied while it was held */
     pid_t process, thread;
-    pid_t clone; /* the clone's id, which the kernel's records of tasks name too; 0: none */
+    pid_t clone;         /* the clone's id, which the kernel's records of tasks name too; 0: none */
+    uint32_t redirected; /* places that lead to a version that the emulator can run */
     uint64_t number;
     uint64_t address;  /* of the next instruction */
     uint64_t stop_ns;  /* from the request to the stop */

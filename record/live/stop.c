@@ -291,6 +291,13 @@ enum td_live_outcome td_live_stop_read(struct td_live_stop *stop, struct td_err 
     return TD_LIVE_TAKEN;
 }
 
+bool td_live_stop_follow(struct td_live_stop *stop, pid_t clone)
+{
+    stop->vector_size = sizeof(stop->vector);
+    return get_registers(clone, &stop->registers) == 0 &&
+           get_set(clone, td_isa_vector_note(), stop->vector, &stop->vector_size) == 0;
+}
+
 /* With its own registers; `signal` is one that it was about to get. */
 static void restore(struct td_live_stop *stop, int signal)
 {

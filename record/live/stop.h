@@ -52,6 +52,8 @@ enum td_live_outcome td_live_stop_take(struct td_live_stop *stop, pid_t process,
                                        const struct td_live_waiting *waiting, struct td_err *err);
 /* Reads vector registers and thread pointer. */
 enum td_live_outcome td_live_stop_read(struct td_live_stop *stop, struct td_err *err);
+/* Takes all registers anew from a clone of it that has run on. False: the clone is gone. */
+bool td_live_stop_follow(struct td_live_stop *stop, pid_t clone);
 /* Lets the thread go on with its own registers. Returns for how long it was held, in ns. */
 uint64_t td_live_stop_release(struct td_live_stop *stop);
 

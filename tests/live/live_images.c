@@ -106,14 +106,14 @@ static void show(struct run *run, const struct td_live_result *result, int fd)
     fprintf(run->report,
             "%llu: %s%s process %d thread %d clone %d stop %llu us pause %llu us write %llu us "
             "resident %llu "
-            "KB image %llu KB %s\n",
+            "KB image %llu KB redirected %u %s\n",
             (unsigned long long)result->number, td_live_outcome_text(result->outcome),
             result->outcome == TD_LIVE_TAKEN && !result->cloned ? " by copying" : "",
             result->process, result->thread, result->clone,
             (unsigned long long)result->stop_ns / 1000, (unsigned long long)result->pause_ns / 1000,
             (unsigned long long)result->write_ns / 1000,
             (unsigned long long)result->resident_bytes / 1024,
-            (unsigned long long)result->image_bytes / 1024, result->text);
+            (unsigned long long)result->image_bytes / 1024, result->redirected, result->text);
     if (result->outcome == TD_LIVE_TAKEN && !check_image(fd, result, &err))
         fprintf(run->report, "DAMAGED: image %llu: %s\n", (unsigned long long)result->number,
                 err.text);

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #define WORK_S 0.15
+#define LONG_S 1.5
 
 static _Noreturn void fail(const char *what)
 {
@@ -60,9 +61,10 @@ static void work(long rounds)
 
 /* Whether there is work left; does some. Its result is checked at the end. */
 static long chunks;
+static double work_s = WORK_S;
 static int more(void)
 {
-    if (seconds(CLOCK_PROCESS_CPUTIME_ID) > WORK_S)
+    if (seconds(CLOCK_PROCESS_CPUTIME_ID) > work_s)
         return 0;
     work(20000);
     chunks++;
@@ -400,6 +402,13 @@ static void mode_exec(char **argv)
     fail("exec");
 }
 
+static void mode_long(void)
+{
+    work_s = LONG_S;
+    while (more())
+        ;
+}
+
 static void mode_work(void)
 {
     while (more())
@@ -408,15 +417,17 @@ static void mode_work(void)
 
 int main(int argc, char **argv)
 {
+    alarm(100); /* no test leaves it behind */
     static const struct {
         const char *name;
         void (*run)(void);
     } modes[] = {
-        {"work", mode_work},         {"signals", mode_signals}, {"timer", mode_timer},
-        {"calls", mode_calls},       {"wait", mode_wait},       {"vfork", mode_vfork},
-        {"locks", mode_locks},       {"offsets", mode_offsets}, {"threads", mode_threads},
-        {"faults", mode_faults},     {"shared", mode_shared},   {"stopped", mode_stopped},
-        {"confined", mode_confined}, {"limited", mode_limited}, {"traced", mode_traced},
+        {"work", mode_work},       {"long", mode_long},         {"signals", mode_signals},
+        {"timer", mode_timer},     {"calls", mode_calls},       {"wait", mode_wait},
+        {"vfork", mode_vfork},     {"locks", mode_locks},       {"offsets", mode_offsets},
+        {"threads", mode_threads}, {"faults", mode_faults},     {"shared", mode_shared},
+        {"stopped", mode_stopped}, {"confined", mode_confined}, {"limited", mode_limited},
+        {"traced", mode_traced},
     };
 
     if (argc > 1 && strcmp(argv[1], "exec") == 0) {

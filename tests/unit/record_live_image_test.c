@@ -35,7 +35,6 @@ static struct td_live_thread a_thread(void)
                                    .heap_start = 0x500000,
                                    .heap_end = 0x521000,
                                    .signal_mask = 0x800,
-                                   .state = TD_LIVE_CALLING,
                                    .registers = registers,
                                    .vector = vector,
                                    .registers_size = sizeof(registers),
@@ -121,7 +120,6 @@ static void test_round_trip(void **state)
     assert_int_equal(image.thread.thread_pointer, wanted.thread_pointer);
     assert_int_equal(image.thread.heap_end, wanted.heap_end);
     assert_int_equal(image.thread.signal_mask, wanted.signal_mask);
-    assert_int_equal(image.thread.state, TD_LIVE_CALLING);
     assert_int_equal(image.thread.registers_size, sizeof(registers));
     assert_memory_equal(image.thread.registers, registers, sizeof(registers));
     assert_memory_equal(image.thread.vector, vector, sizeof(vector));
@@ -158,7 +156,7 @@ static void test_layout(void **state)
     assert_int_equal(head.registers % 16, 0);
     assert_int_equal(head.thread, 13);
     assert_int_equal(head.address, 0x401234);
-    assert_int_equal(head.state, TD_LIVE_CALLING);
+    assert_int_equal(head.reserved, 0);
     memcpy(&mapping, data + head.tables + head.mappings + 2 * sizeof(mapping), sizeof(mapping));
     assert_int_equal(mapping.start, 0x500000);
     assert_int_equal(mapping.flags, TD_LIVE_HEAP);

@@ -33,7 +33,6 @@ struct td_live_thread {
     uint32_t process, thread;
     uint64_t number, cpu_ns, process_cpu_ns, time_ns, address;
     uint64_t thread_pointer, heap_start, heap_end, signal_mask;
-    enum td_live_state state;
     const void *registers, *vector;
     size_t registers_size, vector_size;
 };

@@ -84,15 +84,7 @@ struct td_live_image_head {
     uint64_t process_cpu_ns;       /* CPU time of its process then */
     uint64_t time_ns;              /* CLOCK_MONOTONIC when it was stopped */
     uint64_t address;              /* of the next instruction, natively */
-    uint32_t state;                /* enum td_live_state */
-    uint32_t reserved;             /* 0 */
-};
-
-enum td_live_state {
-    TD_LIVE_RUNNING, /* in its own code */
-    TD_LIVE_CALLING, /* in a system call: the registers stand before its instruction, to begin it
-                        anew */
-    TD_LIVE_STATE_COUNT,
+    uint64_t reserved;             /* 0 */
 };
 
 #endif
