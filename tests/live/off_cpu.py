@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import td  # noqa: E402
@@ -137,31 +136,7 @@ def unprivileged():
     td.check(b"(thread waits)" in td.run([td.TDREPORT, "-i", out]).stdout, "no thread")
 
 
-def paused():
-    """--control: what was waited while recording was off is not told."""
-    need_stacks()
-    out, control, answers = (td.scratch(name) for name in ("paused.td", "control", "answers"))
-    for path in (control, answers):
-        os.mkfifo(path)
-    script = ("import os, sys, time\n"
-              "control, answers = os.open(sys.argv[1], os.O_WRONLY), os.open(sys.argv[2], os.O_RDONLY)\n"
-              "def say(word):\n"
-              "    os.write(control, word)\n"
-              "    assert os.read(answers, 5) == b'ack\\n\\0'\n"
-              "time.sleep(0.7)\n"
-              "say(b'enable\\n')\n"
-              "time.sleep(0.3)\n"
-              "say(b'disable\\n')\n"
-              "time.sleep(0.7)\n")
-    start = time.monotonic()
-    td.run([*CLOCK, "-o", out, "-D", "-1", "--control", f"fifo:{control},{answers}", "--", sys.executable, "-c", script,
-            control, answers])
-    spent = time.monotonic() - start
-    asleep = sum(place["time_ns"] for place in waits(out)["places"] if place["for"] == "sleep") / 1e9
-    td.check(0.28 < asleep < spent - 1.4 + 0.05, f"{asleep} s of sleep, {spent} s in all")
-
-
 td.need_programs()
 td.need_perf_events()
 td.cases({"places": places, "methods": methods, "attached": attached, "whole_machine": whole_machine,
-          "unprivileged": unprivileged, "paused": paused})
+          "unprivileged": unprivileged})
