@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "formats/load.h"
 #include "report/disasm.h"
+#include "report/query/names.h"
 #include "report/view/head.h"
 
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
     td_cmd_diff, td_cmd_tui, td_cmd_folded, td_cmd_export, td_cmd_html, td_cmd_explain,
-    td_cmd_latency, td_cmd_merge, td_cmd_dump, td_cmd_regions;
+    td_cmd_latency, td_cmd_merge, td_cmd_dump, td_cmd_regions, td_cmd_cpi;
+
+/* Names that a mistyped one is compared with: of the hottest functions. */
+#define NEAREST_COUNT 200
+#define NAME_BYTES    512
 
 const struct td_cmd *const td_cmds[] = {&td_cmd_report,
                                         &td_table_cmds[TD_ROWS_FUNCTIONS].cmd,
@@ -18,6 +25,7 @@ const struct td_cmd *const td_cmds[] = {&td_cmd_report,
                                         &td_cmd_annotate,
                                         &td_cmd_callers,
                                         &td_cmd_callees,
+                                        &td_cmd_cpi,
                                         &td_cmd_latency,
                                         &td_table_cmds[TD_ROWS_MODULES].cmd,
                                         &td_table_cmds[TD_ROWS_THREADS].cmd,
@@ -139,6 +147,35 @@ int td_category_parse(enum td_metric *ret, const struct td_measure *measure, con
                 has ? err.text
                     : "this profile has no categories (tdrec --source sim, or a PMU, has)");
     return TD_EXIT_USAGE;
+}
+
+void td_cmd_complain_unknown(const struct td_session *session, const struct td_rows *rows,
+                             const char *pattern)
+{
+    if (td_calls_any(session->opts, pattern)) {
+        td_complain("function '%s' was never on top of a stack: what it calls took all its time "
+                    "(see: tdreport callees '%s')",
+                    pattern, pattern);
+        return;
+    }
+
+    char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
+    const char *names[2 * NEAREST_COUNT + 1];
+    size_t len = 0;
+
+    for (size_t i = 0; i < rows->len && i < NEAREST_COUNT; i++) {
+        char *name = bare + i * NAME_BYTES;
+
+        td_name_bare(name, NAME_BYTES, td_row_name(rows, &rows->at[i]));
+        names[len++] = name;
+        const char *last = strrchr(name, ':');
+        if (last && last[1])
+            names[len++] = last + 1;
+    }
+    names[len] = NULL;
+    const char *near = td_nearest(pattern, names);
+    td_complain_no_function(pattern, near);
+    free(bare);
 }
 
 struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double percent, uint64_t max)

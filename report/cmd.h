@@ -56,6 +56,10 @@ int td_children_run(const struct td_common_opts *common, const char *category, d
 /* What --category names. TD_EXIT_USAGE after having said what there is. */
 int td_category_parse(enum td_metric *ret, const struct td_measure *measure, const char *word);
 
+/* That no row is of a function called so: what it may be, or a name like it. */
+void td_cmd_complain_unknown(const struct td_session *session, const struct td_rows *rows,
+                             const char *pattern);
+
 /* Whether a stack of what the options choose goes through a function of this name. Reads the
  * profile once more, and says nothing. */
 bool td_calls_any(const struct td_common_opts *common, const char *pattern);

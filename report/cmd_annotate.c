@@ -15,8 +15,6 @@
 #include "report/view/margin.h"
 
 #define HOTTEST_COUNT 3
-#define NEAREST_COUNT 200
-#define NAME_BYTES    512
 #define PARTS_MAX     5 /* listings of one function, where it is inlined */
 
 struct annotate_opts {
@@ -120,35 +118,6 @@ static bool find_file(const struct td_model *model, const char *word, struct req
     return true;
 }
 
-static void complain_unknown(const struct td_session *session, const struct td_rows *rows,
-                             const char *pattern)
-{
-    if (td_calls_any(session->opts, pattern)) {
-        td_complain("function '%s' was never on top of a stack: what it calls took all its time "
-                    "(see: tdreport callees '%s')",
-                    pattern, pattern);
-        return;
-    }
-
-    char *bare = td_xcalloc(NEAREST_COUNT, NAME_BYTES);
-    const char *names[2 * NEAREST_COUNT + 1];
-    size_t len = 0;
-
-    for (size_t i = 0; i < rows->len && i < NEAREST_COUNT; i++) {
-        char *name = bare + i * NAME_BYTES;
-
-        td_name_bare(name, NAME_BYTES, td_row_name(rows, &rows->at[i]));
-        names[len++] = name;
-        const char *last = strrchr(name, ':');
-        if (last && last[1])
-            names[len++] = last + 1;
-    }
-    names[len] = NULL;
-    const char *near = td_nearest(pattern, names);
-    td_complain_no_function(pattern, near);
-    free(bare);
-}
-
 static int make_request(const struct td_session *session, const struct annotate_opts *o,
                         const struct td_rows *rows, char **words, struct request *r)
 {
@@ -173,7 +142,7 @@ static int make_request(const struct td_session *session, const struct annotate_
         if (r->len == before && !r->file && find_file(session->model, *words, r))
             continue;
         if (r->len == before) {
-            complain_unknown(session, rows, *words);
+            td_cmd_complain_unknown(session, rows, *words);
             return TD_EXIT_NOTHING;
         }
     }

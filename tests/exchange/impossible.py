@@ -210,6 +210,24 @@ def check_counts(name, path, report, words):
                   (sum(ours.values()), sum(theirs.values())))
 
 
+def check_cpi(name, path, words, slots):
+    """Components of CPI stacks add up to cycles per instruction, and to all slots."""
+    done = subprocess.run([TDREPORT, "cpi", "--json", "-i", path, *words], capture_output=True, check=False)
+    if done.returncode == 4:
+        check(f"{name}: cpi says why it is refused", done.stderr.count(b"\n") >= 1 and not done.stdout, done.stderr)
+        return
+    report = json.loads(done.stdout)
+    check(f"{name}: cpi has all slots", report["cpi_stack"]["slots"] == slots, (report["cpi_stack"]["slots"], slots))
+    for stack in [report["cpi_stack"], *report["functions"]]:
+        parts = stack["components"]
+        check(f"{name}: slots of a CPI stack", sum(part["slots"] for part in parts) == stack["slots"], stack)
+        if stack["cpi"] is None:
+            continue
+        cpi = stack["cycles"] / stack["instructions"]
+        check(f"{name}: a CPI stack adds up", abs(sum(part["cpi"] for part in parts) - cpi) <= 1e-9 * cpi, stack)
+        check(f"{name}: its CPI", abs(stack["cpi"] - cpi) <= 1e-9 * cpi, stack)
+
+
 def check_profile(name, path, folder, words):
     report = json.loads(run("--json", "--no-inline", "-n", "1000000", "-i", path, *words))
     if not report["tree"]:
@@ -219,6 +237,7 @@ def check_profile(name, path, folder, words):
         check_counts(name, path, report, words)
         return
     total = sum(row["slots"] for row in report["functions"])
+    check_cpi(name, path, words, total)
     check_tree(name, report)
     for kind in ("functions", "lines"):
         check_rows(f"{name}: {kind}", report[kind])

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* The command cpi: cycles per instruction, divided among what the slots went to. */
+#include <string.h>
+
+#include "formats/frames.h"
+#include "report/cmd.h"
+#include "report/query/cpi.h"
+#include "report/query/names.h"
+#include "report/view/cpi.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+
+#define ROWS_DEFAULT    3
+#define LEVELS_DEFAULT  3
+#define PERCENT_DEFAULT 1.0  /* of the text */
+#define HOT             0.01 /* of the cost: a function that has a stack without being asked for */
+
+struct cpi_opts {
+    uint64_t rows; /* UINT64_MAX: not given */
+    uint64_t levels;
+    double percent_limit; /* negative: not given */
+    const char *function; /* NULL: the program and its hottest functions */
+};
+
+/* What would have told it. */
+static int complain_basis(const struct td_session *session, const struct td_cpi_basis *basis)
+{
+    const char *why = "this profile has no slots per category: tdrec --source sim gives them with "
+                      "instructions, or a PMU with top-down events";
+
+    if (session->opts->off_cpu)
+        why = "a CPI stack is of slots, and waits have none: leave out --off-cpu";
+    else if (session->opts->event)
+        why = "a CPI stack is of slots: leave out --event";
+    else if (basis->joined)
+        why = "this profile joins measured time with modelled slots, and a CPI stack is of one "
+              "run: tdrec --source sim records such (without tdreport --weights)";
+    else if (basis->slots)
+        why = "this profile has slots, but no instructions and cycles beside them: tdrec --source "
+              "sim gives both";
+    td_complain("%s", why);
+    return TD_EXIT_NOTHING;
+}
+
+static bool is_wanted(const struct td_rows *rows, const struct td_row *row, const char *pattern,
+                      bool modules)
+{
+    const size_t prefix = strlen(TD_UNNAMED_OF);
+
+    if (!modules)
+        return row->function == TD_NONE ? strcmp(pattern, "[unknown]") == 0
+                                        : td_pattern_names(pattern, td_row_name(rows, row));
+    if (strncmp(pattern, TD_UNNAMED_OF, prefix) == 0)
+        pattern += prefix;
+    return row->function == TD_NONE && row->module != TD_NONE &&
+           td_pattern_is_path(pattern, td_module_name(rows->measure->model, row->module));
+}
+
+/* Keeps the rows of the function; where none is called so, code without a name of the module. */
+static bool keep_function(struct td_rows *rows, const char *pattern)
+{
+    for (int modules = 0; modules < 2; modules++) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < rows->len; i++) {
+            const struct td_row row = rows->at[i];
+
+            if (!is_wanted(rows, &row, pattern, modules != 0))
+                continue;
+            rows->at[i] = rows->at[kept];
+            rows->at[kept++] = row;
+        }
+        if (kept > 0) {
+            rows->len = kept;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_text(const struct td_session *session, const struct cpi_opts *o,
+                       const struct td_cpi_view *view, const struct td_rows *rows, size_t dropped)
+{
+    const struct td_head head = td_session_head(session);
+    const struct td_style *style = &session->style;
+
+    td_head_print_short(&head, style);
+    if (!o->function)
+        td_cpi_print_whole(view, style);
+    td_cpi_print_rows(view, rows, style);
+    if (dropped > 0) {
+        td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s %zu more function%s (-n 0 shows all)\n", td_style_ellipsis(style),
+                dropped, dropped == 1 ? "" : "s");
+        td_style_end(style, TD_TONE_DIM);
+    }
+    td_notes_print(session->measure, style);
+}
+
+/* Without -n, JSON has all functions, and the text the few that cost something. */
+static size_t shown_rows(const struct td_session *session, const struct cpi_opts *o,
+                         const struct td_rows *rows)
+{
+    const bool given = o->rows != UINT64_MAX;
+    const uint64_t max = given ? o->rows : session->opts->json ? 0 : ROWS_DEFAULT;
+    size_t shown = 0;
+
+    while (shown < rows->len && (max == 0 || shown < max) &&
+           (given || max == 0 || o->function || td_row_share(rows, &rows->at[shown]) >= HOT))
+        shown++;
+    return shown;
+}
+
+static int show_rows(struct td_session *session, const struct cpi_opts *o,
+                     const struct td_cpi_basis *basis, struct td_rows *rows)
+{
+    const bool json = session->opts->json;
+    const struct td_cpi_view view = {.basis = basis,
+                                     .levels = (int)o->levels,
+                                     .percent_limit = o->percent_limit >= 0 ? o->percent_limit
+                                                      : json                ? 0
+                                                                            : PERCENT_DEFAULT};
+
+    if (o->function && !keep_function(rows, o->function)) {
+        td_cmd_complain_unknown(session, rows, o->function);
+        return TD_EXIT_NOTHING;
+    }
+    const size_t max = shown_rows(session, o, rows);
+    const size_t dropped = rows->len - max;
+
+    rows->len = max;
+    td_session_begin_output(session);
+    if (json) {
+        struct td_json out = td_json_init(stdout, 3);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_cpi_json(&view, rows, &out);
+        td_json_end(&out);
+    } else {
+        print_text(session, o, &view, rows, dropped);
+    }
+    return td_session_end_output(session);
+}
+
+static int show(struct td_session *session, const struct cpi_opts *o)
+{
+    const struct td_cpi_basis basis = td_cpi_basis_of(session->measure);
+    struct td_rows rows;
+
+    if (!basis.complete)
+        return complain_basis(session, &basis);
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    const int exit_code = show_rows(session, o, &basis, &rows);
+
+    td_rows_release(&rows);
+    return exit_code;
+}
+
+/* The one word that may stand behind the options. */
+static bool take_function(struct cpi_opts *o, int argc, char **argv)
+{
+    o->function = argv[0];
+    if (argc > 1)
+        td_complain("cpi takes one FUNCTION, but here is '%s', too", argv[1]);
+    return argc <= 1;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct cpi_opts o = {.rows = UINT64_MAX, .levels = LEVELS_DEFAULT, .percent_limit = -1};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_U64, 'n', "rows", "N", "stacks of the N hottest functions (3; 0: of all)", &o.rows},
+        {TD_OPT_U64, 0, "topdown-level", "N", "divide lost slots down to level N, 1 to 5 (3)",
+         &o.levels},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P",
+         "components below P percent of a stack go together (1)", &o.percent_limit},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_OUTPUT(common),
+        TD_OPT_COMMON_FILTER(common),
+        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_END,
+    };
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, &exit_code);
+
+    if (used < 0)
+        return exit_code;
+    td_cmd_take_profile(common, used, &argc, argv);
+    if (!take_function(&o, argc - used, argv + used))
+        return TD_EXIT_USAGE;
+    if (o.levels < 1 || o.levels > TD_TMA_LEVELS) {
+        td_complain("--topdown-level: levels are 1 to %d", TD_TMA_LEVELS);
+        return TD_EXIT_USAGE;
+    }
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, &o);
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_cpi = {
+    .name = "cpi",
+    .args = "[FUNCTION] [options]",
+    .about = "cycles per instruction, divided among what the slots went to",
+    .run = run,
+};

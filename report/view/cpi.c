@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/cpi.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "formats/frames.h"
+#include "report/attribution/stats.h"
+#include "report/view/json.h"
+
+enum {
+    NAME_WIDTH = 24, /* columns of a name, at least */
+    NAME_BYTES = 64,
+    BAR_WIDTH = 40, /* columns of the whole stack, at most */
+    BAR_LEAST = 10, /* and in fewer none */
+    FIGURES = 21,   /* columns before the name */
+};
+
+static const char *part_name(const struct td_cpi_part *part, char *buf, size_t size)
+{
+    const char *id = part->node == TD_NODE_NONE ? "" : td_tma_info(part->node)->id;
+
+    switch (part->kind) {
+    case TD_CPI_BASE: snprintf(buf, size, "base (%s)", id); break;
+    case TD_CPI_NODE: snprintf(buf, size, "%s", id); break;
+    case TD_CPI_REST: snprintf(buf, size, "%s, the rest", id); break;
+    case TD_CPI_UNKNOWN: snprintf(buf, size, "not known"); break;
+    case TD_CPI_OTHER: snprintf(buf, size, "other (%zu components)", part->count); break;
+    }
+    return buf;
+}
+
+/* Four digits of the whole stack, so that its parts stand in one column. */
+static int decimals_of(double cpi)
+{
+    return cpi < 10 ? 3 : cpi < 100 ? 2 : cpi < 1000 ? 1 : 0;
+}
+
+static unsigned names_width(const struct td_cpi *stack)
+{
+    unsigned width = NAME_WIDTH;
+    char name[NAME_BYTES];
+
+    for (size_t i = 0; i < stack->len; i++) {
+        const size_t len = strlen(part_name(&stack->at[i], name, sizeof(name)));
+
+        width = len > width ? (unsigned)len : width;
+    }
+    return width;
+}
+
+static void print_figures(double cpi, int decimals, double share, const struct td_style *style)
+{
+    if (isnan(cpi))
+        fprintf(style->out, "  %9s", "-");
+    else
+        fprintf(style->out, "  %9.*f", decimals, cpi);
+    fprintf(style->out, "  %6.1f  ", 100 * share);
+}
+
+/* From where the components before it end, so that the bars are one, cut up. */
+static void print_bar(double before, double share, unsigned width, const struct td_style *style)
+{
+    const unsigned from = (unsigned)(before * width + 0.5);
+    const unsigned to = (unsigned)((before + share) * width + 0.5);
+
+    if (to <= from)
+        return;
+    fprintf(style->out, "%*s", (int)from, "");
+    for (unsigned i = from; i < to; i++)
+        fputs(style->utf8 ? "\xe2\x96\x88" : "#", style->out);
+}
+
+static void print_stack(const struct td_cpi *stack, const struct td_style *style)
+{
+    const unsigned names = names_width(stack), used = FIGURES + names + 2;
+    const unsigned left = style->width > used ? style->width - used : 0;
+    const unsigned bar = left < BAR_LEAST ? 0 : left < BAR_WIDTH ? left : BAR_WIDTH;
+    const int decimals = decimals_of(stack->cpi);
+    double before = 0;
+    char name[NAME_BYTES];
+
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "  %9s  %6s  component", "CPI", "%");
+    td_style_end(style, TD_TONE_HEADING);
+    fputc('\n', style->out);
+    for (size_t i = 0; i < stack->len; i++) {
+        const struct td_cpi_part *part = &stack->at[i];
+        const bool has_bar =
+            (unsigned)((before + part->share) * bar + 0.5) > (unsigned)(before * bar + 0.5);
+
+        print_figures(part->cpi, decimals, part->share, style);
+        fprintf(style->out, has_bar ? "%-*s  " : "%.*s", has_bar ? (int)names : NAME_BYTES,
+                part_name(part, name, sizeof(name)));
+        print_bar(before, part->share, bar, style);
+        fputc('\n', style->out);
+        before += part->share;
+    }
+    print_figures(stack->cpi, decimals, 1, style);
+    fputs("total\n", style->out);
+}
+
+static struct td_cpi stack_of(const struct td_cpi_view *view, const uint64_t *values,
+                              td_tma_set thin)
+{
+    struct td_cpi stack = td_cpi_of(view->basis, values, thin, view->levels);
+
+    td_cpi_cut(&stack, view->percent_limit);
+    return stack;
+}
+
+static void print_cpi(const struct td_cpi *stack, const struct td_style *style)
+{
+    if (isnan(stack->cpi) || stack->cpi <= 0)
+        fputs("CPI not known, no instruction ended here", style->out);
+    else
+        fprintf(style->out, "CPI %.*f (IPC %.*f)", decimals_of(stack->cpi), stack->cpi,
+                decimals_of(1 / stack->cpi), 1 / stack->cpi);
+}
+
+void td_cpi_print_whole(const struct td_cpi_view *view, const struct td_style *style)
+{
+    const struct td_cpi stack = stack_of(view, view->basis->measure->totals, 0);
+    char cycles[32], instructions[32];
+
+    fputc('\n', style->out);
+    td_style_begin(style, TD_TONE_HEADING);
+    fputs("All", style->out);
+    td_style_end(style, TD_TONE_HEADING);
+    fputs(": ", style->out);
+    print_cpi(&stack, style);
+    if (stack.instructions > 0)
+        fprintf(style->out, ", %s cycles, %s instructions",
+                td_format_count(cycles, sizeof(cycles), td_rounded(stack.cycles)),
+                td_format_count(instructions, sizeof(instructions), stack.instructions));
+    fputc('\n', style->out);
+    print_stack(&stack, style);
+}
+
+static double cycles_of(const struct td_cpi_basis *basis, const uint64_t *values)
+{
+    return td_cpi_of(basis, values, 0, 1).cycles;
+}
+
+static void print_row(const struct td_cpi_view *view, const struct td_rows *rows,
+                      const struct td_row *row, const struct td_style *style)
+{
+    const struct td_measure *measure = view->basis->measure;
+    const struct td_cpi stack = stack_of(view, row->values, td_row_thin(rows, row));
+    const double all = cycles_of(view->basis, measure->totals);
+    char name[1024], module[256];
+
+    td_fit_name(style, name, sizeof(name), td_row_name(rows, row),
+                style->full ? 0 : style->width * 2 / 3);
+    td_fit_text(style, module, sizeof(module), td_module_name(measure->model, row->module),
+                style->full ? 0 : style->width / 3 - 4);
+    td_style_begin(style, TD_TONE_HEADING);
+    fputs(name, style->out);
+    td_style_end(style, TD_TONE_HEADING);
+    fprintf(style->out, "  %s\n  ", module);
+    print_cpi(&stack, style);
+    fprintf(style->out, ", %.1f %% of cycles, %.1f %% of instructions\n",
+            all > 0 ? 100 * stack.cycles / all : 0,
+            100 * td_ratio(stack.instructions, measure->totals[TD_METRIC_INSTRUCTIONS]));
+    print_stack(&stack, style);
+}
+
+void td_cpi_print_rows(const struct td_cpi_view *view, const struct td_rows *rows,
+                       const struct td_style *style)
+{
+    for (size_t i = 0; i < rows->len; i++) {
+        fputc('\n', style->out);
+        print_row(view, rows, &rows->at[i], style);
+    }
+}
+
+static void json_part(const struct td_cpi_part *part, struct td_json *json)
+{
+    static const char *const kinds[] = {[TD_CPI_BASE] = "base",
+                                        [TD_CPI_NODE] = "category",
+                                        [TD_CPI_REST] = "rest",
+                                        [TD_CPI_UNKNOWN] = "unknown",
+                                        [TD_CPI_OTHER] = "other"};
+
+    td_json_object(json, NULL);
+    td_json_string(json, "kind", kinds[part->kind]);
+    td_json_string(json, "category",
+                   part->node == TD_NODE_NONE ? NULL : td_tma_info(part->node)->id);
+    if (part->kind == TD_CPI_OTHER)
+        td_json_u64(json, "components", part->count);
+    td_json_double(json, "cpi", part->cpi, 15);
+    td_json_double(json, "share", part->share, 15);
+    td_json_u64(json, "slots", part->slots);
+    td_json_end(json);
+}
+
+/* The members of an object. */
+static void json_stack(const struct td_cpi *stack, struct td_json *json)
+{
+    td_json_double(json, "cpi", stack->cpi, 15);
+    td_json_double(json, "cycles", stack->cycles, 15);
+    if (stack->instructions > 0)
+        td_json_u64(json, "instructions", stack->instructions);
+    else
+        td_json_null(json, "instructions");
+    td_json_u64(json, "slots", stack->slots);
+    td_json_array(json, "components");
+    for (size_t i = 0; i < stack->len; i++)
+        json_part(&stack->at[i], json);
+    td_json_end(json);
+}
+
+static void json_row(const struct td_cpi_view *view, const struct td_rows *rows,
+                     const struct td_row *row, struct td_json *json)
+{
+    const struct td_model *model = view->basis->measure->model;
+    const struct td_cpi stack = stack_of(view, row->values, td_row_thin(rows, row));
+
+    td_json_object(json, NULL);
+    td_json_string(json, "function", td_row_name(rows, row));
+    td_json_string(json, "module", td_module_name(model, row->module));
+    json_stack(&stack, json);
+    td_json_end(json);
+}
+
+void td_cpi_json(const struct td_cpi_view *view, const struct td_rows *rows, struct td_json *json)
+{
+    const struct td_cpi whole = stack_of(view, view->basis->measure->totals, 0);
+
+    td_json_object(json, "cpi_stack");
+    json_stack(&whole, json);
+    td_json_end(json);
+    td_json_array(json, "functions");
+    for (size_t i = 0; i < rows->len; i++)
+        json_row(view, rows, &rows->at[i], json);
+    td_json_end(json);
+}
