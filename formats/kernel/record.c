@@ -54,7 +54,8 @@ static const struct td_layout *sample_layout(const struct td_layouts *layouts, s
         return layouts->items;
     if (!(type & BIT(IDENTIFIER)))
         td_cur_bytes(&rd, 8 * count_bits(type & (BIT(IP) | BIT(TID) | BIT(TIME) | BIT(ADDR))));
-    return find_layout(layouts, td_cur_u64(&rd));
+    const struct td_layout *const found = find_layout(layouts, td_cur_u64(&rd));
+    return found ? found : layouts->shared;
 }
 
 /* The layout of another record, whose last word is the identifier if there is one; NULL when that

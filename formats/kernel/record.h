@@ -33,6 +33,10 @@ struct td_layouts {
     const struct td_layout *items; /* sorted by id */
     size_t count;
     bool big; /* byte order */
+    /* Of samples whose id is none of these; NULL: there are none. Where several recordings sample a
+     * software event on a CPU, newer kernels (6.18 does) write the id of the first that they serve
+     * into the samples of all: do_perf_sw_event has one perf_sample_data for all. */
+    const struct td_layout *shared;
 };
 
 enum td_rec_kind {

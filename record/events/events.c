@@ -498,9 +498,38 @@ void td_events_resume(const struct td_events *events)
     control_counting(events, PERF_EVENT_IOC_ENABLE);
 }
 
+/* Whether the kernel makes one sample of the event for all who record it. The clocks have timers of
+ * their own. */
+static bool is_shared(const struct td_plan_group *group)
+{
+    const struct td_plan_event *event = &group->events[group->sampler];
+
+    return group->sampler < group->event_count && event->type == PERF_TYPE_SOFTWARE &&
+           event->config[0] != PERF_COUNT_SW_CPU_CLOCK &&
+           event->config[0] != PERF_COUNT_SW_TASK_CLOCK;
+}
+
+/* Of several such groups it cannot be told which one a sample with another's id is of. */
+static const struct td_layout *shared_layout(const struct td_events *events)
+{
+    const struct td_layout *shared = NULL;
+
+    for (size_t i = 0; i < events->layout_count; i++) {
+        const struct td_layout *layout = &events->layouts[i];
+
+        if (!is_shared(&events->plan->groups[layout->group]))
+            continue;
+        if (shared && shared->group != layout->group)
+            return NULL;
+        shared = layout;
+    }
+    return shared;
+}
+
 struct td_layouts td_events_layouts(const struct td_events *events)
 {
-    return (struct td_layouts){.items = events->layouts, .count = events->layout_count};
+    return (struct td_layouts){
+        .items = events->layouts, .count = events->layout_count, .shared = shared_layout(events)};
 }
 
 /* One read of a descriptor: its own value, or those of the group that it leads. */

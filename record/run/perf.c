@@ -197,7 +197,7 @@ static void drain(struct sampling *s, uint64_t horizon_ns)
 
 static void update_lost(struct sampling *s)
 {
-    const uint64_t lost = s->lost_before + td_events_read(&s->run.events).lost;
+    const uint64_t lost = s->lost_before + td_events_read(&s->run.events).lost + s->drain.malformed;
 
     if (lost > td_recorder_counter(s->recorder, TD_COUNTER_LOST))
         td_recorder_set_counter(s->recorder, TD_COUNTER_LOST, lost);

@@ -47,6 +47,13 @@ def check_places(path, done, more):
         td.check(place["for"] in REASONS[name] and place["line"] and place["file"].endswith("waits.c"), f"{place}")
 
 
+def check_stacks(path):
+    """Each wait has a stack, but for those whose samples were lost, which the report says."""
+    found = td.report_json(path)
+    bare = sum(place["waits"] for place in found["waits"]["places"] if place["function"] is None)
+    td.check(bare <= found["coverage"]["lost"], f"{bare} waits without a stack: {found['waits']}")
+
+
 def places():
     """A lock, a sleep, a pipe: by function and line, with what was waited for, in text, folded and JSON."""
     need_stacks()
@@ -77,6 +84,24 @@ def methods():
         td.run([*CLOCK, "--method", method, "-o", out, "--", td.workload("split"), "0.5"])
         found = {row["module"]: row["time_share"] for row in td.report_json(out, "modules")["modules"]}
         td.check(found.get("split", 0) > 0.8, f"{method}: {found}")
+
+
+def together():
+    """Two recordings at the same time, of the same waits: each has all the stacks. Linux may give all samples of a
+    software event the id of the recording that it serves first."""
+    need_stacks()
+    outs = [td.scratch(f"together.{i}.td") for i in range(2)]
+    for _ in range(5):
+        td.run([word for out in outs for word in (*CLOCK, "-o", out, "--")] + [td.workload("waits"), "0.3"])
+        found = [td.report_json(out) for out in outs]
+        # Two recorders that get no CPU for long may lose samples.
+        if not any(report["coverage"]["lost"] for report in found):
+            break
+    for report in found:
+        reasons = {place["function"]: place["for"] for place in report["waits"]["places"]}
+        td.check(report["coverage"]["lost"] == 0 and None not in reasons, f"{report['coverage']} {report['waits']}")
+        for name, known in REASONS.items():
+            td.check(reasons.get(name) in known, f"{name}: {reasons}")
 
 
 def attached():
@@ -136,7 +161,45 @@ def unprivileged():
     td.check(b"(thread waits)" in td.run([td.TDREPORT, "-i", out]).stdout, "no thread")
 
 
+# Tells when recording was asked for, when it had begun, how long it then slept, and when recording had ended.
+SLEEPER = """import os, sys, time
+control, answers = os.open(sys.argv[1], os.O_WRONLY), os.open(sys.argv[2], os.O_RDONLY)
+def say(word):
+    os.write(control, word)
+    assert os.read(answers, 5) == b'ack\\n\\0'
+time.sleep(0.5)
+asked = time.monotonic()
+say(b'enable\\n')
+began = time.monotonic()
+for i in range(6):
+    time.sleep(0.05)
+slept = time.monotonic()
+say(b'disable\\n')
+ended = time.monotonic()
+time.sleep(0.5)
+print(slept - began, ended - asked)
+"""
+
+
+def paused():
+    """--control: what was waited while recording was on, from the first wait on with its stack, and nothing else. One
+    that began before is not told: it has no beginning."""
+    need_stacks()
+    out, control, answers = (td.scratch(name) for name in ("paused.td", "control", "answers"))
+    for path in (control, answers):
+        os.mkfifo(path)
+    done = td.run([*CLOCK, "-o", out, "-D", "-1", "--control", f"fifo:{control},{answers}", "--", sys.executable, "-c",
+                   SLEEPER, control, answers])
+    slept, recorded = map(float, done.stdout.split())
+    found = waits(out)
+    asleep = sum(place["time_ns"] for place in found["places"] if place["for"] == "sleep") / 1e9
+    check_stacks(out)
+    # On a busy machine the program may be taken off its CPU before or after it sleeps, which is no wait.
+    td.check(0.18 < asleep < slept + 0.001, f"{asleep} s of sleep, {slept} s by the program: {found}")
+    td.check(found["time_ns"] / 1e9 < recorded + 0.001, f"{recorded} s were recorded: {found}")
+
+
 td.need_programs()
 td.need_perf_events()
 td.cases({"places": places, "methods": methods, "attached": attached, "whole_machine": whole_machine,
-          "unprivileged": unprivileged})
+          "unprivileged": unprivileged, "together": together, "paused": paused})

@@ -325,6 +325,13 @@ static void test_foreign_id(void **state)
     put_rich(&body, 6);
     const size_t size = fake_record(record, PERF_RECORD_SAMPLE, 0, &body);
     assert_int_equal(td_rec_parse(&rec, record, size, &rich_layouts, &err), TD_EFORMAT);
+    /* Of a software event, which another recording samples too, the id may be that one's. */
+    const struct td_layouts shared = {.items = rich, .count = 2, .shared = &rich[1]};
+    assert_int_equal(td_rec_parse(&rec, record, size, &shared, &err), TD_OK);
+    assert_ptr_equal(rec.layout, &rich[1]);
+    assert_int_equal(rec.tid, 4);
+    assert_int_equal(rec.u.sample.stack_size, 8);
+    assert_int_equal(td_rec_time(record, size, &shared), 1000);
     td_buf_release(&body);
 }
 
