@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "report/query/names.h"
+#include "report/query/weights.h"
 
 struct collecting {
     const struct td_measure *measure;
@@ -75,10 +76,12 @@ static void charge(struct collecting *c, uint32_t index, uint32_t location, size
         part->at[part->len++] = (struct td_code_cost){
             .location = location, .offset = td_model_location(m->model, location)->offset};
     }
+    const bool other = td_weights_is_borrowed(m, row); /* other code has other instructions */
     for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
         if (!m->values[k])
             continue;
-        part->at[at].values[k] += m->values[k][row];
+        if (!other || (k != TD_METRIC_SLOTS && k < TD_METRIC_FIRST_NODE))
+            part->at[at].values[k] += m->values[k][row];
         part->values[k] += m->values[k][row];
     }
 }

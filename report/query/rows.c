@@ -254,7 +254,8 @@ static void find_evidence(struct summing *s)
         return;
     rows->evidence = td_xcalloc(rows->len + 1, sizeof(*rows->evidence));
     if (rows->measure->join)
-        td_weights_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
+        td_weights_evidence(rows->evidence, rows->measure, s->row_index, rows->len,
+                            rows->kind == TD_ROWS_LINES);
     else
         td_slots_evidence(rows->evidence, rows->measure, s->row_index, rows->len);
 }

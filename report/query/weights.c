@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "report/query/row_order.h"
+#include "report/query/versions.h"
 #include "report/attribution/stats.h"
 #include "report/query/weights_priv.h"
 
@@ -20,7 +21,6 @@ struct joining {
     const struct td_model *model;
     struct td_measure *joined;
     struct td_join *join;
-    uint32_t *unit_of;                      /* by location; the last: no location */
     long double running[TD_NODE_COUNT + 1]; /* scaled slots so far; the last: of no node */
     uint64_t given[TD_NODE_COUNT + 1];      /* and what of them rows have */
 };
@@ -52,22 +52,22 @@ static void find_units(struct joining *j)
     j->join->unit_count = (size_t)functions + td_model_module_count(model) + 1;
     j->join->units = td_xcalloc(j->join->unit_count, sizeof(*j->join->units));
     j->join->nodes = td_xcalloc(j->join->unit_count * TD_NODE_COUNT, sizeof(*j->join->nodes));
-    j->unit_of = td_xcalloc((size_t)locations + 1, sizeof(*j->unit_of));
+    j->join->unit_of = td_xcalloc((size_t)locations + 1, sizeof(*j->join->unit_of));
     for (uint32_t i = 0; i < locations; i++) {
         const struct td_location *l = td_model_location(model, i);
 
-        j->unit_of[i] = l->line_count
-                            ? td_model_line(model, l->line_first + l->line_count - 1)->function
-                            : functions + l->module;
+        j->join->unit_of[i] =
+            l->line_count ? td_model_line(model, l->line_first + l->line_count - 1)->function
+                          : functions + l->module;
     }
-    j->unit_of[locations] = (uint32_t)j->join->unit_count - 1;
+    j->join->unit_of[locations] = (uint32_t)j->join->unit_count - 1;
 }
 
 static uint32_t unit_of(const struct joining *j, const struct td_measure *measure, size_t row)
 {
     const uint32_t location = td_model_node(j->model, measure->rows[row].node)->location;
 
-    return j->unit_of[location == TD_NONE ? td_model_location_count(j->model) : location];
+    return j->join->unit_of[location == TD_NONE ? td_model_location_count(j->model) : location];
 }
 
 static double value_of(const struct td_measure *m, unsigned metric, size_t row)
@@ -84,6 +84,7 @@ static void sum_units(struct joining *j)
 
         j->join->units[index].modelled += value_of(m, TD_METRIC_SLOTS, i);
         j->join->units[index].useful += value_of(m, USEFUL, i);
+        j->join->units[index].modelled_ns += value_of(m, TD_METRIC_TIME_NS, i);
         for (unsigned k = 0; k < TD_NODE_COUNT; k++)
             j->join->nodes[(size_t)index * TD_NODE_COUNT + k] +=
                 value_of(m, TD_METRIC_FIRST_NODE + k, i);
@@ -94,6 +95,86 @@ static void sum_units(struct joining *j)
         unit->ns += value_of(n, TD_METRIC_TIME_NS, i);
         unit->samples += value_of(n, TD_METRIC_SAMPLES, i);
     }
+}
+
+static const char *name_of(const struct joining *j, uint32_t function)
+{
+    return td_model_string(j->model, td_model_function(j->model, function)->name);
+}
+
+/* The unit of `native`, which no window met, is that of `modelled` from now on, or the other way
+ * around where that one is another's already. */
+static void borrow(struct joining *j, uint32_t *moved, uint32_t native, uint32_t modelled)
+{
+    struct td_join_unit *units = j->join->units;
+    const double slots = units[modelled].modelled;
+
+    if (moved[modelled] == modelled)
+        moved[modelled] = moved[native];
+    else
+        moved[native] = moved[modelled];
+    struct td_join_unit *unit = &units[moved[native]];
+    if (unit->borrowed == 0)
+        unit->borrowed = ++j->join->borrowed_count;
+    if (slots > unit->from_slots) {
+        unit->from = modelled;
+        unit->from_slots = slots;
+    }
+}
+
+/* For each version that has native samples alone, those of the same function in the same module
+ * that have modelled slots. Returns by function its unit, owned by the caller. */
+static uint32_t *find_versions(struct joining *j)
+{
+    const uint32_t functions = td_model_function_count(j->model);
+    uint32_t *moved = td_xcalloc((size_t)functions + 1, sizeof(*moved));
+    uint32_t *modelled = td_xcalloc((size_t)functions + 1, sizeof(*modelled));
+    size_t count = 0;
+
+    for (uint32_t f = 0; f < functions; f++) {
+        moved[f] = f;
+        if (j->join->units[f].modelled > 0 && td_version_is(name_of(j, f)))
+            modelled[count++] = f;
+    }
+    for (uint32_t f = 0; f < functions; f++) {
+        const struct td_join_unit *unit = &j->join->units[f];
+
+        if (unit->samples <= 0 || unit->modelled > 0 || !td_version_is(name_of(j, f)))
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            if (td_model_function(j->model, modelled[i])->module ==
+                    td_model_function(j->model, f)->module &&
+                td_versions_of_one(name_of(j, f), name_of(j, modelled[i])))
+                borrow(j, moved, f, modelled[i]);
+        }
+    }
+    free(modelled);
+    return moved;
+}
+
+/* The native run and the emulator differ in what the processor can do, and so in which versions of
+ * the C library's functions they run: those become one unit, and units are summed again. */
+static void join_versions(struct joining *j)
+{
+    const uint32_t locations = td_model_location_count(j->model);
+    const uint32_t functions = td_model_function_count(j->model);
+    uint32_t *moved = find_versions(j);
+
+    for (uint32_t i = 0; i < locations; i++) {
+        if (j->join->unit_of[i] < functions)
+            j->join->unit_of[i] = moved[j->join->unit_of[i]];
+    }
+    free(moved);
+    if (j->join->borrowed_count == 0)
+        return;
+    for (size_t u = 0; u < j->join->unit_count; u++) {
+        const struct td_join_unit *before = &j->join->units[u];
+
+        j->join->units[u] = (struct td_join_unit){
+            .borrowed = before->borrowed, .from = before->from, .from_slots = before->from_slots};
+    }
+    memset(j->join->nodes, 0, j->join->unit_count * TD_NODE_COUNT * sizeof(*j->join->nodes));
+    sum_units(j);
 }
 
 /* What the unit's measured slots are: what it retires is known exactly, by the model; the others
@@ -224,12 +305,15 @@ static void add_modelled(struct joining *j)
     uint64_t before = 0;
 
     for (size_t k = 0; k < from->row_count; k++) {
-        const size_t i = order[k], row = j->joined->row_count++;
+        const size_t i = order[k];
         const uint32_t index = unit_of(j, from, i);
         const struct td_join_unit *unit = &j->join->units[index];
         const uint64_t modelled_ns = from->values[TD_METRIC_TIME_NS][i];
         const bool joined = is_joined(unit);
 
+        if (unit->borrowed) /* native rows have its slots */
+            continue;
+        const size_t row = j->joined->row_count++;
         j->joined->rows[row] = from->rows[i];
         j->join->rows[row] =
             (struct td_join_row){.modelled = (uint32_t)i, .unit = joined ? index : TD_NONE};
@@ -248,19 +332,49 @@ static void add_modelled(struct joining *j)
     free(order);
 }
 
+/* Of a borrowed unit: a native row has as much of its slots as of its time. */
+static void add_borrowed(struct joining *j, size_t row, uint32_t index, uint64_t ns)
+{
+    const struct td_join_unit *unit = &j->join->units[index];
+    const double *nodes = &j->join->nodes[(size_t)index * TD_NODE_COUNT];
+    const double part = (double)ns / unit->ns;
+    struct td_measure *m = j->joined;
+
+    j->join->rows[row].unit = index;
+    add(m, TD_METRIC_TIME_NS, row, ns);
+    add(m, TD_METRIC_MODELLED_NS, row, td_rounded((long double)(unit->modelled_ns * part)));
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        double own = nodes[n];
+
+        if (!m->values[TD_METRIC_FIRST_NODE + n])
+            continue;
+        for (int child = 0; child < TD_NODE_COUNT; child++) {
+            if ((int)td_tma_info((enum td_tma_node)child)->parent == n)
+                own -= nodes[child];
+        }
+        const uint64_t value = part_of(j, n, (long double)(own * part * unit->keep));
+        add(m, TD_METRIC_SLOTS, row, value);
+        for (int up = n; up != TD_NODE_NONE; up = td_tma_info((enum td_tma_node)up)->parent)
+            add(m, (enum td_metric)(TD_METRIC_FIRST_NODE + up), row, value);
+    }
+}
+
 static void add_native(struct joining *j)
 {
     const struct td_measure *from = j->native;
 
     for (size_t i = 0; i < from->row_count; i++) {
         const size_t row = j->joined->row_count++;
-        const struct td_join_unit *unit = &j->join->units[unit_of(j, from, i)];
+        const uint32_t index = unit_of(j, from, i);
+        const struct td_join_unit *unit = &j->join->units[index];
         const uint64_t ns = from->values[TD_METRIC_TIME_NS][i];
 
         j->joined->rows[row] = from->rows[i];
         j->join->rows[row] = (struct td_join_row){.modelled = TD_NONE, .unit = TD_NONE};
         add(j->joined, TD_METRIC_SAMPLES, row, from->values[TD_METRIC_SAMPLES][i]);
         add(j->joined, is_joined(unit) ? TD_METRIC_SAMPLED_NS : TD_METRIC_TIME_NS, row, ns);
+        if (unit->borrowed)
+            add_borrowed(j, row, index, ns);
     }
 }
 
@@ -307,10 +421,11 @@ struct td_measure *td_weights_join(const struct td_measure *native,
     j.joined = new_measure(&j);
     find_units(&j);
     sum_units(&j);
+    if (j.join->windows)
+        join_versions(&j);
     weigh(&j);
     add_modelled(&j);
     add_native(&j);
-    free(j.unit_of);
     return j.joined;
 }
 
@@ -321,6 +436,7 @@ void td_join_free(struct td_join *join)
     td_measure_free(join->modelled);
     free(join->units);
     free(join->nodes);
+    free(join->unit_of);
     free(join->rows);
     free(join);
 }
@@ -404,6 +520,49 @@ struct td_weights_coverage td_weights_coverage_of(const struct td_measure *measu
                      measure->modelled_only_ns + measure->totals[TD_METRIC_MODELLED_NS]),
         .unexplained = unexplained_share(measure),
         .too_fast = td_ratio(too_fast_ns(measure), time)};
+}
+
+bool td_weights_is_borrowed(const struct td_measure *measure, size_t row)
+{
+    return measure->join && measure->join->rows[row].modelled == TD_NONE &&
+           measure->join->rows[row].unit != TD_NONE;
+}
+
+static int longest_first(const void *x, const void *y)
+{
+    const struct td_weights_version *a = x, *b = y;
+
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? 1 : -1;
+    return (a->function > b->function) - (a->function < b->function);
+}
+
+struct td_weights_version *td_weights_versions(const struct td_measure *measure, size_t *count)
+{
+    const struct td_model *model = measure->model;
+    const uint32_t functions = td_model_function_count(model);
+    struct td_weights_version *all = td_xcalloc((size_t)functions + 1, sizeof(*all));
+
+    *count = 0;
+    for (size_t i = 0; measure->join && i < measure->row_count; i++) {
+        const struct td_join_row *row = &measure->join->rows[i];
+
+        if (!td_weights_is_borrowed(measure, i))
+            continue;
+        const struct td_location *l =
+            td_model_location(model, td_model_node(model, measure->rows[i].node)->location);
+        const uint32_t function = td_model_line(model, l->line_first + l->line_count - 1)->function;
+        all[function].function = function;
+        all[function].from = measure->join->units[row->unit].from;
+        all[function].ns += measure->values[TD_METRIC_TIME_NS][i];
+    }
+    for (uint32_t f = 0; f < functions; f++) {
+        if (all[f].ns > 0 && all[f].from != f)
+            all[(*count)++] = all[f];
+    }
+    if (*count > 1)
+        qsort(all, *count, sizeof(*all), longest_first);
+    return all;
 }
 
 double td_weights_clock_hz(const struct td_measure *measure)

@@ -30,9 +30,9 @@ struct td_measure *td_weights_join(const struct td_measure *native,
 void td_weights_filter(struct td_measure *measure, const bool *keep);
 
 /* How sure the categories of rows are that each sum rows of a join: key[row] is below `keys`, or
- * `keys` for those that are in none. `mixes` has room for as many. */
+ * `keys` for those that are in none. `mixes` has room for as many. `lines`: each is of a line. */
 void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
-                         const uint32_t *key, size_t keys);
+                         const uint32_t *key, size_t keys, bool lines);
 /* ±, 95 %, of each node's share of the join's slots. */
 void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure);
 
@@ -59,6 +59,18 @@ struct td_weights_coverage {
     double unexplained; /* of slots: measured beyond what the model knows a category for */
     double too_fast;    /* of the time: in code that took less than its uops take at full width */
 };
+
+/* A version of a C library's function that ran natively, and the one of which it has the
+ * categories, since the windows ran that (versions.h). */
+struct td_weights_version {
+    uint32_t function, from;
+    uint64_t ns; /* of the native one */
+};
+
+/* The row has slots of another version: they say nothing of its line or instruction. */
+bool td_weights_is_borrowed(const struct td_measure *measure, size_t row);
+/* Those of the measure's rows, the longest first; `count` gets how many. Owned by the caller. */
+struct td_weights_version *td_weights_versions(const struct td_measure *measure, size_t *count);
 
 /* The clock that measured time is counted in cycles of: the modelled core's. 0: not known. */
 double td_weights_clock_hz(const struct td_measure *measure);

@@ -30,6 +30,7 @@ struct summed {
     double unknown[TD_NODE_COUNT]; /* slots that may be, or not be, of the node */
     /* Of windows of the run itself: replicates of its modelled slots. */
     double off[TD_REPLICATES], off_node[TD_NODE_COUNT][TD_REPLICATES];
+    bool borrowed; /* slots of another version of the function */
 };
 
 static double value_of(const struct td_measure *m, int metric, size_t row)
@@ -69,6 +70,30 @@ static double *unknown_parts(const struct td_measure *measure)
     return parts;
 }
 
+/* What part of a borrowed unit a native row has. */
+static double part_of_unit(const struct td_measure *measure, size_t i)
+{
+    const struct td_join_unit *unit = &measure->join->units[measure->join->rows[i].unit];
+
+    return value_of(measure, TD_METRIC_TIME_NS, i) / unit->ns;
+}
+
+static void add_borrowed(struct summed *sum, const struct td_measure *measure, size_t i)
+{
+    const size_t index = measure->join->rows[i].unit;
+    const struct td_join_unit *unit = &measure->join->units[index];
+    const double slots = value_of(measure, TD_METRIC_SLOTS, i), part = part_of_unit(measure, i);
+
+    sum->borrowed = true;
+    sum->slots += slots;
+    sum->scatter += slots / sqrt(unit->samples);
+    sum->modelled += unit->modelled * part;
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        sum->node[n] += value_of(measure, TD_METRIC_FIRST_NODE + n, i);
+        sum->modelled_node[n] += measure->join->nodes[index * TD_NODE_COUNT + (size_t)n] * part;
+    }
+}
+
 static void add_row(struct summed *sum, const struct td_measure *measure, const double *parts,
                     size_t i)
 {
@@ -77,6 +102,8 @@ static void add_row(struct summed *sum, const struct td_measure *measure, const 
 
     sum->ns += value_of(measure, TD_METRIC_TIME_NS, i);
     sum->sampled_ns += value_of(measure, TD_METRIC_SAMPLED_NS, i);
+    if (td_weights_is_borrowed(measure, i))
+        add_borrowed(sum, measure, i);
     if (row->modelled == TD_NONE)
         return;
     sum->modelled += value_of(m, TD_METRIC_SLOTS, row->modelled);
@@ -147,6 +174,27 @@ static double share_bound(double share, double from_model, uint64_t samples)
     return fmin(hypot(td_share_error(share, samples), share - from_model), 1);
 }
 
+static void add_replicate(struct summed *sum, const struct td_measure_replicates *from)
+{
+    for (int r = 0; r < TD_REPLICATES; r++) {
+        const double value = (double)(int64_t)from->values[r];
+
+        sum->off[r] += value;
+        for (int n = (int)from->leaf; n != TD_NODE_NONE;
+             n = (int)td_tma_info((enum td_tma_node)n)->parent)
+            sum->off_node[n][r] += value;
+    }
+}
+
+static void add_part(struct summed *sum, const struct summed *of, double part)
+{
+    for (int r = 0; r < TD_REPLICATES; r++) {
+        sum->off[r] += part * of->off[r];
+        for (int n = 0; n < TD_NODE_COUNT; n++)
+            sum->off_node[n][r] += part * of->off_node[n][r];
+    }
+}
+
 /* Where the windows that a row had are known by their places: whose row a place is. */
 static void add_replicates(struct summed *sums, const struct td_measure *measure,
                            const uint32_t *key, size_t keys)
@@ -154,6 +202,8 @@ static void add_replicates(struct summed *sums, const struct td_measure *measure
     const struct td_measure *m = measure->join->modelled;
     const struct td_model *model = measure->model;
     uint32_t *key_of = td_xcalloc((size_t)td_model_location_count(model) + 1, sizeof(*key_of));
+    struct summed *borrowed =
+        td_xcalloc((size_t)measure->join->borrowed_count + 1, sizeof(*borrowed));
 
     for (size_t i = 0; i < measure->row_count; i++) {
         const uint32_t location = td_model_node(model, measure->rows[i].node)->location;
@@ -165,18 +215,22 @@ static void add_replicates(struct summed *sums, const struct td_measure *measure
         const struct td_measure_replicates *from = &m->replicates[i];
         const uint32_t location = td_model_node(model, from->node)->location;
 
-        if (location == TD_NONE || key_of[location] == 0)
+        if (location == TD_NONE)
             continue;
-        struct summed *sum = &sums[key_of[location] - 1];
-        for (int r = 0; r < TD_REPLICATES; r++) {
-            const double value = (double)(int64_t)from->values[r];
-
-            sum->off[r] += value;
-            for (int n = (int)from->leaf; n != TD_NODE_NONE;
-                 n = (int)td_tma_info((enum td_tma_node)n)->parent)
-                sum->off_node[n][r] += value;
-        }
+        const uint32_t number = measure->join->units[measure->join->unit_of[location]].borrowed;
+        if (number > 0)
+            add_replicate(&borrowed[number], from);
+        else if (key_of[location] > 0)
+            add_replicate(&sums[key_of[location] - 1], from);
     }
+    for (size_t i = 0; i < measure->row_count; i++) {
+        const struct td_join_row *row = &measure->join->rows[i];
+
+        if (td_weights_is_borrowed(measure, i))
+            add_part(&sums[key && key[i] < keys ? key[i] : keys],
+                     &borrowed[measure->join->units[row->unit].borrowed], part_of_unit(measure, i));
+    }
+    free(borrowed);
     free(key_of);
 }
 
@@ -219,8 +273,10 @@ double td_weights_total_error(const struct td_measure *measure, enum td_metric m
 }
 
 static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct td_measure *measure,
-                     double modelled)
+                     double modelled, bool lines)
 {
+    const bool elsewhere = lines && sum->borrowed; /* other code has other lines */
+
     *mix = (struct td_mix){.slots = sum->slots, .kind = TD_MIX_JOINED, .same_share = NAN};
     bound_row(mix, sum, measure, modelled);
     for (int n = 0; n < TD_NODE_COUNT; n++) {
@@ -228,13 +284,15 @@ static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct 
 
         mix->share[n] = known ? sum->node[n] / sum->slots : NAN;
         mix->error[n] = known ? error_of(sum, n, measure->join->windows) : NAN;
+        if (known && elsewhere)
+            mix->error[n] = 1;
     }
     if (sum->scatter > 0)
         mix->intervals = td_rounded(sum->slots * sum->slots / (sum->scatter * sum->scatter));
 }
 
 void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
-                         const uint32_t *key, size_t keys)
+                         const uint32_t *key, size_t keys, bool lines)
 {
     struct summed *sums = td_xcalloc(keys + 1, sizeof(*sums));
     double *parts = unknown_parts(measure);
@@ -245,7 +303,7 @@ void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
     if (measure->join->windows)
         add_replicates(sums, measure, key, keys);
     for (size_t k = 0; k < keys; k++)
-        fill_mix(&mixes[k], &sums[k], measure, modelled);
+        fill_mix(&mixes[k], &sums[k], measure, modelled, lines);
     free(parts);
     free(sums);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -197,6 +198,30 @@ static void add_totals(struct td_json *json, const struct td_measure *measure)
     td_json_end(json);
 }
 
+/* Of live windows: functions that have the categories of another version of them. */
+static void add_versions(struct td_json *json, const struct td_measure *measure)
+{
+    const struct td_model *model = measure->model;
+    size_t count = 0;
+    struct td_weights_version *all = td_weights_versions(measure, &count);
+
+    if (count > 0) {
+        td_json_array(json, "versions");
+        for (size_t i = 0; i < count; i++) {
+            td_json_object(json, NULL);
+            td_json_string(json, "function",
+                           td_model_string(model, td_model_function(model, all[i].function)->name));
+            td_json_string(json, "categories_of",
+                           td_model_string(model, td_model_function(model, all[i].from)->name));
+            td_json_double(json, "time_share",
+                           td_ratio(all[i].ns, measure->totals[TD_METRIC_TIME_NS]), DIGITS);
+            td_json_end(json);
+        }
+        td_json_end(json);
+    }
+    free(all);
+}
+
 void td_report_json_begin(struct td_json *json, const struct td_measure *measure,
                           const struct td_coverage *coverage)
 {
@@ -223,6 +248,7 @@ void td_report_json_begin(struct td_json *json, const struct td_measure *measure
         td_json_double(json, "modelled_only_share", c.modelled_only, DIGITS);
         td_json_double(json, "unexplained_slots_share", c.unexplained, DIGITS);
         td_json_double(json, "too_fast_share", c.too_fast, DIGITS);
+        add_versions(json, measure);
     }
     td_json_bool(json, "complete", coverage->complete);
     add_losses(json, coverage->losses);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/attribution/stats.h"
+#include "report/query/versions.h"
 #include "report/query/weights.h"
 
 #define NAMED_MAX   3
@@ -72,12 +73,46 @@ void td_weights_words(FILE *out, const struct td_measure *measure)
         td_weights_clock_hz(measure) / 1e9);
 }
 
+static void print_versions(const struct td_measure *measure, const struct td_style *style)
+{
+    const struct td_model *model = measure->model;
+    size_t count = 0;
+    struct td_weights_version *all = td_weights_versions(measure, &count);
+    char *text = td_xstrdup("");
+    bool avx512 = true;
+    char name[64], from[64];
+    size_t named = 0;
+
+    for (; named < count && named < NAMED_MAX; named++) {
+        const uint64_t whole = measure->totals[TD_METRIC_TIME_NS];
+        const char *full =
+            td_model_string(model, td_model_function(model, all[named].function)->name);
+
+        if (named > 0 && td_ratio(all[named].ns, whole) < NAMED_SHARE)
+            break;
+        td_fit_name(style, name, sizeof(name), full, 40);
+        td_fit_name(style, from, sizeof(from),
+                    td_model_string(model, td_model_function(model, all[named].from)->name), 40);
+        char *more = td_xasprintf("%s%s%s for %s", text, named ? ", " : "", from, name);
+        free(text);
+        text = more;
+        avx512 = avx512 && td_version_needs_avx512(full);
+    }
+    if (named > 0)
+        paragraph(style, td_xasprintf("categories of %s: %s; blank by line", text,
+                                      avx512 ? "the emulator has no AVX-512"
+                                             : "the emulated processor has another version"));
+    free(text);
+    free(all);
+}
+
 void td_weights_print(const struct td_measure *measure, const struct td_style *style)
 {
     const struct td_weights_coverage c = td_weights_coverage_of(measure);
 
     if (!measure->weighted)
         return;
+    print_versions(measure, style);
     if (c.uncategorized >= SHARE_MIN) {
         char *names = name_uncategorized(measure, style);
 

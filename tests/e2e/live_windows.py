@@ -153,6 +153,55 @@ def attach():
             running.wait()
 
 
+STRINGS = r"""
+#include <stdlib.h>
+#include <string.h>
+static volatile unsigned long sink;
+static char text[1 << 16];
+int main(int argc, char **argv) {
+    memset(text, 'x', sizeof text - 1);
+    for (unsigned long i = 0;; i++) sink += strlen(text + (i & 31));
+}
+"""
+
+
+def versions():
+    """The program runs strlen for AVX-512, the windows one that the emulator has."""
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        if not re.search(r"^flags.*\bavx512vl\b", file.read(), re.M):
+            td.skip("no AVX-512 here")
+    path, out = td.scratch("strings"), td.scratch("strings.td")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(STRINGS)
+    td.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", path, path + ".c"])
+    with subprocess.Popen([path]) as running:
+        try:
+            time.sleep(0.3)
+            done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", "--duration", "2", "-o", out,
+                           "-p", str(running.pid)], 0, timeout=60)
+            judge(done, *windows_of(done.stderr))
+        finally:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+    data = td.report_json(out)
+    rows = {row["function"]: row for row in data["functions"]}
+    name = next((name for name in rows if name.startswith("__strlen_evex")), None)
+    if name is None:
+        td.skip("the names of the C library's own functions are not known here")
+    windows = windows_of(done.stderr)[1]
+    td.check(windows > 0, f"{done.stderr!r}")
+    said = {one["function"]: one["categories_of"] for one in data["coverage"].get("versions", [])}
+    td.check(re.match("__strlen_(avx2|sse2)", said.get(name, "")), f"{data['coverage']}")
+    shares = [rows[name]["categories"][of] for of in ("retiring", "backend_bound")]
+    td.check(windows < 8 or any(share is not None for share in shares), f"{windows} windows: {rows[name]}")
+    td.check(data["coverage"]["uncategorized_share"] < 0.5, f"{data['coverage']}")
+    for line in td.report_json(out, "lines")["lines"]:
+        known = [share for share in line.get("categories", {}).values() if share is not None]
+        td.check(line["function"] != name or not known, f"{line}")
+    text = td.report(out).replace("\n      ", " ")
+    td.check(f"for {name}" in text and "no AVX-512" in text, text)
+
+
 def refused():
     for words, said in ((["--windows", "5"], b"--source live"), (["--source", "clock", "--overhead", "5%"], b"--source live"),
                         (["--source", "live", "--overhead", "much"], b"percentage"),
@@ -161,4 +210,5 @@ def refused():
         td.check(said in done.stderr and done.stderr.count(b"\n") <= 2, f"{words}: {done.stderr!r}")
 
 
-td.cases({"whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "refused": refused})
+td.cases({"whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
+          "refused": refused})

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "formats/frames.h"
 #include "formats/overlay.h"
 #include "report/query/measure.h"
 #include "report/query/rows.h"
@@ -423,6 +424,124 @@ static void filters_come_after(void **state)
     release(&one);
 }
 
+/* Natively evex versions ran, in windows those of avx2: 16 G slots of __strlen_avx2, a quarter of
+ * which retires. `elsewhere` is of the same name in another module. */
+static struct join versions_of(const char *source)
+{
+    struct join j = {.model = td_model_new()};
+    struct td_model *m = j.model;
+    const uint32_t libc = module_of(m, "/lib/libc.so.6", 1);
+    const uint32_t other = module_of(m, "/lib/other.so", 2);
+    const uint32_t met = fx_function(m, libc, "__strlen_avx2", "/src/avx2.S", 1);
+    const uint32_t ran = fx_function(m, libc, "__strlen_evex", "/src/evex.S", 1);
+    const uint32_t same = fx_function(m, libc, "__memchr_evex", "/src/memchr.S", 1);
+    const uint32_t elsewhere = fx_function(m, other, "__strlen_evex", "/src/other.S", 1);
+    const struct {
+        uint32_t location;
+        uint64_t samples;
+    } rows[] = {{fx_location(m, ran, 0x10, 5), 900},
+                {fx_location(m, ran, 0x20, 6), 100},
+                {fx_location(m, same, 0x30, 7), 300},
+                {fx_location(m, elsewhere, 0x10, 8), 200}};
+
+    td_model_add_env(m, "source", source);
+    td_model_add_env(m, "parameter", "clock_hz=1000000000");
+    td_model_add_env(m, "parameter", "width=4");
+    fx_thread(m, 7, 7, "app", "app");
+    assert_int_equal(sim_group(m), 0);
+    modelled(m, fx_location(m, met, 0x80, 2), 10, 4000, 0);
+    modelled(m, fx_location(m, met, 0x90, 3), 10, 0, 12000);
+    const uint32_t group = fx_clock_group(m, 1000);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint64_t ns = 1000000 * rows[i].samples;
+
+        td_model_add_values(m, 0, td_model_put_node(m, 0, rows[i].location), group, rows[i].samples,
+                            &ns);
+    }
+    j.measure = fx_measure(m, NULL);
+    td_rows_init(&j.rows, j.measure, TD_ROWS_FUNCTIONS, false);
+    return j;
+}
+
+static void versions_are_one_function(void **state)
+{
+    struct join j = versions_of("live");
+    struct td_weights_version *versions = NULL;
+    size_t count = 0, evex = 0;
+
+    (void)state;
+    assert_true(j.measure->weighted);
+    for (size_t i = 0; i < j.rows.len; i++) {
+        const struct td_row *row = &j.rows.at[i];
+        const char *name = td_row_name(&j.rows, row);
+
+        assert_string_not_equal(name, "__strlen_avx2"); /* it took no time */
+        if (strcmp(name, "__strlen_evex") != 0 ||
+            strcmp(td_module_name(j.model, row->module), "libc.so.6") != 0) {
+            assert_int_equal(row->values[TD_METRIC_SLOTS], 0);
+            continue;
+        }
+        evex++;
+        assert_int_equal(row->values[TD_METRIC_TIME_NS], 1000000000);
+        assert_int_equal(row->values[TD_METRIC_SLOTS], UINT64_C(4000000000));
+        assert_true(fabs(td_row_node_share(row, TD_NODE_RETIRING) - 0.25) < 1e-6);
+        const struct td_cell cell = td_row_cell(&j.rows, row, TD_NODE_DRAM_BOUND);
+        assert_true(fabs(cell.share - 0.75) < 1e-6);
+        assert_false(cell.thin);
+    }
+    assert_int_equal(evex, 1);
+    assert_true(fabs(td_weights_coverage_of(j.measure).uncategorized - 500.0 / 1500) < 1e-9);
+    assert_true(td_weights_coverage_of(j.measure).modelled_only == 0);
+    versions = td_weights_versions(j.measure, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(versions[0].ns, 1000000000);
+    free(versions);
+    release(&j);
+}
+
+static void versions_have_no_lines(void **state)
+{
+    struct join j = versions_of("live");
+    struct td_rows lines;
+    size_t found = 0;
+
+    (void)state;
+    td_rows_init(&lines, j.measure, TD_ROWS_LINES, false);
+    for (size_t i = 0; i < lines.len; i++) {
+        const struct td_row *row = &lines.at[i];
+
+        if (row->values[TD_METRIC_SLOTS] == 0)
+            continue;
+        found++;
+        assert_int_equal(row->values[TD_METRIC_TIME_NS], row->line == 5 ? 900000000 : 100000000);
+        assert_true(td_row_cell(&lines, row, TD_NODE_DRAM_BOUND).thin);
+        assert_true(td_row_cell(&lines, row, TD_NODE_RETIRING).thin);
+    }
+    assert_int_equal(found, 2);
+    td_rows_release(&lines);
+    for (unsigned k = 0; k < TD_METRIC_COUNT; k++) {
+        uint64_t sum = 0;
+
+        for (size_t i = 0; j.measure->values[k] && i < j.measure->row_count; i++)
+            sum += j.measure->values[k][i];
+        assert_int_equal(sum, j.measure->totals[k]);
+    }
+    release(&j);
+}
+
+/* A second run under the emulator counts what retires: of another version that is another count. */
+static void versions_of_two_runs_are_two(void **state)
+{
+    struct join j = versions_of("hybrid");
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(j.measure->totals[TD_METRIC_SLOTS], 0);
+    free(td_weights_versions(j.measure, &count));
+    assert_int_equal(count, 0);
+    release(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +559,9 @@ int main(void)
         cmocka_unit_test(disagreement),
         cmocka_unit_test(sums_are_exact),
         cmocka_unit_test(filters_come_after),
+        cmocka_unit_test(versions_are_one_function),
+        cmocka_unit_test(versions_have_no_lines),
+        cmocka_unit_test(versions_of_two_runs_are_two),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
