@@ -242,7 +242,7 @@ static void tell_windows(struct live *l, const struct td_live_counts *counts)
     }
 }
 
-/* Why there are few images, by the most frequent reason. */
+/* Why there are no images or few, by the most frequent reason. */
 static void tell_refused(struct live *l)
 {
     int most = TD_LIVE_TAKEN;
@@ -253,6 +253,10 @@ static void tell_refused(struct live *l)
         all += l->refused[i];
         most = l->refused[i] > l->refused[most] ? i : most;
     }
+    if (all == 0 && l->taken == 0 && !l->failed)
+        td_recording_warn(l->recording, &l->status,
+                          "the command ended before the first image of it was due: there are no "
+                          "categories (--source sim models all of a short command)");
     if (all <= l->taken)
         return;
     snprintf(text, sizeof(text), "%llu times no image could be taken, most often because %s",

@@ -511,7 +511,7 @@ static void print_busy(const struct td_head *head, const struct td_style *style)
     const double busy = td_coverage_busy(head->coverage);
     struct text text;
 
-    if (isnan(busy) || (busy < MOSTLY_WAITING && head->coverage->duration_s < SHORT_S))
+    if (isnan(busy) || head->coverage->duration_s < SHORT_S)
         return;
     text_begin(&text);
     if (busy < MOSTLY_WAITING)

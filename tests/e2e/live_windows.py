@@ -77,7 +77,7 @@ def windows_of(stderr):
 def judge(done, images, windows):
     """Skips where the machine gave no image, or no CPU for one."""
     if images == 0:
-        td.skip("no image could be taken here: " + done.stderr.decode(errors="replace").strip())
+        td.skip("no image could be taken here: " + "; ".join(done.stderr.decode(errors="replace").splitlines()))
     late = re.search(rb"(\d+) were not run in time", done.stderr)
     if windows == 0 and late and int(late.group(1)) == images:
         td.skip("no CPU was free for windows")
@@ -127,8 +127,8 @@ def threads():
 
 
 def interpreters():
-    for command in (["perl", "-e", "my %h; for (1..600000) { $h{$_ % 5000} .= 'x' } print scalar keys %h, qq(\\n)"],
-                    ["python3", "-c", "print(sum(i * i % 7 for i in range(3000000)))"]):
+    for command in (["perl", "-e", "my %h; for (1..5000000) { $h{$_ % 5000} .= 'x' } print scalar keys %h, qq(\\n)"],
+                    ["python3", "-c", "print(sum(i * i % 7 for i in range(8000000)))"]):
         native = td.run(command, 0, timeout=60)
         done, windows, out = record(*command)
         td.check(done.stdout == native.stdout, f"{done.stdout!r}")
@@ -210,5 +210,11 @@ def refused():
         td.check(said in done.stderr and done.stderr.count(b"\n") <= 2, f"{words}: {done.stderr!r}")
 
 
-td.cases({"whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
+def short():
+    """What ends before the first image says so, and what gives categories then."""
+    done = td.run([td.TDREC, "--source", "live", "-o", td.scratch("short.td"), "--", "true"], 0, timeout=60)
+    td.check(b"before the first image" in done.stderr and b"--source sim" in done.stderr, f"{done.stderr!r}")
+
+
+td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
           "refused": refused})
