@@ -21,6 +21,7 @@ struct td_waits {
     struct thread *threads;
     size_t count, cap;
     uint64_t preempted_ns;
+    uint64_t seen_ns, lost_ns; /* the last switch; the end of the last loss; 0: none */
 };
 
 struct td_waits *td_waits_new(td_wait_fn *fn, void *ctx)
@@ -94,6 +95,7 @@ void td_waits_switch(struct td_waits *waits, const struct td_rec *rec)
         return;
     struct thread *thread = thread_of(waits, rec->tid);
 
+    waits->seen_ns = rec->time_ns;
     if (!rec->u.leaves.out) {
         come_back(waits, thread, rec->time_ns);
         return;
@@ -101,6 +103,14 @@ void td_waits_switch(struct td_waits *waits, const struct td_rec *rec)
     thread->pid = rec->pid;
     thread->since_ns = rec->time_ns;
     thread->preempted = rec->u.leaves.preempted;
+}
+
+void td_waits_lost(struct td_waits *waits, uint64_t time_ns)
+{
+    const uint64_t end_ns = time_ns ? time_ns : waits->seen_ns;
+
+    if (end_ns > waits->lost_ns)
+        waits->lost_ns = end_ns;
 }
 
 void td_waits_exit(struct td_waits *waits, uint32_t tid)
@@ -115,8 +125,13 @@ void td_waits_exit(struct td_waits *waits, uint32_t tid)
 
 void td_waits_end(struct td_waits *waits, uint64_t now_ns)
 {
-    for (size_t i = 0; i < waits->count; i++)
-        come_back(waits, &waits->threads[i], now_ns);
+    for (size_t i = 0; i < waits->count; i++) {
+        struct thread *thread = &waits->threads[i];
+
+        if (thread->since_ns <= waits->lost_ns)
+            thread->since_ns = 0;
+        come_back(waits, thread, now_ns);
+    }
 }
 
 uint64_t td_waits_preempted_ns(const struct td_waits *waits)

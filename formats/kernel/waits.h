@@ -29,6 +29,9 @@ void td_waits_free(struct td_waits *waits); /* NULL is allowed */
 void td_waits_leave(struct td_waits *waits, uint32_t tid, const struct td_stack *stack);
 /* TD_REC_SWITCH: it has left, or is back. */
 void td_waits_switch(struct td_waits *waits, const struct td_rec *rec);
+/* Records were lost up to this time (0: up to the last one seen), among them maybe those that say
+ * that threads came back: td_waits_end then tells nothing of those that left before. */
+void td_waits_lost(struct td_waits *waits, uint64_t time_ns);
 /* The thread has ended: it does not come back. */
 void td_waits_exit(struct td_waits *waits, uint32_t tid);
 /* Nothing more is known after this time: threads that wait have waited until then. */

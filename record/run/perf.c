@@ -375,9 +375,9 @@ static void finish(void *ctx)
 
     td_events_disable(&s->run.events);
     drain(s, UINT64_MAX);
+    update_lost(s);
     td_recorder_end_waits(s->recorder, now);
     td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
-    update_lost(s);
     count_command(s);
     count_parts(s, now);
     if (td_run_launches(&s->run) && s->run.target.ended)
@@ -462,6 +462,7 @@ static void switched(void *ctx, bool on, uint64_t now)
     if (on)
         return;
     drain(s, UINT64_MAX);
+    update_lost(s);
     td_recorder_end_waits(s->recorder, now);
 }
 

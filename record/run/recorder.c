@@ -542,7 +542,11 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
             take_sample(recorder, ring, rec);
         break;
     case TD_REC_SWITCH: take_switch(recorder, rec); break;
-    case TD_REC_LOST: recorder->counters[TD_COUNTER_LOST_RECORDS] += rec->u.lost; break;
+    case TD_REC_LOST:
+        recorder->counters[TD_COUNTER_LOST_RECORDS] += rec->u.lost;
+        if (recorder->waits)
+            td_waits_lost(recorder->waits, rec->time_ns);
+        break;
     case TD_REC_LOST_SAMPLES: recorder->counters[TD_COUNTER_LOST] += rec->u.lost; break;
     case TD_REC_THROTTLE: recorder->counters[TD_COUNTER_THROTTLED]++; break;
     case TD_REC_FORK:
@@ -621,8 +625,12 @@ static void write_vdso_symbol(void *ctx, uint64_t offset, uint64_t size, const c
 
 void td_recorder_end_waits(struct td_recorder *recorder, uint64_t now_ns)
 {
-    if (recorder->waits)
-        td_waits_end(recorder->waits, now_ns);
+    if (!recorder->waits)
+        return;
+    /* The kernel tells a loss with the next record that finds room; of the last it only counts. */
+    if (recorder->counters[TD_COUNTER_LOST] > recorder->counters[TD_COUNTER_LOST_RECORDS])
+        td_waits_lost(recorder->waits, now_ns);
+    td_waits_end(recorder->waits, now_ns);
 }
 
 static void write_counters(struct td_recorder *recorder)

@@ -194,8 +194,10 @@ def paused():
     found = waits(out)
     asleep = sum(place["time_ns"] for place in found["places"] if place["for"] == "sleep") / 1e9
     check_stacks(out)
-    # On a busy machine the program may be taken off its CPU before or after it sleeps, which is no wait.
-    td.check(0.18 < asleep < slept + 0.001, f"{asleep} s of sleep, {slept} s by the program: {found}")
+    # On a busy machine the program may be taken off its CPU before or after it sleeps, which is no wait. Where
+    # records were lost, not all are told.
+    lost = td.report_json(out)["coverage"]["lost"]
+    td.check((lost or asleep > 0.18) and asleep < slept + 0.001, f"{asleep} s of sleep, {slept} s by the program: {found}")
     td.check(found["time_ns"] / 1e9 < recorded + 0.001, f"{recorded} s were recorded: {found}")
 
 

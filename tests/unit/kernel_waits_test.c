@@ -115,6 +115,19 @@ static void test_others(void **state)
     in(waits, 7, 800);
     assert_int_equal(seen.count, 2);
     td_waits_exit(waits, 99);
+    /* A loss: who comes back was away; of who does not, nothing is known. */
+    out(waits, 8, 1000, false);
+    td_waits_lost(waits, 1010);
+    in(waits, 8, 1100);
+    assert_int_equal(seen.count, 3);
+    assert_int_equal(seen.ns, 100);
+    out(waits, 8, 1200, false);
+    td_waits_lost(waits, 0); /* up to the last switch */
+    out(waits, 9, 1210, false);
+    td_waits_end(waits, 1300);
+    assert_int_equal(seen.count, 4);
+    assert_int_equal(seen.tid, 9);
+    assert_int_equal(seen.ns, 90);
     td_waits_free(waits);
     td_waits_free(NULL);
 }
