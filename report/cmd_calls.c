@@ -204,9 +204,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_U64, 0, "depth", "N", "at most N calls deep", &o.depth},
         {TD_OPT_STRING, 0, "category", "NODE", "what is lost to a category", &o.category},
         TD_OPT_COMMON_JSON(common),
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     const bool callers = strcmp(cmd->name, "callers") == 0;

@@ -176,9 +176,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_DOUBLE, 0, "percent-limit", "P",
          "components below P percent of a stack go together (1)", &o.percent_limit},
         TD_OPT_COMMON_JSON(common),
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session;

@@ -420,9 +420,7 @@ static int run_export(const struct td_cmd *cmd, struct td_common_opts *common, i
         {TD_OPT_STRING, 'o', "output", "FILE", "where to (- or none: stdout)", &o.output},
         {TD_OPT_STRING, 0, "category", "NODE",
          "of the slots lost to it; also: time, slots, samples", &o.category},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     int exit_code = TD_EXIT_OK;
@@ -452,9 +450,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          &o.source_dir},
         {TD_OPT_FLAG, 0, "markdown", NULL, "a table for a pull request", &o.markdown},
         {TD_OPT_FLAG, 0, "json", NULL, "the same as JSON (schema tdreport-diff/1)", &common->json},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     int exit_code = TD_EXIT_OK;

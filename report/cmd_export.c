@@ -174,9 +174,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_STRING, 'o', "output", "FILE", "where to (- or none: stdout)", &o.output},
         {TD_OPT_STRING, 0, "category", "NODE", "folded: the value, as in tdreport folded",
          &o.category},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session;

@@ -41,9 +41,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          "count what is lost to it; also: samples, time (ns), event, slots, cycles, instructions",
          &category},
         {TD_OPT_FLAG, 0, "plain-names", NULL, "no \"_[i]\" behind inlined functions", &plain},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session;

@@ -269,9 +269,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_STRING, 0, "diff", "FILE", "compare with this profile of the same work", &o.old},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &o.dirs},
         {TD_OPT_FLAG, 0, "no-source", NULL, "leave the text of source files out", &o.no_source},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session = {.opts = NULL};

@@ -76,9 +76,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_FLAG, 0, "lines", NULL, "by source line (else by function)", &lines},
         {TD_OPT_U64, 'n', "rows", "N", "at most N rows in each table (10; 0: all)", &rows},
         TD_OPT_COMMON_JSON(common),
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session;

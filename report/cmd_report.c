@@ -408,9 +408,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          "load imbalance by host, rank or process (of merged profiles)", &o.by},
         {TD_OPT_FLAG, 0, "tui", NULL, "walk through it on the terminal (tdreport tui)", &o.tui},
         TD_OPT_COMMON_JSON(common),
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     struct td_session session;

@@ -326,9 +326,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         {TD_OPT_STRING, 'M', "disassembler-style", "STYLE",
          "of instructions: att (default) or intel", &syntax},
         {TD_OPT_LIST, 0, "source-dir", "DIR", "look for source files under DIR first", &dirs},
-        TD_OPT_COMMON_OUTPUT(common),
-        TD_OPT_COMMON_FILTER(common),
-        TD_OPT_COMMON_INPUT(common),
+        TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
     };
     int exit_code = TD_EXIT_USAGE;

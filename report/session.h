@@ -95,6 +95,10 @@ void td_common_opts_release(struct td_common_opts *opts);
 
 #define TD_OPT_COMMON_JSON(o)                                                                    \
     {TD_OPT_FLAG, 0, "json", NULL, "the same as JSON (schema tdreport/1)", &(o)->json}
+
+/* How it is shown, of what part, from which file: what every report takes. */
+#define TD_OPT_COMMON_REPORT(o)                                                                  \
+    TD_OPT_COMMON_OUTPUT(o), TD_OPT_COMMON_FILTER(o), TD_OPT_COMMON_INPUT(o)
 /* clang-format on */
 
 /* Who is told, while a session is opened, how far it is; instead of stderr. Each may be NULL. */

@@ -159,13 +159,12 @@ static void show(struct live *l, const struct td_beside_now *now)
 {
     const struct td_live_counts counts = td_live_windows_counts(l->windows);
 
-    const unsigned long long useful = counts.whole + counts.cut;
-
     if (now->now_ns < l->next_line_ns)
         return;
     l->next_line_ns = now->now_ns + TD_NS_PER_S;
     td_status_live(&l->status, "tdrec %.0f s, %llu windows (of %llu)",
-                   (double)(now->now_ns - now->start_ns) / 1e9, useful,
+                   (double)(now->now_ns - now->start_ns) / 1e9,
+                   (unsigned long long)td_live_counts_useful(&counts),
                    (unsigned long long)l->taken);
 }
 
@@ -204,9 +203,9 @@ static void run_rest(struct live *l)
     while (counts.waiting > 0 && td_clock_ns() < until_ns && poll(&signals, 1, 10) == 0) {
         td_live_windows_turn(l->windows);
         counts = td_live_windows_counts(l->windows);
-        const unsigned long long useful = counts.whole + counts.cut;
         td_status_live(&l->status, "tdrec: %llu windows, %llu to come (Ctrl-C: without them)",
-                       useful, (unsigned long long)counts.waiting);
+                       (unsigned long long)td_live_counts_useful(&counts),
+                       (unsigned long long)counts.waiting);
     }
     if (fd >= 0)
         close(fd);
@@ -217,7 +216,7 @@ static void run_rest(struct live *l)
 
 static void tell_windows(struct live *l, const struct td_live_counts *counts)
 {
-    const uint64_t useful = counts->whole + counts->cut;
+    const uint64_t useful = td_live_counts_useful(counts);
     const unsigned long long useless =
         counts->early + counts->fault + counts->lost + counts->waiting;
     char text[320];
@@ -255,7 +254,7 @@ static void tell_refused(struct live *l)
     }
     if (all == 0 && l->taken == 0 && !l->failed)
         td_recording_warn(l->recording, &l->status,
-                          "the command ended before the first image of it was due: there are no "
+                          "the recording ended before the first image was due: there are no "
                           "categories (--source sim models all of a short command)");
     if (all <= l->taken)
         return;

@@ -18,12 +18,18 @@ struct td_live_windows;
 
 /* Of windows so far, by how they ended. */
 struct td_live_counts {
-    uint64_t whole, cut; /* these count */
-    uint64_t early;      /* a system call came before anything counted */
-    uint64_t fault;      /* code that the emulator does not have, or that failed in it */
-    uint64_t lost;       /* not loaded, or their emulator died */
+    uint64_t whole, cut;
+    uint64_t early; /* a system call came before anything counted */
+    uint64_t fault; /* code that the emulator does not have, or that failed in it */
+    uint64_t lost;  /* not loaded, or their emulator died */
     uint64_t waiting;
 };
+
+/* Windows that the profile has something of. */
+static inline uint64_t td_live_counts_useful(const struct td_live_counts *counts)
+{
+    return counts->whole + counts->cut;
+}
 
 /* Finds the emulator. TD_EUNSUPPORTED, TD_EIO. */
 int td_live_windows_new(struct td_live_windows **ret, const struct td_core_desc *core,

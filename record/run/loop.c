@@ -125,6 +125,10 @@ static void tell_unknown(struct td_run *run, const char *text)
         TD_CONTROL_COMMANDS(X)
 #undef X
             NULL};
+    static const char all[] =
+#define X(symbol, word) " " word
+        TD_CONTROL_COMMANDS(X);
+#undef X
     const char *near = td_nearest(text, words);
 
     if (strncmp(text, "enable ", 7) == 0 || strncmp(text, "disable ", 8) == 0)
@@ -134,10 +138,7 @@ static void tell_unknown(struct td_run *run, const char *text)
         td_status_note(&run->status, "--control: '%s' is no command (did you mean %s?)", text,
                        near);
     else
-        td_status_note(&run->status,
-                       "--control: '%s' is no command: there is enable, disable, stop, ping, "
-                       "snapshot and evlist",
-                       text);
+        td_status_note(&run->status, "--control: '%s' is no command; there are:%s", text, all);
 }
 
 static void stop(struct loop *l)
