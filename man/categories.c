@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "report/query/advice.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 void td_out_of_memory(void)
 {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "formats/load.h"
 #include "report/disasm.h"
-#include "report/query/names.h"
+#include "report/query/figures/names.h"
 #include "report/view/head.h"
 
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,

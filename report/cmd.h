@@ -6,10 +6,10 @@
 #ifndef TD_REPORT_CMD_H
 #define TD_REPORT_CMD_H
 
-#include "report/query/rows.h"
+#include "report/query/figures/rows.h"
 #include "report/session.h"
 #include "report/source.h"
-#include "report/view/table.h"
+#include "report/view/table/table.h"
 
 struct td_cmd {
     const char *name;  /* "" for the default report */

@@ -7,12 +7,12 @@
 #include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/listing.h"
-#include "report/query/names.h"
+#include "report/query/figures/names.h"
 #include "report/view/annotate.h"
 #include "report/view/asm.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
-#include "report/view/margin.h"
+#include "report/view/table/margin.h"
 
 #define HOTTEST_COUNT 3
 #define PARTS_MAX     5 /* listings of one function, where it is inlined */

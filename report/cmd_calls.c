@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/cmd.h"
-#include "report/query/names.h"
+#include "report/query/figures/names.h"
 #include "report/view/calls.h"
 #include "report/view/head.h"
 #include "report/view/json.h"

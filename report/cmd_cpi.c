@@ -5,7 +5,7 @@
 #include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/query/cpi.h"
-#include "report/query/names.h"
+#include "report/query/figures/names.h"
 #include "report/view/cpi.h"
 #include "report/view/head.h"
 #include "report/view/json.h"

@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "report/cmd.h"
 #include "report/diff_stacks.h"
-#include "report/query/diff.h"
-#include "report/query/gate.h"
+#include "report/query/diff/diff.h"
+#include "report/query/diff/gate.h"
 #include "report/source.h"
-#include "report/view/diff.h"
+#include "report/view/diff/diff.h"
 
 #define SIDES_MAX 16
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/cmd.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 #include "report/view/explain.h"
 
 static const char *const node_names[TD_NODE_COUNT + 1] = {

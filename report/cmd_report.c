@@ -9,7 +9,7 @@
 #include "report/cmd.h"
 #include "report/query/by.h"
 #include "report/attribution/slots.h"
-#include "report/query/weights.h"
+#include "report/query/figures/weights.h"
 #include "report/view/by.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
@@ -18,7 +18,7 @@
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
 #include "report/view/waits.h"
-#include "report/view/weights.h"
+#include "report/view/table/weights.h"
 
 #define SCREEN_LINES      23 /* a terminal's 24, and one for the pager or the prompt */
 #define VERDICT_LINES_MIN 6

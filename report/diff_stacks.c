@@ -15,7 +15,7 @@
 #include "base/version.h"
 #include "formats/export/export.h"
 #include "formats/export/json.h"
-#include "report/query/rows.h"
+#include "report/query/figures/rows.h"
 
 #define COMM_MAX 15 /* the kernel cuts names of processes to that */
 

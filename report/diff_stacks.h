@@ -4,7 +4,7 @@
 #define TD_REPORT_DIFF_STACKS_H
 
 #include "base/err.h"
-#include "report/query/diff.h"
+#include "report/query/diff/diff.h"
 
 struct td_diff_stacks_opts {
     const char *format;   /* "folded", "speedscope" */

@@ -17,7 +17,7 @@
 #include "base/pager.h"
 #include "base/text.h"
 #include "formats/overlay.h"
-#include "report/query/known.h"
+#include "report/query/figures/known.h"
 #include "report/attribution/stats.h"
 #include "symbolize/debian.h"
 #include "symbolize/stack_copies.h"

@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "formats/load.h"
-#include "report/query/coverage.h"
-#include "report/query/measure.h"
-#include "report/view/style.h"
+#include "report/query/figures/coverage.h"
+#include "report/query/figures/measure.h"
+#include "report/view/table/style.h"
 
 /* Exit codes (DESIGN.md). */
 enum td_exit {

@@ -85,7 +85,7 @@ foreach(mark TITLE TEXT DATA END)
 endforeach()
 file(WRITE ${OUT}.new "/* SPDX-License-Identifier: MIT */
 /* Made from the files of report/html by scripts/embed_page.cmake. */
-#include \"report/view/page_shell.h\"
+#include \"report/view/page/page_shell.h\"
 
 ${arrays}
 const struct td_page_shell td_page_shell[TD_PAGE_SHELL_PARTS] = {

@@ -5,8 +5,8 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "report/query/names.h"
-#include "report/query/weights.h"
+#include "report/query/figures/names.h"
+#include "report/query/figures/weights.h"
 
 struct collecting {
     const struct td_measure *measure;

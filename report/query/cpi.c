@@ -6,7 +6,7 @@
 
 #include "report/attribution/slots.h"
 #include "report/attribution/stats.h"
-#include "report/query/machine.h"
+#include "report/query/figures/machine.h"
 
 static bool counts(const struct td_model *model, uint32_t group, enum td_unit unit)
 {

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/procfs.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 #define PMU_FOLDER "/sys/bus/event_source/devices"
 

@@ -7,8 +7,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "report/attribution/slots.h"
-#include "report/query/machine.h"
-#include "report/query/sampled.h"
+#include "report/query/figures/machine.h"
+#include "report/query/figures/sampled.h"
 
 /* One number of one sample; the row is the event's, TD_NONE its total. */
 struct value {

@@ -12,7 +12,7 @@
 
 #include "formats/data_source.h"
 #include "formats/frames.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 
 /* In the order of what a reader wants first: X(symbol, column kind, id, what it is, zero counts).
  * A retirement can follow the one before in the same cycle; of the others 0 is "not told". */

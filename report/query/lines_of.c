@@ -7,8 +7,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "formats/frames.h"
-#include "report/query/names.h"
-#include "report/query/rows.h"
+#include "report/query/figures/names.h"
+#include "report/query/figures/rows.h"
 
 /* Whether, and as which function, a frame belongs to what is annotated. */
 struct wanted {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "report/query/known.h"
+#include "report/query/figures/known.h"
 
 #define SHARE_MIN 0.005 /* a function that takes less is not worth its source */
 

@@ -10,10 +10,10 @@
 
 #include "report/query/code_of.h"
 #include "report/query/lines_of.h"
-#include "report/query/rows.h"
+#include "report/query/figures/rows.h"
 #include "report/query/stacks.h"
 #include "report/query/timeline.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 #include "report/query/verdict.h"
 
 struct td_page {

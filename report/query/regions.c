@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "report/attribution/counted.h"
-#include "report/query/machine.h"
+#include "report/query/figures/machine.h"
 
 /* What was counted in one region, by the columns of one group. */
 struct counted_sum {

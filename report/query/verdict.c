@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "report/attribution/stats.h"
-#include "report/query/weights.h"
+#include "report/query/figures/weights.h"
 
 static enum td_metric node_metric(enum td_tma_node node)
 {

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/query/rows.h"
-#include "report/query/tree.h"
+#include "report/query/figures/rows.h"
+#include "report/query/figures/tree.h"
 
 #define TD_VERDICT_PLACES  3
 #define TD_VERDICT_WORKERS 3

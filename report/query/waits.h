@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "formats/frames.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 
 struct td_wait_place {
     struct td_frame frame; /* location TD_NONE: no stack is known */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 #define TD_CANVAS_SPANS 48 /* of one row; what is put after them is left out */
 

@@ -13,8 +13,8 @@
 #include "report/listing.h"
 #include "report/query/lines_of.h"
 #include "report/tui/tui_priv.h"
-#include "report/view/mostly.h"
-#include "report/view/table.h"
+#include "report/view/table/mostly.h"
+#include "report/view/table/table.h"
 
 #define AROUND     5   /* lines shown before the first and behind the last that cost something */
 #define HOLE       200 /* so many lines without cost between two are left out */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What changed since another profile, function by function. */
-#include "report/query/diff.h"
+#include "report/query/diff/diff.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "report/tui/tui_priv.h"
-#include "report/view/diff_words.h"
-#include "report/view/table.h"
+#include "report/view/diff/words.h"
+#include "report/view/table/table.h"
 
 #define FIGURE_WIDTH 10 /* with the blanks before it */
 #define REMARK_WIDTH 17 /* "not significant" */

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "report/attribution/stats.h"
 #include "report/tui/tui_priv.h"
-#include "report/view/margin.h"
-#include "report/view/table.h"
+#include "report/view/table/margin.h"
+#include "report/view/table/table.h"
 
 bool td_tui_has(const struct td_tui *tui, enum td_tma_node node)
 {

@@ -7,11 +7,11 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/attribution/stats.h"
-#include "report/query/names.h"
+#include "report/query/figures/names.h"
 #include "report/tui/tui_priv.h"
-#include "report/view/mostly.h"
-#include "report/view/table.h"
-#include "report/view/units.h"
+#include "report/view/table/mostly.h"
+#include "report/view/table/table.h"
+#include "report/view/table/units.h"
 
 #define GAP        2
 #define TIME_WIDTH 8  /* with the gap: "47.312" */

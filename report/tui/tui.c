@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/query/measure.h"
-#include "report/query/names.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/names.h"
 #include "report/tui/tui_priv.h"
 
 #define HEAD_ROWS  2 /* title, headings */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "report/query/rows.h"
+#include "report/query/figures/rows.h"
 #include "report/tui/keys.h"
 #include "report/tui/tui.h"
 

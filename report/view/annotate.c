@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/view/margin.h"
-#include "report/view/table.h"
+#include "report/view/table/margin.h"
+#include "report/view/table/table.h"
 
 #define TITLE_BYTES 4096
 

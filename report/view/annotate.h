@@ -5,7 +5,7 @@
 
 #include "report/query/lines_of.h"
 #include "report/source.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 struct td_annotate_opts {
     const struct td_source_dirs *dirs;

@@ -9,8 +9,8 @@
 #include "formats/frames.h"
 #include "report/attribution/slots.h"
 #include "report/view/json.h"
-#include "report/view/margin.h"
-#include "report/view/table.h"
+#include "report/view/table/margin.h"
+#include "report/view/table/table.h"
 
 #define NAME_BYTES     1024
 #define FILES_MAX      16 /* source files kept open at a time */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/query/measure.h"
-#include "report/view/table.h"
-#include "report/view/units.h"
+#include "report/query/figures/measure.h"
+#include "report/view/table/table.h"
+#include "report/view/table/units.h"
 
 static void format_value(char *text, size_t size, const struct td_by_table *table, double value)
 {

@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/by.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* The whole and the first `shown` functions. */
 void td_by_print(const struct td_by_table *table, const struct td_measure *measure, enum td_by by,

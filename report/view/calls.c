@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/query/names.h"
-#include "report/query/weights.h"
+#include "report/query/figures/names.h"
+#include "report/query/figures/weights.h"
 #include "report/attribution/stats.h"
-#include "report/view/table.h"
-#include "report/view/units.h"
+#include "report/view/table/table.h"
+#include "report/view/table/units.h"
 
 #define NAME_BYTES  1024
 #define JSON_DIGITS 6

@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/calls.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* Nodes below `percent` of the whole profile, or deeper than `depth`, are left out. */
 struct td_calls_limits {

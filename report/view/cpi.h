@@ -5,8 +5,8 @@
 
 #include "formats/export/json.h"
 #include "report/query/cpi.h"
-#include "report/query/rows.h"
-#include "report/view/style.h"
+#include "report/query/figures/rows.h"
+#include "report/view/table/style.h"
 
 /* What is shown of each stack. */
 struct td_cpi_view {

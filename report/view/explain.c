@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "report/query/advice.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 #define NAME_WIDTH 27
 #define DIGITS     6

@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/explain.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* Everything about the node. `here`: the cores are this machine's. */
 void td_explain_print(enum td_tma_node node, const struct td_explained_cores *cores, bool here,

@@ -3,9 +3,9 @@
 #ifndef TD_REPORT_VIEW_HEAD_H
 #define TD_REPORT_VIEW_HEAD_H
 
-#include "report/query/coverage.h"
+#include "report/query/figures/coverage.h"
 #include "report/query/waits.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 struct td_head {
     const struct td_measure *measure;

@@ -9,13 +9,13 @@
 #include "base/mem.h"
 #include "formats/file_id.h"
 #include "formats/frames.h"
-#include "report/query/machine.h"
-#include "report/query/replicated.h"
-#include "report/query/sampled.h"
+#include "report/query/figures/machine.h"
+#include "report/query/figures/replicated.h"
+#include "report/query/figures/sampled.h"
 #include "report/attribution/slots.h"
 #include "report/attribution/stats.h"
-#include "report/query/totals.h"
-#include "report/query/weights.h"
+#include "report/query/figures/totals.h"
+#include "report/query/figures/weights.h"
 #include "report/view/slots.h"
 
 #define DIGITS 6

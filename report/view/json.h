@@ -4,10 +4,10 @@
 #define TD_REPORT_VIEW_JSON_H
 
 #include "formats/export/json.h"
-#include "report/query/coverage.h"
+#include "report/query/figures/coverage.h"
 #include "report/query/lines_of.h"
-#include "report/query/rows.h"
-#include "report/query/tree.h"
+#include "report/query/figures/rows.h"
+#include "report/query/figures/tree.h"
 
 /* Begins the object and writes "schema", "profile" and "coverage"; the caller adds its tables and
  * ends it with td_json_end. */

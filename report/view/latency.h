@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/latency.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* For each event a table for each latency that its samples tell, and one of the data's sources;
  * the first `shown` rows of each. */

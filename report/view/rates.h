@@ -4,8 +4,8 @@
 #define TD_REPORT_VIEW_RATES_H
 
 #include "formats/export/json.h"
-#include "report/query/rates.h"
-#include "report/view/style.h"
+#include "report/query/figures/rates.h"
+#include "report/view/table/style.h"
 
 /* Nothing where there are none. */
 void td_rates_print(const struct td_rates *rates, const struct td_style *style);

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "report/view/head.h"
-#include "report/view/table.h"
-#include "report/view/units.h"
+#include "report/view/table/table.h"
+#include "report/view/table/units.h"
 
 static const enum td_tma_node columns[] = {TD_NODE_RETIRING, TD_NODE_BAD_SPECULATION,
                                            TD_NODE_FRONTEND_BOUND, TD_NODE_BACKEND_BOUND};

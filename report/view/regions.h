@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/regions.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* The first `shown` rows. */
 void td_regions_print(const struct td_region_table *table, const struct td_model *model,

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "report/attribution/slots.h"
 #include "report/attribution/stats.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 #include "report/view/json.h"
 
 #define DIGITS        6

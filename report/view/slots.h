@@ -7,8 +7,8 @@
 
 #include "formats/export/json.h"
 #include "formats/measure.h"
-#include "report/query/rows.h"
-#include "report/view/style.h"
+#include "report/query/figures/rows.h"
+#include "report/view/table/style.h"
 
 /* A paragraph of the head, without a line's end: what was counted, how it reached functions, what
  * is missing of it. Nothing when slots were not measured. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/view/units.h"
+#include "report/view/table/units.h"
 
 #define BAR_WIDTH 20
 

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 #include "report/query/advice.h"
-#include "report/query/names.h"
-#include "report/view/table.h"
-#include "report/view/units.h"
+#include "report/query/figures/names.h"
+#include "report/view/table/table.h"
+#include "report/view/table/units.h"
 
 #define PLACE_WIDTH    24 /* of a place's names at least */
 #define PLACE_MIN      16 /* of them, where the line's number takes the rest */

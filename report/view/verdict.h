@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/verdict.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* The command to run next: "tdreport annotate 'ns::f'", of what the verdict points at; of a program
  * without lines, its instructions. The caller frees it. `input` is the profile's file, NULL for the

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "report/view/units.h"
+#include "report/view/table/units.h"
 
 #define REASON_COLUMNS   9
 #define PLACE_COLUMNS    22

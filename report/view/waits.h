@@ -5,7 +5,7 @@
 
 #include "formats/export/json.h"
 #include "report/query/waits.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 /* The places that are at least `percent` of all waiting, at most `max` of them. */
 void td_waits_print(const struct td_wait_places *places, const struct td_model *model,

@@ -18,10 +18,10 @@
 #include "formats/profile/dump.h"
 #include "formats/profile/frame.h"
 #include "formats/profile/from_model.h"
-#include "report/query/coverage.h"
-#include "report/query/measure.h"
-#include "report/query/rows.h"
-#include "report/query/tree.h"
+#include "report/query/figures/coverage.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/rows.h"
+#include "report/query/figures/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

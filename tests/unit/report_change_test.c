@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/query/change.h"
+#include "report/query/diff/change.h"
 
 static void near(double value, double expected, double within)
 {

@@ -5,7 +5,7 @@
 
 #include "report/listing.h"
 #include "report/query/code_of.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 
 struct profile {
     struct td_model *model;

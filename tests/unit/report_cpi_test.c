@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "report/query/cpi.h"
-#include "report/query/rows.h"
+#include "report/query/figures/rows.h"
 
 #define WIDTH 6
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "formats/model.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 
 static inline uint32_t fx_module(struct td_model *model, const char *path)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/query/gate.h"
+#include "report/query/diff/gate.h"
 
 static void read_as_meant(void **state)
 {

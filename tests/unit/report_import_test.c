@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "formats/load.h"
-#include "report/query/measure.h"
-#include "report/query/rows.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/rows.h"
 #include "report/attribution/slots.h"
 
 #define MEMBERS_MAX 7

@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "report/query/measure.h"
-#include "report/query/rows.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/rows.h"
 #include "report/attribution/slots.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 #define FUNCTIONS 3
 #define WIDTH     6

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/query/match.h"
+#include "report/query/diff/match.h"
 
 #define APP TD_MATCH_PROGRAM
 

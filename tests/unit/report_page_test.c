@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "report/query/stacks.h"
 #include "report/query/timeline.h"
-#include "report/view/page.h"
+#include "report/view/page/page.h"
 
 #define FUNCTIONS 6
 #define ROWS      400

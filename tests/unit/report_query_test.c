@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-#include "report/query/coverage.h"
+#include "report/query/figures/coverage.h"
 #include "report/query/lines_of.h"
-#include "report/query/measure.h"
-#include "report/query/names.h"
-#include "report/query/rows.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/names.h"
+#include "report/query/figures/rows.h"
 #include "report/attribution/stats.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 /* Two functions in one program, one in a library, one thread more. */
 struct clock_profile {

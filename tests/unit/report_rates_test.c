@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* report/query/rates: what groups beside the tree counted, in the first run and in further ones. */
+/* report/query/figures/rates: what groups beside the tree counted, in the first run and in further
+ * ones. */
 #include "report_fixture.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "report/query/rates.h"
+#include "report/query/figures/rates.h"
 
 static uint32_t add_group(struct td_model *model, enum td_group_role role, const char *name,
                           const char *cpu_type, const char *const *events)

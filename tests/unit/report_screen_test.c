@@ -9,11 +9,11 @@
 #include "formats/cores/uarch.h"
 #include "report/query/advice.h"
 #include "report/query/explain.h"
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 #include "report/query/mostly.h"
-#include "report/query/tree.h"
-#include "report/view/mostly.h"
-#include "report/view/units.h"
+#include "report/query/figures/tree.h"
+#include "report/view/table/mostly.h"
+#include "report/view/table/units.h"
 
 static void test_times(void **state)
 {

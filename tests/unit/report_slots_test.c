@@ -12,10 +12,10 @@
 #include "base/bytes.h"
 #include "formats/load.h"
 #include "formats/merge.h"
-#include "report/query/measure.h"
-#include "report/query/rows.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/rows.h"
 #include "report/attribution/slots.h"
-#include "report/query/tree.h"
+#include "report/query/figures/tree.h"
 
 /* The order of the group's columns. */
 enum { SLOTS, SAMPLER, RET, BAD, FE, BE, HEAVY, MISP, LAT, MEM, CYCLES, INST, DROP, COLUMNS };

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "report/view/style.h"
+#include "report/view/table/style.h"
 
 static const struct td_style utf8 = {.utf8 = true, .width = 80};
 static const struct td_style ascii = {.utf8 = false, .width = 80};

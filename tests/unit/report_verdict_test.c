@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/query/measure.h"
+#include "report/query/figures/measure.h"
 #include "report/query/verdict.h"
 
 enum { LIGHT, DRAM, MISPREDICTS, LATENCY, PORTS, COLUMNS };

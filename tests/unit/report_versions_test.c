@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/query/versions.h"
+#include "report/query/figures/versions.h"
 
 static void versions(void **state)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* report/query/weights and formats/overlay: measured time with modelled categories. */
+/* report/query/figures/weights and formats/overlay: measured time with modelled categories. */
 #include "report_fixture.h"
 
 #include <math.h>
 
 #include "formats/frames.h"
 #include "formats/overlay.h"
-#include "report/query/measure.h"
-#include "report/query/rows.h"
-#include "report/query/tree.h"
-#include "report/query/totals.h"
-#include "report/query/weights.h"
+#include "report/query/figures/measure.h"
+#include "report/query/figures/rows.h"
+#include "report/query/figures/tree.h"
+#include "report/query/figures/totals.h"
+#include "report/query/figures/weights.h"
 
 enum { LIGHT, DRAM, COLUMNS }; /* of the modelled group; then cycles and instructions */
 
