@@ -32,6 +32,13 @@ enum td_tma_node td_tma_by_id(const char *id)
     return TD_NODE_NONE;
 }
 
+bool td_tma_retires(enum td_tma_node node)
+{
+    while (infos[node].parent != TD_NODE_NONE)
+        node = infos[node].parent;
+    return node == TD_NODE_RETIRING;
+}
+
 /* The tree that every core and the model have comes first in the list; finer nodes behind it. */
 static bool is_common(int node)
 {

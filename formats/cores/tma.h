@@ -193,6 +193,8 @@ struct td_tma_info {
 
 /* `node` must be a node, not NONE. */
 const struct td_tma_info *td_tma_info(enum td_tma_node node) __attribute__((returns_nonnull));
+/* Whether its slots retire uops, of which more are no loss: retiring and all that it is made of. */
+bool td_tma_retires(enum td_tma_node node);
 /* Whether the modelled core charges slots to it, or to what it is made of. */
 bool td_tma_is_modelled(enum td_tma_node node);
 /* TD_NODE_NONE when no node has this id. */

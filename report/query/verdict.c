@@ -13,12 +13,6 @@ static enum td_metric node_metric(enum td_tma_node node)
     return (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
 }
 
-/* Slots that are used: more of them is no loss. */
-static bool is_useful(enum td_tma_node node)
-{
-    return node == TD_NODE_RETIRING || td_tma_info(node)->parent == TD_NODE_RETIRING;
-}
-
 static bool has_flagged_child(const struct td_tree *tree, enum td_tma_node node)
 {
     for (size_t i = 0; i < tree->len; i++) {
@@ -37,14 +31,14 @@ static bool find(const struct td_tree *tree, const struct td_tree_node *n, enum 
         return false;
     if (fabs(n->share - n->threshold) < n->error && (n->flagged || level == 1)) {
         *ret = TD_FINDING_UNSURE;
-        return !is_useful(n->node);
+        return !td_tma_retires(n->node);
     }
     if (n->flagged) {
         *ret = TD_FINDING_HIGH;
         return true;
     }
     *ret = TD_FINDING_RULED_OUT;
-    return level == 1 && !is_useful(n->node);
+    return level == 1 && !td_tma_retires(n->node);
 }
 
 static int by_finding(const void *a, const void *b)
@@ -80,7 +74,7 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
             .error = n->error,
             .threshold = n->threshold,
             .seconds = (double)td_measure_categorized_ns(measure) * n->share * 1e-9,
-            .speedup = is_useful(n->node) || gone >= 1 ? 1 : 1 / (1 - gone),
+            .speedup = td_tma_retires(n->node) || gone >= 1 ? 1 : 1 / (1 - gone),
         };
     }
     qsort(verdict->nodes, verdict->node_count, sizeof(verdict->nodes[0]), by_finding);
@@ -105,7 +99,7 @@ static struct losses losses_of(const struct td_verdict *verdict)
         for (size_t i = 0; i < verdict->node_count; i++) {
             const struct td_verdict_node *n = &verdict->nodes[i];
 
-            if (n->finding == TD_FINDING_HIGH && is_useful(n->node) == (useful == 1))
+            if (n->finding == TD_FINDING_HIGH && td_tma_retires(n->node) == (useful == 1))
                 losses.metrics[losses.len++] = node_metric(n->node);
         }
     }

@@ -41,7 +41,7 @@ void td_tui_put_node(struct td_tui *tui, unsigned row, enum td_tma_node node, do
 
     if (!blank && share > 0)
         snprintf(text, sizeof(text), share < 0.00995 ? "<1" : "%.0f", share * 100);
-    if (node == TD_NODE_RETIRING || td_tma_info(node)->parent == TD_NODE_RETIRING)
+    if (td_tma_retires(node))
         tone = TD_TONE_PLAIN;
     td_canvas_put_right(&tui->canvas, row, tone, td_tui_node_width(node), text);
 }

@@ -245,12 +245,6 @@ static uint64_t part_of(struct joining *j, int which, long double slots)
     return part;
 }
 
-bool td_join_is_useful(int node)
-{
-    return node == TD_NODE_RETIRING ||
-           td_tma_info((enum td_tma_node)node)->parent == TD_NODE_RETIRING;
-}
-
 /* Rounded where they were charged, and summed up the tree again. */
 static void scale_slots(struct joining *j, size_t from, size_t to, const struct td_join_unit *unit)
 {
@@ -263,7 +257,7 @@ static void scale_slots(struct joining *j, size_t from, size_t to, const struct 
         const uint64_t value =
             part_of(j, n,
                     (long double)own_slots(j->modelled, from, n) *
-                        (long double)(td_join_is_useful(n) ? unit->keep : unit->grow));
+                        (long double)(td_tma_retires((enum td_tma_node)n) ? unit->keep : unit->grow));
         add(m, TD_METRIC_SLOTS, to, value);
         for (int up = n; up != TD_NODE_NONE; up = td_tma_info((enum td_tma_node)up)->parent)
             add(m, (enum td_metric)(TD_METRIC_FIRST_NODE + up), to, value);

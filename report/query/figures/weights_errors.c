@@ -63,7 +63,7 @@ static double *unknown_parts(const struct td_measure *measure)
         for (int n = 0; n < TD_NODE_COUNT; n++) {
             const size_t at = u * TD_NODE_COUNT + (size_t)n;
 
-            if (join->nodes[at] > 0 && !td_join_is_useful(n))
+            if (join->nodes[at] > 0 && !td_tma_retires((enum td_tma_node)n))
                 parts[at] = differ * spread_of(join->nodes[at], lost) / join->nodes[at];
         }
     }
@@ -148,7 +148,7 @@ static double error_of(const struct summed *sum, int node, bool windows)
     /* Measured cycles, by samples and clock, move what is useful, and with it what is left. */
     const double cycles = hypot(fmin(Z_95 * sum->scatter / sum->slots, 1), CLOCK_ERROR);
     const double of_losses = useful < 1 ? share / (1 - useful) * useful : 1;
-    const double moved = (td_join_is_useful(node) ? share : of_losses) * cycles;
+    const double moved = (td_tma_retires((enum td_tma_node)node) ? share : of_losses) * cycles;
     const double unknown = sum->unknown[node] / sum->slots;
 
     return fmin(

@@ -38,8 +38,6 @@ struct td_join {
     struct td_join_row *rows; /* by row of the join */
 };
 
-/* Slots that were used, not lost. */
-bool td_join_is_useful(int node);
 void td_join_free(struct td_join *join); /* NULL is allowed */
 
 #endif

@@ -228,7 +228,7 @@ static enum td_tone node_cell(const struct td_table *table, const struct td_tabl
         return TD_TONE_PLAIN;
     if (row->values[column->metric] > 0)
         snprintf(dst, size, share < 0.00995 ? "<1" : "%.0f", share * 100);
-    if (node == TD_NODE_RETIRING || td_tma_info(node)->parent == TD_NODE_RETIRING)
+    if (td_tma_retires(node))
         return TD_TONE_PLAIN;
     return share >= 0.5 ? TD_TONE_HOT : share >= 0.2 ? TD_TONE_WARM : TD_TONE_PLAIN;
 }
