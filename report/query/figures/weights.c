@@ -254,10 +254,10 @@ static void scale_slots(struct joining *j, size_t from, size_t to, const struct 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         if (!m->values[TD_METRIC_FIRST_NODE + n])
             continue;
-        const uint64_t value =
-            part_of(j, n,
-                    (long double)own_slots(j->modelled, from, n) *
-                        (long double)(td_tma_retires((enum td_tma_node)n) ? unit->keep : unit->grow));
+        const uint64_t value = part_of(
+            j, n,
+            (long double)own_slots(j->modelled, from, n) *
+                (long double)(td_tma_retires((enum td_tma_node)n) ? unit->keep : unit->grow));
         add(m, TD_METRIC_SLOTS, to, value);
         for (int up = n; up != TD_NODE_NONE; up = td_tma_info((enum td_tma_node)up)->parent)
             add(m, (enum td_metric)(TD_METRIC_FIRST_NODE + up), to, value);
