@@ -31,8 +31,10 @@ const struct td_uarch_builtin *td_uarch_builtin_at(size_t i)
 
 const struct td_uarch_builtin *td_uarch_builtin(const char *name)
 {
+    const size_t len = strcspn(name, \"+\");
+
     for (size_t i = 0; builtins[i].name; i++) {
-        if (strcmp(builtins[i].name, name) == 0)
+        if (strlen(builtins[i].name) == len && memcmp(builtins[i].name, name, len) == 0)
             return &builtins[i];
     }
     return 0;

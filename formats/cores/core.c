@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/opt.h"
+#include "formats/cores/variant.h"
 
 enum field_unit { COUNT, CYCLES, TICKS };
 
@@ -74,43 +76,55 @@ static bool parse_scaled(const char *word, int64_t *scaled)
     return true;
 }
 
-static int parse_number(const struct td_uarch_line *line, const char *word, int min, int max,
-                        int64_t *ret, struct td_err *err)
+static int parse_number(const char *word, int min, int max, int64_t *ret, struct td_err *err)
 {
     int64_t scaled;
 
     if (!parse_scaled(word, &scaled) || scaled % SCALE)
-        return td_fail(err, TD_EFORMAT, "line %u: '%s' is not a whole number", line->number, word);
+        return td_fail(err, TD_EFORMAT, "'%s' is not a whole number", word);
     if (scaled / SCALE < min || scaled / SCALE > max)
-        return td_fail(err, TD_EFORMAT, "line %u: %s is outside %d to %d", line->number, word, min,
-                       max);
+        return td_fail(err, TD_EFORMAT, "%s is outside %d to %d", word, min, max);
     *ret = scaled / SCALE;
+    return TD_OK;
+}
+
+static int parse_ticks(const char *word, int min, int max, int64_t *ret, struct td_err *err)
+{
+    int64_t value;
+
+    if (!parse_scaled(word, &value))
+        return td_fail(err, TD_EFORMAT, "'%s' is not a number", word);
+    value = (value * TD_TICKS_PER_CYCLE + SCALE / 2) / SCALE;
+    if (value < min || value > max)
+        return td_fail(err, TD_EFORMAT, "%s is outside %.4g to %.4g", word,
+                       (double)min / TD_TICKS_PER_CYCLE, (double)max / TD_TICKS_PER_CYCLE);
+    *ret = value;
+    return TD_OK;
+}
+
+static int read_value(struct td_core_desc *desc, const struct field *field, const char *word,
+                      struct td_err *err)
+{
+    int64_t value = 0;
+    const int rc = field->unit == TICKS ? parse_ticks(word, field->min, field->max, &value, err)
+                                        : parse_number(word, field->min, field->max, &value, err);
+
+    if (rc != TD_OK)
+        return rc;
+    const int number = (int)value;
+    memcpy((char *)desc + field->place, &number, sizeof(number));
     return TD_OK;
 }
 
 static int read_field(struct td_core_desc *desc, const struct field *field,
                       const struct td_uarch_line *line, struct td_err *err)
 {
-    int64_t value = 0;
-
     if (line->word_count != 2)
         return td_fail(err, TD_EFORMAT, "line %u: '%s' takes one value", line->number, field->key);
-    if (field->unit == TICKS) {
-        if (!parse_scaled(line->words[1], &value))
-            return td_fail(err, TD_EFORMAT, "line %u: '%s' is not a number", line->number,
-                           line->words[1]);
-        value = (value * TD_TICKS_PER_CYCLE + SCALE / 2) / SCALE;
-        if (value < field->min || value > field->max)
-            return td_fail(err, TD_EFORMAT, "line %u: %s is out of range", line->number,
-                           line->words[1]);
-    } else {
-        const int rc = parse_number(line, line->words[1], field->min, field->max, &value, err);
-        if (rc != TD_OK)
-            return rc;
-    }
-    const int number = (int)value;
-    memcpy((char *)desc + field->place, &number, sizeof(number));
-    return TD_OK;
+    const int rc = read_value(desc, field, line->words[1], err);
+    if (rc != TD_OK)
+        td_err_prefix(err, "line %u", line->number);
+    return rc;
 }
 
 static const struct field *find_field(const char *section, const char *key)
@@ -214,38 +228,51 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
     return TD_OK;
 }
 
+/* KEY VALUE, from word `i` on. */
+static int read_op_option(struct td_op_cost *cost, const struct td_uarch_line *line, uint32_t i,
+                          struct td_err *err)
+{
+    const char *key = line->words[i], *word = line->words[i + 1];
+    int64_t value = 0;
+    int rc;
+
+    if (strcmp(key, "extra") == 0)
+        return parse_ports(line, word, &cost->extra, err);
+    if (strcmp(key, "busy") == 0) {
+        rc = parse_number(word, 1, 250, &value, err);
+        cost->busy = (uint8_t)value;
+    } else if (strcmp(key, "forward") == 0) {
+        rc = parse_number(word, 1, cost->latency, &value, err);
+        cost->forward = (uint8_t)value;
+    } else {
+        rc = td_fail(err, TD_EFORMAT, "'%s' is none of busy, extra, forward", key);
+    }
+    if (rc != TD_OK)
+        td_err_prefix(err, "line %u", line->number);
+    return rc;
+}
+
 /* CLASS SLOTS LATENCY PORTS [busy CYCLES] [extra PORTS] */
 static int read_op(struct td_op_cost *cost, const struct td_uarch_line *line, struct td_err *err)
 {
-    int64_t slots = 0, latency = 0, busy = 0, forward = 0;
+    int64_t slots = 0, latency = 0;
     int rc;
 
     if (line->word_count < 4 || line->word_count % 2)
         return td_fail(err, TD_EFORMAT, "line %u: an op is CLASS SLOTS LATENCY PORTS [KEY VALUE]",
                        line->number);
-    if ((rc = parse_number(line, line->words[1], 1, 200, &slots, err)) != TD_OK ||
-        (rc = parse_number(line, line->words[2], 0, 250, &latency, err)) != TD_OK ||
-        (rc = parse_ports(line, line->words[3], &cost->ports, err)) != TD_OK)
+    if ((rc = parse_number(line->words[1], 1, 200, &slots, err)) != TD_OK ||
+        (rc = parse_number(line->words[2], 0, 250, &latency, err)) != TD_OK) {
+        td_err_prefix(err, "line %u", line->number);
+        return rc;
+    }
+    if ((rc = parse_ports(line, line->words[3], &cost->ports, err)) != TD_OK)
         return rc;
     cost->slots = (uint8_t)slots;
     cost->latency = (uint8_t)latency;
-    for (uint32_t i = 4; i < line->word_count; i += 2) {
-        if (strcmp(line->words[i], "busy") == 0) {
-            rc = parse_number(line, line->words[i + 1], 1, 250, &busy, err);
-            cost->busy = (uint8_t)(rc == TD_OK ? busy : 0);
-        } else if (strcmp(line->words[i], "forward") == 0) {
-            rc = parse_number(line, line->words[i + 1], 1, latency, &forward, err);
-            cost->forward = (uint8_t)(rc == TD_OK ? forward : 0);
-        } else if (strcmp(line->words[i], "extra") == 0) {
-            rc = parse_ports(line, line->words[i + 1], &cost->extra, err);
-        } else {
-            rc = td_fail(err, TD_EFORMAT, "line %u: '%s' is none of busy, extra, forward",
-                         line->number, line->words[i]);
-        }
-        if (rc != TD_OK)
-            return rc;
-    }
-    return TD_OK;
+    for (uint32_t i = 4; i < line->word_count && rc == TD_OK; i += 2)
+        rc = read_op_option(cost, line, i, err);
+    return rc;
 }
 
 static int read_ops(struct td_core_desc *desc, const struct td_uarch *uarch, struct td_err *err)
@@ -320,6 +347,39 @@ static int check_core(const struct td_core_desc *desc, struct td_err *err)
     return TD_OK;
 }
 
+static const struct field *find_key(const char *key)
+{
+    for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
+        if (strcmp(fields[i].key, key) == 0 && strcmp(fields[i].section, "core") != 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *value,
+                     struct td_err *err)
+{
+    const struct field *field = find_key(key);
+    const char *names[TD_ARRAY_SIZE(fields) + 1] = {NULL};
+    struct td_core_desc changed = *desc;
+    struct td_err why = TD_ERR_INIT;
+    size_t count = 0;
+
+    if (!field) {
+        for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
+            if (strcmp(fields[i].section, "core") != 0)
+                names[count++] = fields[i].key;
+        }
+        const char *near = td_nearest(key, names);
+        return td_fail(err, TD_EUSAGE, "a core has no number '%s'%s%s%s", key,
+                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    }
+    if (read_value(&changed, field, value, &why) != TD_OK || check_core(&changed, &why) != TD_OK)
+        return td_fail(err, TD_EUSAGE, "%s=%s: %s", key, value, why.text);
+    *desc = changed;
+    return TD_OK;
+}
+
 int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, struct td_err *err)
 {
     const struct td_uarch_section *core = td_uarch_section(uarch, "core");
@@ -381,15 +441,21 @@ static int fail_unknown(const char *name, struct td_err *err)
 int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err)
 {
     const struct td_uarch_builtin *builtin = td_uarch_builtin(name);
+    const char *words = strchr(name, '+');
     struct td_uarch *uarch = NULL;
+    struct td_core_desc desc;
 
     if (!builtin || !is_modelled(builtin))
         return fail_unknown(name, err);
     int rc = td_uarch_parse(&uarch, builtin->text, builtin->size, err);
     if (rc == TD_OK)
-        rc = td_core_desc_read(ret, uarch, err);
+        rc = td_core_desc_read(&desc, uarch, err);
     td_uarch_free(uarch);
     if (rc != TD_OK)
-        td_err_prefix(err, "%s.uarch", name);
+        td_err_prefix(err, "%s.uarch", builtin->name);
+    else if (words)
+        rc = td_variant_apply(&desc, words + 1, err);
+    if (rc == TD_OK)
+        *ret = desc;
     return rc;
 }

@@ -231,8 +231,22 @@ struct td_op_cost {
     uint16_t extra;  /* ports of a second uop; 0: none */
 };
 
+/* What never is in the way of a varied core (variant.h). No description file says it. */
+enum td_core_perfect {
+    TD_PERFECT_BRANCHES = 1 << 0,
+    TD_PERFECT_L1 = 1 << 1,
+    TD_PERFECT_L2 = 1 << 2,
+    TD_PERFECT_L3 = 1 << 3, /* all that misses L2 is in it */
+    TD_PERFECT_TLB = 1 << 4,
+    TD_PERFECT_ICACHE = 1 << 5,
+    TD_PERFECT_PORTS = 1 << 6,
+    TD_PERFECT_FRONTEND = 1 << 7,
+};
+
+#define TD_CORE_NAME_MAX 96 /* with what is changed in it, and the end */
+
 struct td_core_desc {
-    char name[32];
+    char name[TD_CORE_NAME_MAX];
     char title[64];
     char isa[16];
 #define X(section, key, unit, min, max, meaning) int key;
@@ -241,6 +255,7 @@ struct td_core_desc {
     uint16_t load_ports, store_address_ports, store_data_ports;
     uint16_t load_vector_ports; /* of those, what loads of vector registers use */
     struct td_op_cost ops[TD_OP_COUNT];
+    uint32_t perfect; /* a set of enum td_core_perfect; 0: a core that can be */
 };
 
 /* Fills *ret from the description. Fails naming the line when a field is missing, unknown, twice
@@ -248,7 +263,13 @@ struct td_core_desc {
 int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, struct td_err *err);
 /* The same from the terminated text of a file. */
 int td_core_desc_text(struct td_core_desc *ret, const char *text, struct td_err *err);
-/* The built-in core of this name. Fails with TD_ENOENT and the names there are. */
+/* Puts another value, written as in a description, into a number of [pipeline] to [prefetch].
+ * TD_EUSAGE when there is none of that key, the value is out of range, or no core can be made of
+ * it; *desc is then as before. */
+int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *value,
+                     struct td_err *err);
+/* The built-in core of this name; of NAME+WORDS a variant (variant.h). Fails with TD_ENOENT and the
+ * names there are, or as td_variant_apply. */
 int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err);
 
 #endif

@@ -41,7 +41,8 @@ struct td_uarch_builtin {
     const char *text;
     size_t size;
 };
-/* The description of this name, or NULL. */
+/* The description of this name, or NULL. What follows a '+' in it says what is changed (variant.h),
+ * and is not looked at. */
 const struct td_uarch_builtin *td_uarch_builtin(const char *name);
 /* The i-th, or NULL past the last. */
 const struct td_uarch_builtin *td_uarch_builtin_at(size_t i);

@@ -85,7 +85,7 @@ struct td_plan {
     enum td_source_id source;
     char source_reason[512];       /* why not pmu; "" when the source was asked for */
     char privilege[256];           /* what is missing for lack of privilege; "" when nothing */
-    char core[64];                 /* the core description used; "" for none */
+    char core[TD_CORE_NAME_MAX];   /* the core description used; "" for none */
     struct td_core_desc core_desc; /* of the modelled core; zeroed when none is modelled */
     char levels[128]; /* of the tree that are counted, "levels 1, 2 on zen5"; "": none */
     unsigned passes;  /* runs, or slices of time; 1 */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/cores/core.h"
+#include "formats/cores/variant.h"
 #include "record/machine/host_core.h"
 #include "record/plan/plan.h"
 #include "record/sim/share/guest.h"
@@ -11,7 +12,9 @@
 static int read_core(struct td_core_desc *desc, const struct td_caps *caps, const char *name,
                      struct td_err *err)
 {
-    if (strcmp(name, TD_HOST_CORE) != 0)
+    const size_t len = strcspn(name, "+");
+
+    if (len != strlen(TD_HOST_CORE) || strncmp(name, TD_HOST_CORE, len) != 0)
         return td_core_desc_builtin(desc, name, err);
     if (!caps->host_core)
         return td_fail(err, TD_ENOENT,
@@ -22,7 +25,7 @@ static int read_core(struct td_core_desc *desc, const struct td_caps *caps, cons
         td_err_prefix(err, "--sim-core " TD_HOST_CORE
                            ": what was calibrated here is not for this version (tdrec --calibrate "
                            "makes it anew)");
-    return rc;
+    return rc == TD_OK && name[len] ? td_variant_apply(desc, name + len + 1, err) : rc;
 }
 
 /* The named core nearest to this machine's, when the program runs on such a machine. Only the

@@ -118,7 +118,7 @@ static void put_target(struct td_profile_writer *writer, const struct td_request
 static void put_cores(struct td_profile_writer *writer, const struct td_caps *caps,
                       const struct td_plan *plan)
 {
-    char name[64], width[32];
+    char name[TD_CORE_NAME_MAX], width[32];
 
     for (const char *at = plan->core; *at;) {
         const size_t len = strcspn(at, ",");

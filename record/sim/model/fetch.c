@@ -69,7 +69,7 @@ static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint6
     if (page == fetch->last_page)
         return 0;
     fetch->last_page = page;
-    if (td_cache_find(&fetch->itlb, page) != TD_CACHE_MISS)
+    if (fetch->desc->perfect & TD_PERFECT_TLB || td_cache_find(&fetch->itlb, page) != TD_CACHE_MISS)
         return 0;
     fetch->epoch++;
     fetch->itlb_misses++;
@@ -89,6 +89,8 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
     int64_t start;
     const int64_t wait = translate(fetch, memory, line >> (TD_PAGE_BITS - TD_LINE_BITS), t);
     fetch->translating = wait;
+    if (fetch->desc->perfect & TD_PERFECT_ICACHE)
+        return asked + wait * TICKS;
     uint32_t slot = td_cache_find(&fetch->l1i, line);
 
     if (slot != TD_CACHE_MISS) {
@@ -134,11 +136,25 @@ static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
     return fetch->predicted;
 }
 
+/* Of a core whose front end is never late: what is left are mispredicts, clears and the queue's
+ * limit. */
+static int64_t fetch_at_once(struct td_fetch *fetch, int64_t limit)
+{
+    if (fetch->delivered < limit)
+        fetch->delivered = limit;
+    fetch->rate = TD_CAUSE_RESTEER;
+    return (fetch->delivered + TICKS - 1) / TICKS;
+}
+
 int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
                       const struct td_fetch_part *part, uint64_t uop, bool known)
 {
-    const int64_t limit = queue_limit(fetch, uop), predicted = predict_part(fetch, part->line);
+    const int64_t limit = queue_limit(fetch, uop);
     bool hit = true;
+
+    if (__builtin_expect((fetch->desc->perfect & TD_PERFECT_FRONTEND) != 0, 0))
+        return fetch_at_once(fetch, limit);
+    const int64_t predicted = predict_part(fetch, part->line);
 
     enter_line(fetch, part);
     if (fetch->delivered < limit)
@@ -206,6 +222,8 @@ void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)
 
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)
 {
+    if (fetch->desc->perfect & TD_PERFECT_FRONTEND)
+        return;
     if (delivery) {
         fetch->delivered += cycles * TICKS;
         fetch->predicted = fetch->delivered;

@@ -22,6 +22,8 @@ static void add_set(struct td_ports *ports, uint16_t set)
 void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
 {
     *ports = (struct td_ports){.set_count = 0};
+    if (desc->perfect & TD_PERFECT_PORTS)
+        return;
     add_set(ports, desc->load_ports);
     add_set(ports, desc->store_address_ports);
     add_set(ports, desc->store_data_ports);

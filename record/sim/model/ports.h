@@ -28,7 +28,7 @@ struct td_ports {
     uint64_t empty; /* the word of a cycle in which nothing has issued */
 };
 
-/* The sets that the core's operations, loads and stores need. */
+/* The sets that the core's operations, loads and stores need; none when it has ports for all. */
 void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc);
 /* What a uop confined to `set` (not 0) takes; with `extra` (may be 0) a second uop's too. */
 struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra);

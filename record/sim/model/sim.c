@@ -11,6 +11,9 @@
 
 _Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
 
+#define ODD_OUTCOMES \
+    (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN)
+
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
 {
     struct td_sim *sim = td_xcalloc(1, sizeof(*sim));
@@ -18,6 +21,7 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
     sim->blocks = blocks;
     sim->desc = td_blocks_desc(blocks);
     sim->link = td_blocks_link(blocks);
+    sim->outcomes = sim->desc->perfect & TD_PERFECT_BRANCHES ? ~ODD_OUTCOMES : UINT64_MAX;
     td_ledger_init(&sim->ledger);
     td_windows_open(&sim->windows, 0, 0);
     td_core_init(&sim->core, sim->desc, td_blocks_ports(blocks), &sim->ledger);
@@ -500,7 +504,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
     const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
-    set_mode(sim, mode, block ? words[first] : 0,
+    set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
              block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_SKIP) {
         run_skip(sim, words, end);
@@ -514,8 +518,8 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
             take_mark(sim, word);
             continue;
         }
-        words = mode == TD_SIM_WARM ? run_warm(sim, word, words, end)
-                                    : run_exact(sim, word, words, end);
+        words = mode == TD_SIM_WARM ? run_warm(sim, word & sim->outcomes, words, end)
+                                    : run_exact(sim, word & sim->outcomes, words, end);
     }
 }
 

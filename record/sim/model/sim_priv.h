@@ -57,6 +57,7 @@ struct td_sim {
     uint64_t load_uop[TD_LOAD_RING]; /* numbers of the uops of the last loads */
     uint32_t loads;
     enum td_sim_mode mode;
+    uint64_t outcomes;     /* what of a block word is looked at: perfect branches are never wrong */
     uint64_t instructions; /* modelled exactly */
     uint64_t warmed, primed, skipped, clears;
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;

@@ -86,7 +86,8 @@ static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum 
 
     memory->counts.l2_misses++;
     t = td_lane_take(&memory->l3_lane, t, desc->l3_line);
-    if (td_llc_touch(memory->llc, physical(line), llc_time(memory, t))) {
+    if (td_llc_touch(memory->llc, physical(line), llc_time(memory, t)) ||
+        desc->perfect & TD_PERFECT_L3) {
         *level = TD_LEVEL_L3;
         return t + desc->l3_latency;
     }
@@ -116,6 +117,10 @@ static int64_t fill_l2(struct td_memory *memory, uint64_t line, int64_t t, bool 
 
 int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
+    if (memory->desc->perfect & TD_PERFECT_L2) {
+        *level = TD_LEVEL_L2;
+        return td_lane_take(&memory->l2_lane, t, memory->desc->l2_line) + memory->desc->l2_latency;
+    }
     const uint32_t slot = td_cache_find(&memory->l2, physical(line));
 
     t = td_lane_take(&memory->l2_lane, t, memory->desc->l2_line);
@@ -138,7 +143,7 @@ static bool prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
 {
     enum td_level level;
 
-    if (td_cache_holds(&memory->l2, physical(line)))
+    if (memory->desc->perfect & TD_PERFECT_L2 || td_cache_holds(&memory->l2, physical(line)))
         return true;
     memory->counts.prefetches++;
     return fill_l2(memory, line, t, true, &level) != 0;
@@ -205,7 +210,7 @@ static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
 {
     enum td_level level;
 
-    if (td_cache_holds(&memory->l1d, line))
+    if (memory->desc->perfect & TD_PERFECT_L1 || td_cache_holds(&memory->l1d, line))
         return;
     fill_l1(memory, line, t, true, &level);
 }
@@ -242,6 +247,11 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
 int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
                        bool store, enum td_level *level)
 {
+    /* What is not looked at again is not missed again. */
+    if (memory->desc->perfect & TD_PERFECT_L1) {
+        td_cache_fill(&memory->l1d, line);
+        return t + memory->desc->l1d_latency;
+    }
     memory->counts.l1d_misses++;
     const int64_t ready = fill_l1(memory, line, t, false, level);
     memory->counts.data_l2_misses += *level >= TD_LEVEL_L3;
@@ -262,6 +272,9 @@ int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t
     const struct td_core_desc *desc = memory->desc;
     const uint64_t line = address >> TD_LINE_BITS;
 
+    /* Past the caches is memory, at its rate: it has none where no access comes to it. */
+    if (desc->perfect & (TD_PERFECT_L1 | TD_PERFECT_L2 | TD_PERFECT_L3))
+        return t + desc->l1d_latency;
     if (line != memory->past_line) {
         memory->past_line = line;
         memory->past_begun =
@@ -333,12 +346,15 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
 
     if (td_cache_touch(first, page))
         return 0;
-    if (td_cache_touch(second, page))
-        return desc->stlb_latency;
-    memory->counts.tlb_misses++;
-    memory->counts.data_walks += first == &memory->dtlb;
+    const bool held = td_cache_touch(second, page);
+    if (held)
+        return desc->perfect & TD_PERFECT_TLB ? 0 : desc->stlb_latency;
     if (desc->first_touch && first == &memory->dtlb)
         touch_first(memory, page);
+    if (desc->perfect & TD_PERFECT_TLB)
+        return 0;
+    memory->counts.tlb_misses++;
+    memory->counts.data_walks += first == &memory->dtlb;
     const int place = td_pool_find(&memory->walks, t, &start);
     const int64_t done = read_entry(memory, page, start) + desc->walk - desc->l2_latency;
     memory->walks.until[place] = done;

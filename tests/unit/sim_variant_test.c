@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Cores with something made perfect or changed: each by a stream that is bound by just that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "formats/cores/variant.h"
+#include "record/sim/model/sim.h"
+#include "sim_rig.h"
+
+enum { ROUNDS = 20000, PC = 0x1000 };
+
+/* What a round of the stream does beside the block: loads at `address`, of so many lines in turn,
+ * in an order that no prefetcher follows. */
+struct stream {
+    const uint8_t *code;
+    uint64_t lines;  /* 0: no access */
+    bool random_way; /* the block is followed by itself or by `other`, at random */
+};
+
+static struct sums run(const char *core, const struct stream *stream)
+{
+    uint64_t random = RIG_RANDOM;
+    struct rig rig;
+
+    rig_open(&rig, core);
+    const uint32_t block = rig_block(&rig, PC, stream->code);
+    /* What the branch of the block jumps over: a nop and a jump back. */
+    static const uint8_t back[] = {1, 0x90, 2, 0xeb, 0xf0, 0};
+    const uint32_t other = rig_block(&rig, td_blocks_get(rig.blocks, block)->end, back);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(block));
+        if (stream->lines)
+            rig_word(&rig, td_trace_access(0, false, 3,
+                                           0x100000 + rig_random(&random) % stream->lines * 64));
+        if (stream->random_way && rig_random(&random) >> 20 & 1)
+            rig_word(&rig, td_trace_block(other));
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return sums;
+}
+
+static uint64_t cycles(const char *base, const char *words, const struct stream *stream)
+{
+    char name[TD_CORE_NAME_MAX];
+
+    snprintf(name, sizeof(name), "%s%s%s", base, words ? "+" : "", words ? words : "");
+    return run(name, stream).cycles;
+}
+
+static uint64_t round_of(uint64_t all)
+{
+    return (all + ROUNDS / 2) / ROUNDS;
+}
+
+/* mov rax,[rdi+rax]; jmp back: a chain through the load. */
+static const uint8_t chase[] = {4, 0x48, 0x8b, 0x04, 0x07, 2, 0xeb, 0xfa, 0};
+/* test eax,eax; jz over a byte and a jump; then back by it */
+static const uint8_t fork_way[] = {2, 0x85, 0xc0, 2, 0x74, 0xfc, 0};
+/* div rcx; jmp back */
+static const uint8_t divide[] = {3, 0x48, 0xf7, 0xf1, 2, 0xeb, 0xfb, 0};
+/* four times popcnt into another register; jmp back: one port on golden-cove */
+static const uint8_t one_port[] = {5,    0xf3, 0x4c, 0x0f, 0xb8, 0xc1, 5,    0xf3, 0x4c, 0x0f,
+                                   0xb8, 0xc9, 5,    0xf3, 0x4c, 0x0f, 0xb8, 0xd1, 5,    0xf3,
+                                   0x4c, 0x0f, 0xb8, 0xd9, 2,    0xeb, 0xea, 0};
+static const uint8_t nops[] = {1,    0x90, 1,    0x90, 1,    0x90, 1,    0x90, 1,    0x90, 1,
+                               0x90, 1,    0x90, 1,    0x90, 1,    0x90, 1,    0x90, 1,    0x90,
+                               1,    0x90, 1,    0x90, 1,    0x90, 2,    0xeb, 0xf0, 0};
+
+static void perfect_caches_answer_with_their_latency(void **state)
+{
+    (void)state;
+    /* In memory, in L3, in L2 of golden-cove: 400, 75, 15 cycles; L1 takes 5. */
+    const struct stream memory = {.code = chase, .lines = 1 << 22};
+    const char *base = "golden-cove+tlb";
+    const uint64_t real = cycles(base, NULL, &memory);
+    assert_in_range(round_of(real), 380, 420);
+    assert_in_range(round_of(cycles(base, "dram", &memory)), 70, 80);
+    assert_in_range(round_of(cycles(base, "dram+l3", &memory)), 14, 20);
+    assert_in_range(round_of(cycles(base, "l2", &memory)), 14, 16);
+    assert_int_equal(round_of(cycles(base, "l1", &memory)), 5);
+    /* L3 alone is no help to who waits for memory. */
+    assert_in_range(round_of(cycles(base, "l3", &memory)), 380, 420);
+    assert_true(of_node(&(struct sums[]){run("golden-cove+tlb+dram", &memory)}[0],
+                        TD_NODE_DRAM_BOUND) == 0);
+}
+
+static void a_perfect_tlb_walks_no_table(void **state)
+{
+    (void)state;
+    const struct stream memory = {.code = chase, .lines = 1 << 22};
+    const uint64_t with = cycles("golden-cove", "l1", &memory);
+    assert_true(round_of(with) > 20);
+    assert_int_equal(round_of(cycles("golden-cove", "l1+tlb", &memory)), 5);
+}
+
+static void perfect_branches_are_never_wrong(void **state)
+{
+    (void)state;
+    const struct stream random = {.code = fork_way, .random_way = true};
+    const struct sums real = run("golden-cove", &random);
+    const struct sums perfect = run("golden-cove+branches", &random);
+    assert_true(real.cycles > 5 * perfect.cycles);
+    assert_true(of_node(&real, TD_NODE_BAD_SPECULATION) > real.slots / 4);
+    assert_int_equal(of_node(&perfect, TD_NODE_BAD_SPECULATION), 0);
+    /* It may be said twice, and changes nothing where no branch is wrong. */
+    assert_int_equal(cycles("golden-cove", "branches+branches", &random), perfect.cycles);
+    const struct stream none = {.code = divide};
+    assert_int_equal(cycles("zen4", "branches", &none), cycles("zen4", NULL, &none));
+}
+
+static void divisions_cost_what_additions_do(void **state)
+{
+    (void)state;
+    const struct stream stream = {.code = divide};
+    assert_int_equal(round_of(cycles("golden-cove", NULL, &stream)), 15);
+    assert_int_equal(round_of(cycles("golden-cove", "divider", &stream)), 1);
+}
+
+static void a_port_for_each_operation(void **state)
+{
+    (void)state;
+    const struct stream stream = {.code = one_port};
+    assert_int_equal(round_of(cycles("golden-cove", NULL, &stream)), 4);
+    assert_int_equal(round_of(cycles("golden-cove", "ports", &stream)), 1);
+}
+
+static void width_is_a_number_like_others(void **state)
+{
+    (void)state;
+    const struct stream stream = {.code = nops};
+    const uint64_t six = cycles("golden-cove", "frontend", &stream);
+    const uint64_t twelve = cycles("golden-cove", "frontend+width=12", &stream);
+    assert_in_range(six * 100 / twelve, 190, 210);
+    assert_int_equal(cycles("golden-cove", "width=6", &stream),
+                     cycles("golden-cove", NULL, &stream));
+}
+
+/* As many lines of code as no instruction cache holds. */
+static uint64_t cycles_of_code(const char *core)
+{
+    struct rig rig;
+
+    rig_open(&rig, core);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        const uint64_t pc = PC + i % 4096 * 64;
+        rig_word(&rig, td_trace_block(rig_block(&rig, pc, nops)));
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return sums.cycles;
+}
+
+static void code_is_always_there(void **state)
+{
+    (void)state;
+    const uint64_t real = cycles_of_code("golden-cove"),
+                   cached = cycles_of_code("golden-cove+icache"),
+                   front = cycles_of_code("golden-cove+frontend");
+    assert_true(cached < real);
+    assert_true(front < cached);
+    /* 15 uops, 6 per cycle */
+    assert_in_range(front * 10 / ROUNDS, 24, 27);
+}
+
+static void what_is_unknown_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *said;
+    } cases[] = {
+        {"brnches", "did you mean branches?"},
+        {"", "there is branches, l1"},
+        {"+l1", "there is branches"},
+        {"widht=8", "did you mean width?"},
+        {"width=99", "outside 1 to 16"},
+        {"width=", "not a whole number"},
+        {"l2_ways=3", "power of two"},
+        {"mhz=4000", "no number 'mhz'"},
+        {"ports+scheduler=1000", "at most 240"},
+    };
+    struct td_core_desc desc, before;
+    char phrase[128];
+
+    assert_int_equal(td_core_desc_builtin(&desc, "zen4", NULL), TD_OK);
+    before = desc;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(cases); i++) {
+        struct td_err err = TD_ERR_INIT;
+        assert_int_equal(td_variant_apply(&desc, cases[i].words, &err), TD_EUSAGE);
+        print_message("%s\n", err.text);
+        assert_non_null(strstr(err.text, cases[i].said));
+        assert_memory_equal(&desc, &before, sizeof(desc));
+    }
+    assert_int_equal(td_core_desc_builtin(&desc, "zen4+l1+width=8", NULL), TD_OK);
+    assert_string_equal(desc.name, "zen4+l1+width=8");
+    assert_int_equal(desc.width, 8);
+    assert_string_equal(td_variant_phrase(phrase, sizeof(phrase), "branches+l3+width=8"),
+                        "perfect branches, L3 as fast as L2 and width 8");
+    assert_string_equal(td_variant_phrase(phrase, sizeof(phrase), "later"), "later");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(perfect_caches_answer_with_their_latency),
+        cmocka_unit_test(a_perfect_tlb_walks_no_table),
+        cmocka_unit_test(perfect_branches_are_never_wrong),
+        cmocka_unit_test(divisions_cost_what_additions_do),
+        cmocka_unit_test(a_port_for_each_operation),
+        cmocka_unit_test(width_is_a_number_like_others),
+        cmocka_unit_test(code_is_always_there),
+        cmocka_unit_test(what_is_unknown_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
