@@ -31,13 +31,19 @@
 /* Steps to the return of a function, a copy of some 300 KB: 100 ms. */
 #define STEPS 50000
 
+/* Of a module's data, the most that is searched. */
+#define DATA_BYTES (UINT64_C(4) << 20)
+
 /* sys/platform/x86.h: struct cpuid_feature has four words as CPUID gives them, then the same four
  * as they are used. Leaf 7, EBX: ERMS, AVX512F, DQ, IFMA, CD, BW, VL. */
-#define LEAF_NUMBER   1
-#define ACTIVE_EBX    20
+#define LEAF          7
+#define LEAF_WORDS    4
+#define EBX           1
 #define EBX_WITHDRAWN (1u << 9 | 1u << 16 | 1u << 17 | 1u << 21 | 1u << 28 | 1u << 30 | 1u << 31)
 
 #if defined(__x86_64__)
+
+#    include <cpuid.h>
 
 /* A function that decides, and what it decides. */
 struct choice {
@@ -52,7 +58,7 @@ struct repair {
     size_t choice_count, choice_cap;
     uint64_t *slots; /* addresses of words that may lead to a function */
     size_t slot_count, slot_cap;
-    uint64_t leaf_function; /* __x86_get_cpuid_feature_leaf */
+    uint64_t active; /* the word of what is used of EBX, in the C library's data; 0: not found */
     uint64_t end_ns;
     bool spoiled;  /* the clone can call nothing any more */
     uint64_t bias; /* of the module that is read */
@@ -136,8 +142,6 @@ static void take_symbol(void *ctx, const struct td_elf_symbol *symbol)
 
     if (symbol->type == STT_GNU_IFUNC)
         add_choice(repair, repair->bias + symbol->value);
-    else if (strcmp(symbol->name, "__x86_get_cpuid_feature_leaf") == 0)
-        repair->leaf_function = repair->bias + symbol->value;
 }
 
 static void take_relocations(struct repair *repair, struct td_bytes bytes)
@@ -215,6 +219,56 @@ static void read_module(struct repair *repair, const struct td_map_line *line, c
         close(fd);
 }
 
+/* The C library's list of what the processor has: what CPUID says of the leaf, followed by what is
+ * used of it. It lies in the data of the dynamic linker, or of a program that is linked statically,
+ * which has no symbol for it. */
+static void find_features(struct repair *repair, const struct td_map_line *line)
+{
+    const uint64_t size = line->end - line->start;
+    uint32_t leaf[LEAF_WORDS] = {0}, used[LEAF_WORDS];
+
+    if (repair->active != 0 || line->executable || !line->readable || size > DATA_BYTES ||
+        !__get_cpuid_count(LEAF, 0, &leaf[0], &leaf[EBX], &leaf[2], &leaf[3]) || !leaf[EBX])
+        return;
+    uint8_t *data = td_xalloc(size);
+    const uint8_t *const end = data + size;
+    const uint8_t *at = read_clone(repair, line->start, data, size) ? data : NULL;
+    while (at && (at = memmem(at, (size_t)(end - at), leaf, sizeof(leaf)))) {
+        at += sizeof(leaf);
+        if ((size_t)(end - at) < sizeof(used))
+            break;
+        memcpy(used, at, sizeof(used));
+        if ((used[EBX] & ~leaf[EBX]) != 0 || used[EBX] == 0)
+            continue;
+        repair->active = line->start + (uint64_t)(at - data) + EBX * sizeof(uint32_t);
+        break;
+    }
+    free(data);
+}
+
+static bool is_linker(const char *path)
+{
+    return strncmp(strrchr(path, '/') + 1, "ld-", 3) == 0;
+}
+
+static void search_features(struct repair *repair, const char *text, bool linker)
+{
+    struct td_map_line line;
+    uint64_t end = 0; /* of a file's mapping: its zeros follow */
+
+    while (repair->active == 0 && td_map_line_next(&text, &line)) {
+        const bool file = line.path_len > 0 && line.path[0] == '/';
+
+        if (file || (!linker && line.path_len == 0 && line.start == end)) {
+            char *path = td_xstrndup(line.path, line.path_len);
+            if (!linker || is_linker(path))
+                find_features(repair, &line);
+            free(path);
+            end = line.end;
+        }
+    }
+}
+
 static void read_modules(struct repair *repair)
 {
     char name[64], *last = td_xstrdup("");
@@ -226,14 +280,17 @@ static void read_modules(struct repair *repair)
         if (line.path_len == 0 || line.path[0] != '/' || !line.executable)
             continue;
         char *path = td_xstrndup(line.path, line.path_len);
-        const char *base = strrchr(path, '/') + 1;
-        if (strncmp(base, "ld-linux", 8) == 0)
+        if (is_linker(path))
             patch_trampoline(repair, &line);
         if (strcmp(path, last) != 0)
             read_module(repair, &line, path);
         free(last);
         last = path;
     }
+    if (text)
+        search_features(repair, text, true);
+    if (text)
+        search_features(repair, text, false);
     free(last);
     free(text);
 }
@@ -241,17 +298,15 @@ static void read_modules(struct repair *repair)
 /* ---- repairing ---- */
 
 /* Takes what the emulator lacks out of the C library's list of what the processor has. */
-static bool withdraw(struct repair *repair)
+static bool withdraw(const struct repair *repair)
 {
-    const uint64_t leaf =
-        repair->leaf_function ? call_clone(repair, repair->leaf_function, LEAF_NUMBER) : 0;
-    uint32_t active = 0;
+    uint32_t used = 0;
 
-    if (leaf == 0 || !read_clone(repair, leaf + ACTIVE_EBX, &active, sizeof(active)) ||
-        !(active & EBX_WITHDRAWN))
+    if (repair->active == 0 || !read_clone(repair, repair->active, &used, sizeof(used)) ||
+        !(used & EBX_WITHDRAWN))
         return false;
-    active &= ~EBX_WITHDRAWN;
-    return write_clone(repair, leaf + ACTIVE_EBX, &active, sizeof(active));
+    used &= ~EBX_WITHDRAWN;
+    return write_clone(repair, repair->active, &used, sizeof(used));
 }
 
 static int by_before(const void *left, const void *right)

@@ -53,6 +53,7 @@ struct live {
     char name[TD_COMM_BYTES];
     uint64_t number; /* of the next image */
     uint64_t next_cpu_ns, next_line_ns;
+    uint64_t asked_cpu_ns, taken_cpu_ns; /* CPU time when it was asked for, and of the last taken */
     uint64_t taken, refused[TD_LIVE_OUTCOME_COUNT];
     uint64_t pause_ns, pause_max_ns;
     double gap_least_ns; /* for the budget */
@@ -98,6 +99,7 @@ static void ask(struct live *l, const struct td_beside_now *now)
     if (l->fd < 0)
         return;
     memcpy(l->name, choice.name, sizeof(l->name));
+    l->asked_cpu_ns = now->sampled_ns;
     if (td_imager_ask(l->imager, choice.pids, choice.count, l->number, l->fd, &err) < 0) {
         close(l->fd);
         l->fd = -1;
@@ -135,7 +137,9 @@ static void take_answer(struct live *l, const struct td_beside_now *now)
         return;
     if (result.outcome == TD_LIVE_TAKEN) {
         count_cost(l, &result);
-        td_live_windows_add(l->windows, l->fd, l->number++, l->name);
+        td_live_windows_add(l->windows, l->fd, l->number++, l->name,
+                            l->asked_cpu_ns - l->taken_cpu_ns);
+        l->taken_cpu_ns = l->asked_cpu_ns;
         l->taken++;
     } else {
         close(l->fd);
@@ -294,21 +298,6 @@ static int record(struct live *l, const struct td_caps *caps)
     return finish(l, status);
 }
 
-/* The emulator has neither AVX-512 nor XSAVEC. The C library is told so before the command is
- * executed: what it chooses then runs in windows, too. */
-static void choose_functions(const struct td_request *request)
-{
-    static const char without[] =
-        "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,-XSAVEC";
-    const char *own = getenv("GLIBC_TUNABLES");
-
-    if (request->scope != TD_SCOPE_COMMAND || (own && strstr(own, "hwcaps")))
-        return;
-    char *all = td_xasprintf("%s%s%s", own ? own : "", own && *own ? ":" : "", without);
-    setenv("GLIBC_TUNABLES", all, 1);
-    free(all);
-}
-
 static int run_live(const struct td_request *request, const struct td_caps *caps,
                     const struct td_plan *plan, struct td_recording *recording)
 {
@@ -325,7 +314,6 @@ static int run_live(const struct td_request *request, const struct td_caps *caps
         rc = td_imager_new(&l.imager, &err);
     if (rc == TD_OK) {
         plan_next(&l, 0);
-        choose_functions(request);
         status = record(&l, caps);
     } else {
         td_status_error(&l.status, err.text);

@@ -2,6 +2,7 @@
 #include "record/run/live_windows.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,12 +79,14 @@ int td_live_windows_new(struct td_live_windows **ret, const struct td_core_desc 
 }
 
 void td_live_windows_add(struct td_live_windows *windows, int fd, uint64_t number,
-                         const char *process)
+                         const char *process, uint64_t stands_ns)
 {
     struct td_live_image_head head;
     struct stat st;
 
-    if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || fstat(fd, &st) < 0) {
+    if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || fstat(fd, &st) < 0 ||
+        pwrite(fd, &stands_ns, sizeof(stands_ns), offsetof(struct td_live_image_head, stands_ns)) !=
+            sizeof(stands_ns)) {
         close(fd);
         windows->counts.lost++;
         return;

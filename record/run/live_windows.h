@@ -34,9 +34,10 @@ static inline uint64_t td_live_counts_useful(const struct td_live_counts *counts
 /* Finds the emulator. TD_EUNSUPPORTED, TD_EIO. */
 int td_live_windows_new(struct td_live_windows **ret, const struct td_core_desc *core,
                         struct td_err *err);
-/* Takes over the image that descriptor `fd` is open on, of a process of this name. */
+/* Takes over the image that descriptor `fd` is open on, of a process of this name. It stands for so
+ * much CPU time of the recording. */
 void td_live_windows_add(struct td_live_windows *windows, int fd, uint64_t number,
-                         const char *process);
+                         const char *process, uint64_t stands_ns);
 /* Bytes of the images that wait. */
 uint64_t td_live_windows_bytes(const struct td_live_windows *windows);
 /* Takes what came, and starts and feeds emulators. */

@@ -127,8 +127,8 @@ def threads():
 
 
 def interpreters():
-    for command in (["perl", "-e", "my %h; for (1..5000000) { $h{$_ % 5000} .= 'x' } print scalar keys %h, qq(\\n)"],
-                    ["python3", "-c", "print(sum(i * i % 7 for i in range(8000000)))"]):
+    for command in (["perl", "-e", "my %h; for (1..2000000) { $h{$_ % 5000} .= 'x' } print scalar keys %h, qq(\\n)"],
+                    ["python3", "-c", "print(sum(i * i % 7 for i in range(3000000)))"]):
         native = td.run(command, 0, timeout=60)
         done, windows, out = record(*command)
         td.check(done.stdout == native.stdout, f"{done.stdout!r}")
@@ -202,6 +202,37 @@ def versions():
     td.check(f"for {name}" in text and "no AVX-512" in text, text)
 
 
+def static():
+    """A program that has its C library in itself is repaired, too: it has no symbols for it."""
+    path = td.scratch("static")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(STRINGS)
+    if subprocess.run(["gcc", "-O1", "-s", "-static", "-fno-builtin", "-o", path, path + ".c"], stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        td.skip("no C library to link statically")
+    with subprocess.Popen([path]) as running:
+        try:
+            time.sleep(0.3)
+            done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", "--duration", "2", "-o", td.scratch("static.td"),
+                           "-p", str(running.pid)], 0, timeout=60)
+            judge(done, *windows_of(done.stderr))
+        finally:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+    images, windows = windows_of(done.stderr)
+    td.check(windows > 0, f"of {images} images: {done.stderr!r}")
+
+
+def environment():
+    """The program's environment is the one it would have."""
+    given = {"PATH": os.environ["PATH"], "HOME": td.scratch("home"), "XDG_CACHE_HOME": td.scratch("cache")}
+    out = td.scratch("environment.td")
+    for more in ({}, {"GLIBC_TUNABLES": "glibc.malloc.check=0"}):
+        native = td.run(["env"], 0, env={**given, **more})
+        done = td.run([td.TDREC, "--source", "live", "-o", out, "--", "env"], 0, timeout=60, env={**given, **more})
+        td.check(done.stdout == native.stdout, f"{done.stdout!r}, natively {native.stdout!r}")
+
+
 def refused():
     for words, said in ((["--windows", "5"], b"--source live"), (["--source", "clock", "--overhead", "5%"], b"--source live"),
                         (["--source", "live", "--overhead", "much"], b"percentage"),
@@ -217,4 +248,4 @@ def short():
 
 
 td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
-          "refused": refused})
+          "static": static, "environment": environment, "refused": refused})

@@ -176,7 +176,7 @@ static void add_mapping(struct td_live_writer *writer, struct td_live_thread *th
         copy_pages(writer, pid, start, end - start);
 }
 
-static int write_image(pid_t pid, uint64_t number, uint64_t cpu_ns, uint64_t *heap_start)
+static int write_image(pid_t pid, uint64_t number, uint64_t stands_ns, uint64_t *heap_start)
 {
     static uint8_t vector[16384];
     struct user_regs_struct registers;
@@ -192,8 +192,7 @@ static int write_image(pid_t pid, uint64_t number, uint64_t cpu_ns, uint64_t *he
                                     .process = (uint32_t)pid,
                                     .thread = (uint32_t)pid,
                                     .number = number,
-                                    .process_cpu_ns = cpu_ns,
-                                    .cpu_ns = cpu_ns,
+                                    .stands_ns = stands_ns,
                                     .address = registers.rip,
                                     .thread_pointer = registers.fs_base,
                                     .registers = &registers,
@@ -268,7 +267,7 @@ static uint64_t take_images(void (*work)(void), int *fds, int count, bool far)
         stop(pid);
         if (far)
             end_loop(pid);
-        fds[i] = write_image(pid, (uint64_t)i, (uint64_t)(i + 1) * 50000000, &heap_start);
+        fds[i] = write_image(pid, (uint64_t)i, (uint64_t)(i + 1) * 20000000, &heap_start);
         if (!far)
             CHECK(ptrace(PTRACE_DETACH, pid, 0, 0) == 0);
     }
@@ -367,7 +366,7 @@ static void windows_are_whole(const char *plugin)
     CHECK(strcmp(view.snapshot.process, "a_b_c") == 0);
     const struct sums sums = sum_slots(&view);
     CHECK(sums.slots > 0 && sums.here >= 0.999 * (double)sums.slots);
-    /* Each stands for the 50 ms from the image before it on. */
+    /* They stand for 20, 40, 60 and 80 ms. */
     const double stands_s = (double)view.snapshot.cycles / (td_mailbox_core(mailbox)->mhz * 1e6);
     CHECK(stands_s > 0.9 * IMAGES * 0.05 && stands_s < 1.1 * IMAGES * 0.05);
     td_snapshot_close(&view);

@@ -29,6 +29,7 @@ static struct td_live_thread a_thread(void)
                                    .number = 7,
                                    .cpu_ns = 100,
                                    .process_cpu_ns = 300,
+                                   .stands_ns = 20000000,
                                    .time_ns = 200,
                                    .address = 0x401234,
                                    .thread_pointer = 0x7f1234,
@@ -115,6 +116,7 @@ static void test_round_trip(void **state)
     assert_int_equal(image.thread.number, wanted.number);
     assert_int_equal(image.thread.cpu_ns, wanted.cpu_ns);
     assert_int_equal(image.thread.process_cpu_ns, wanted.process_cpu_ns);
+    assert_int_equal(image.thread.stands_ns, wanted.stands_ns);
     assert_int_equal(image.thread.time_ns, wanted.time_ns);
     assert_int_equal(image.thread.address, wanted.address);
     assert_int_equal(image.thread.thread_pointer, wanted.thread_pointer);
@@ -156,7 +158,7 @@ static void test_layout(void **state)
     assert_int_equal(head.registers % 16, 0);
     assert_int_equal(head.thread, 13);
     assert_int_equal(head.address, 0x401234);
-    assert_int_equal(head.reserved, 0);
+    assert_int_equal(head.stands_ns, 20000000);
     memcpy(&mapping, data + head.tables + head.mappings + 2 * sizeof(mapping), sizeof(mapping));
     assert_int_equal(mapping.start, 0x500000);
     assert_int_equal(mapping.flags, TD_LIVE_HEAP);

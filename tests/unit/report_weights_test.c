@@ -6,6 +6,7 @@
 
 #include "formats/frames.h"
 #include "formats/overlay.h"
+#include "formats/replicates.h"
 #include "report/query/figures/measure.h"
 #include "report/query/figures/rows.h"
 #include "report/query/figures/tree.h"
@@ -500,6 +501,79 @@ static void versions_are_one_function(void **state)
     release(&j);
 }
 
+/* A window's replicates of a place, of one node: all it saw there, with its signs. */
+static void add_window(struct td_model *m, unsigned window, uint32_t location, uint32_t group,
+                       uint64_t slots)
+{
+    uint64_t values[TD_REPLICATES];
+
+    for (unsigned r = 0; r < TD_REPLICATES; r++) {
+        const int64_t sign = __builtin_popcount(window & r) & 1 ? -1 : 1;
+
+        values[r] = (uint64_t)(sign * (int64_t)slots);
+    }
+    td_model_add_values(m, 0, td_model_put_node(m, 0, location), group, 0, values);
+}
+
+static uint32_t replicates_group(struct td_model *m, enum td_tma_node node)
+{
+    struct td_group g = {.name = td_model_intern_z(m, "replicates"),
+                         .role = TD_ROLE_REPLICATES,
+                         .attribution = TD_ATTRIBUTION_EXACT,
+                         .locates = node,
+                         .sampler = TD_NONE};
+
+    for (int r = 0; r < TD_REPLICATES; r++)
+        g.columns[g.column_count++] = (struct td_column){TD_COLUMN_REPLICATE, TD_NONE, node};
+    return td_model_add_group(m, &g);
+}
+
+/* Half of the slots of `often` and of `once` wait for memory, in each window that met them: of the
+ * one all 16, of the other one. */
+static void few_windows_are_less_sure(void **state)
+{
+    enum { WINDOWS = TD_REPLICATES, OFTEN = 40, ONCE = 100 };
+    struct join j = {.model = td_model_new()};
+    struct td_model *m = j.model;
+
+    (void)state;
+    const uint32_t app = module_of(m, "/bin/app", 1);
+    const uint32_t places[] = {
+        fx_location(m, fx_function(m, app, "often", "/src/a.c", 1), 0x10, 2),
+        fx_location(m, fx_function(m, app, "once", "/src/a.c", 20), 0x40, 21)};
+    td_model_add_env(m, "source", "live");
+    td_model_add_env(m, "parameter", "clock_hz=1000000000");
+    td_model_add_env(m, "parameter", "width=4");
+    fx_thread(m, 7, 7, "app", "app");
+    assert_int_equal(sim_group(m), 0);
+    const uint32_t groups[] = {replicates_group(m, TD_NODE_LIGHT_OPERATIONS),
+                               replicates_group(m, TD_NODE_DRAM_BOUND)};
+    for (unsigned w = 0; w < WINDOWS; w++) {
+        for (unsigned g = 0; g < 2; g++) {
+            add_window(m, w, places[0], groups[g], OFTEN * 1000000);
+            if (w == 5)
+                add_window(m, w, places[1], groups[g], ONCE * 1000000);
+        }
+    }
+    modelled(m, places[0], 10, WINDOWS * OFTEN, WINDOWS * OFTEN);
+    modelled(m, places[1], 10, ONCE, ONCE);
+    const uint32_t clock = fx_clock_group(m, 1000);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t ns = UINT64_C(1000000000);
+
+        td_model_add_values(m, 0, td_model_put_node(m, 0, places[i]), clock, 1000, &ns);
+    }
+    j.measure = fx_measure(m, NULL);
+    td_rows_init(&j.rows, j.measure, TD_ROWS_FUNCTIONS, false);
+    assert_true(j.measure->weighted);
+    const struct td_cell often = td_row_cell(&j.rows, row_of(&j, "often"), TD_NODE_DRAM_BOUND);
+    const struct td_cell once = td_row_cell(&j.rows, row_of(&j, "once"), TD_NODE_DRAM_BOUND);
+    assert_true(fabs(often.share - 0.5) < 1e-6 && fabs(once.share - 0.5) < 1e-6);
+    assert_true(often.error < 0.1);
+    assert_true(once.error > 0.4);
+    release(&j);
+}
+
 static void versions_have_no_lines(void **state)
 {
     struct join j = versions_of("live");
@@ -562,6 +636,7 @@ int main(void)
         cmocka_unit_test(filters_come_after),
         cmocka_unit_test(versions_are_one_function),
         cmocka_unit_test(versions_have_no_lines),
+        cmocka_unit_test(few_windows_are_less_sure),
         cmocka_unit_test(versions_of_two_runs_are_two),
     };
 

@@ -217,6 +217,67 @@ static void hold_the_window_that_the_end_cuts(void **state)
     rig_close(&rig);
 }
 
+/* Slots of the instructions from `from` to `to`. */
+struct span {
+    uint64_t from, to, slots, runs;
+};
+
+static void add_span(void *ctx, const struct td_sim_tally *tally)
+{
+    struct span *span = ctx;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        const bool of_slots = td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE;
+
+        if (tally->pc >= span->from && tally->pc < span->to && of_slots)
+            span->slots += tally->values[c];
+    }
+    span->runs += tally->pc == span->from ? tally->runs : 0;
+}
+
+/* Two windows of the same length, the second of which stands for nine times as much. */
+static void windows_have_weights(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 400, UNSEEN = 100000 };
+    static const uint8_t nops[] = {1, 0x90, 1, 0x90, 2, 0xeb, 0xfc, 0};
+    int64_t sums[TD_REPLICATES] = {0};
+    struct td_sim_totals totals;
+    double squares = 0;
+    struct rig rig;
+
+    rig_open(&rig, "golden-cove");
+    const uint32_t blocks[] = {rig_block(&rig, 0x1000, nops), rig_block(&rig, 0x2000, nops)};
+    run_rounds(&rig, blocks[0], 1, TD_SIM_SKIP);
+    for (int w = 0; w < 2; w++) {
+        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_WARM);
+        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_PRIME);
+        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_EXACT);
+        rig_word(&rig, td_trace_block(blocks[w]));
+        rig_feed(&rig, rig.words, rig.count, TD_SIM_SKIP);
+        td_sim_skipped(rig.sim, UNSEEN * (w ? 9 : 1));
+        rig.words[0] = td_trace_mark(TD_TRACE_WEIGH);
+        rig_feed(&rig, rig.words, rig.count, TD_SIM_SKIP);
+        rig.count = 0;
+    }
+    td_sim_totals(rig.sim, &totals);
+    assert_int_equal(totals.windows, 2);
+    assert_in_range(totals.instructions, 10 * UNSEEN, 10 * UNSEEN + 6 * 3 * ROUNDS + 10);
+    struct span first = {.from = 0x1000, .to = 0x2000}, second = {.from = 0x2000, .to = 0x3000};
+    td_sim_each_tally(rig.sim, add_span, &first);
+    td_sim_each_tally(rig.sim, add_span, &second);
+    assert_in_range(second.runs, first.runs * 8, first.runs * 9);
+    assert_in_range(second.slots, first.slots * 8, first.slots * 9);
+    /* Each replicate is all that the windows stand for, with their signs. */
+    td_sim_each_replicates(rig.sim, add_replicates, sums);
+    for (int r = 0; r < TD_REPLICATES; r++)
+        squares += (double)sums[r] * (double)sums[r];
+    const double found = sqrt(squares / TD_REPLICATES);
+    const double known = hypot((double)first.slots, (double)second.slots);
+    assert_true(found > 0.99 * known && found < 1.01 * known);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +287,7 @@ int main(void)
         cmocka_unit_test(one_window_is_as_sure_as_nothing),
         cmocka_unit_test(settled_parts_stay),
         cmocka_unit_test(hold_the_window_that_the_end_cuts),
+        cmocka_unit_test(windows_have_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,22 +165,24 @@ void td_replicates_close(struct td_replicates *replicates, const struct td_ledge
 }
 
 /* The present part's replicates of a cell: what its windows differ from the mean an instruction.
- * Of one window it is not known by how much it differs; it may be by all of it. */
+ * Of one window it is not known by how much it differs; it may be by all of it. Windows that have
+ * weights have all they stand for in it, so that who reads it finds mean and number. */
 static void replicate(const struct td_replicates *replicates, const struct td_replicate_cell *cell,
                       const struct td_scale *scale, double ret[TD_REPLICATES])
 {
     const uint32_t n = replicates->part_windows;
     /* Their mean is taken from the same windows. */
     const double mean = n > 1 ? sqrt((double)n / (n - 1)) : 1;
-    const double widen = mean * td_windows_widening(n) / TD_REPLICATES_T;
+    const double widen = scale->weighed ? 1 : mean * td_windows_widening(n) / TD_REPLICATES_T;
 
     for (int r = 0; r < TD_REPLICATES; r++)
         ret[r] = cell->settled[r];
     if (n == 0 || replicates->sum == 0 || scale->all || scale->seen == 0)
         return;
     /* What was seen stands for itself, too. */
-    const double factor = (double)(scale->whole - scale->seen) / (double)scale->seen * widen;
-    const double ratio = n == 1 ? 0 : (double)cell->sum / (double)replicates->sum;
+    const uint64_t unseen = scale->weighed ? scale->whole : scale->whole - scale->seen;
+    const double factor = (double)unseen / (double)scale->seen * widen;
+    const double ratio = n == 1 || scale->weighed ? 0 : (double)cell->sum / (double)replicates->sum;
     for (int r = 0; r < TD_REPLICATES; r++)
         ret[r] +=
             factor * ((double)cell->signed_sums[r] - ratio * (double)replicates->signed_sums[r]);

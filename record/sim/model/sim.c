@@ -400,9 +400,10 @@ static void take_mark(struct td_sim *sim, uint64_t word)
         take_region(sim, word);
         return;
     }
-    if (mark == TD_TRACE_SETTLE) {
-        const struct td_scale scale = td_sim_scale(sim);
+    if (mark == TD_TRACE_SETTLE || mark == TD_TRACE_WEIGH) {
+        struct td_scale scale = td_sim_scale(sim);
 
+        scale.weighed = mark == TD_TRACE_WEIGH;
         if (!scale.all)
             settle_ledger(sim, &scale);
         return;

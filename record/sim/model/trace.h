@@ -58,6 +58,7 @@ enum td_trace_mark {
     TD_TRACE_SIGNAL = 2, /* the next block is a signal handler's, entered from anywhere */
     TD_TRACE_THREAD = 3, /* another thread goes on in this one's place, from its own first call */
     TD_TRACE_SETTLE = 4, /* what the windows so far stand for ends here (windows.h) */
+    TD_TRACE_WEIGH = 7,  /* the same, where each window stands for as much as is said of it */
     /* The program marks a region of its run (regions.h). Nothing that runs changes by it. */
     TD_TRACE_REGION_BEGIN = 5,
     TD_TRACE_REGION_END = 6,

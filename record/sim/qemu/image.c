@@ -275,6 +275,7 @@ void td_image_stand_for(struct td_image_thread *thread, double whole, uint64_t s
     thread->batch->skipped = whole > (double)seen ? (uint64_t)whole - seen : 0;
     td_queue_put(thread->queue);
     begin_batch(thread);
+    td_image_add_word(thread, td_trace_mark(TD_TRACE_WEIGH));
 }
 
 /* What the windows of a part say is known when the model has caught up. */

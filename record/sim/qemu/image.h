@@ -151,7 +151,8 @@ void td_image_flush(struct td_image *process, struct td_image_thread *thread, in
 /* The phase is over: what the thread did is handed on, and this one begins. */
 void td_image_turn(struct td_image *process, struct td_image_thread *thread,
                    const struct td_sampling_phase *phase);
-/* What was modelled exactly last stands for so many instructions, itself included. */
+/* The window that was last stands for so many instructions. It, and what ran to prepare it, are
+ * `seen` of them. */
 void td_image_stand_for(struct td_image_thread *thread, double whole, uint64_t seen);
 /* Without a reader there is nothing to model for: the program runs on as fast as it can. */
 void td_image_abandon(struct td_image *process);

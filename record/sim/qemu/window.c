@@ -91,11 +91,12 @@ static void end(struct td_image *process, struct td_image_thread *thread,
                   &(struct td_sampling_phase){.mode = TD_SIM_SKIP, .instructions = INT64_MAX});
     window->stage = TD_WINDOW_LOADING;
     const uint64_t cycles = exact ? cycles_now(thread) - window->from_cycles : 0;
-    if (cycles > 0)
-        td_image_stand_for(thread,
-                           (double)window->stands_ns * process->desc.mhz / 1e3 * (double)ran /
-                               (double)cycles,
-                           ran);
+    if (cycles > 0) {
+        const double per_ns = process->desc.mhz / 1e3 * (double)ran / (double)cycles;
+
+        td_image_stand_for(thread, (double)window->stands_ns * per_ns,
+                           ran + window->fill + window->warm);
+    }
     if (process->mailbox)
         td_mailbox_window(process->mailbox, &(struct td_mailbox_window){.number = window->number,
                                                                         .end = how,
@@ -145,8 +146,6 @@ static void begin(struct td_image *process, struct td_image_thread *thread,
                   const uint64_t arguments[5])
 {
     struct td_window *window = &process->window;
-    const uint64_t cpu_ns = arguments[2], owner = arguments[3];
-    const bool follows = owner == window->process && cpu_ns > window->cpu_ns;
 
     if (!window->jailed) {
         td_queue_start(thread->queue); /* the jail lets nobody make threads */
@@ -155,9 +154,7 @@ static void begin(struct td_image *process, struct td_image_thread *thread,
         window->jailed = true;
     }
     window->number = (uint32_t)arguments[1];
-    window->stands_ns = follows ? cpu_ns - window->cpu_ns : cpu_ns;
-    window->process = owner;
-    window->cpu_ns = cpu_ns;
+    window->stands_ns = arguments[2];
     /* What the loader did until now is nobody's. */
     td_image_turn(process, thread,
                   &(struct td_sampling_phase){.mode = TD_SIM_WARM, .instructions = window->warm});

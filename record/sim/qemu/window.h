@@ -2,8 +2,8 @@
 /*
  * Windows of images. The program is the loader (window/loader/loader.h): each image that it lets go
  * on is warmed, then the pipeline is filled, then it is modelled exactly for so many modelled
- * cycles, and the loader is told to load the next. Windows are of equal time because images are
- * taken at points of time: so each stands for as much.
+ * cycles, and the loader is told to load the next. Each stands for the CPU time from the image
+ * before to its own: images are not equally far apart.
  */
 #ifndef TD_RECORD_SIM_QEMU_WINDOW_H
 #define TD_RECORD_SIM_QEMU_WINDOW_H
@@ -30,13 +30,12 @@ struct td_window {
         TD_WINDOW_EXACT
     } stage;
     bool jailed;
-    uint32_t number;          /* of the image */
-    uint64_t from_cycles;     /* of the model, when EXACT began */
-    uint64_t ran;             /* instructions of EXACT so far */
-    double cpi;               /* cycles an instruction, lately */
-    uint64_t filled_cycles;   /* of the model, when FILLING began */
-    uint64_t process, cpu_ns; /* of the image before: whose, and its CPU time */
-    uint64_t stands_ns;       /* CPU time that the window stands for */
+    uint32_t number;        /* of the image */
+    uint64_t from_cycles;   /* of the model, when EXACT began */
+    uint64_t ran;           /* instructions of EXACT so far */
+    double cpi;             /* cycles an instruction, lately */
+    uint64_t filled_cycles; /* of the model, when FILLING began */
+    uint64_t stands_ns;     /* CPU time that the window stands for */
 };
 
 /* Of the option "WARM:FILL:CYCLES". False when it is none. */

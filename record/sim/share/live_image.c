@@ -53,7 +53,7 @@ static void read_head(struct td_rd *rd, struct td_live_image_head *head)
     head->thread = td_rd_u32(rd);
     for (size_t i = 0; i < TD_ARRAY_SIZE(longs); i++)
         *longs[i] = td_rd_u64(rd);
-    head->reserved = td_rd_u64(rd);
+    head->stands_ns = td_rd_u64(rd);
 }
 
 static int check_head(const struct td_live_image_head *head, size_t size, struct td_err *err)
@@ -68,8 +68,6 @@ static int check_head(const struct td_live_image_head *head, size_t size, struct
         return td_fail_at(err, TD_EFORMAT, 16, "the image's sizes do not fit its %zu bytes", size);
     if (head->machine != EM_X86_64 && head->machine != EM_AARCH64)
         return td_fail_at(err, TD_EVERSION, 12, "the image is of machine %" PRIu32, head->machine);
-    if (head->reserved != 0)
-        return td_fail_at(err, TD_EVERSION, 160, "the image has a part that this does not know");
     if (head->heap_start > head->heap_end)
         return td_fail_at(err, TD_EFORMAT, 88, "the image's heap ends before it begins");
     return TD_OK;
@@ -199,6 +197,7 @@ static void fill_thread(struct td_live_thread *thread, const struct td_live_imag
         .heap_start = head->heap_start,
         .heap_end = head->heap_end,
         .signal_mask = head->signal_mask,
+        .stands_ns = head->stands_ns,
         .registers_size = head->registers_size,
         .vector_size = head->vector_size,
     };
@@ -395,7 +394,7 @@ static void put_head(struct td_buf *buf, const struct td_live_image_head *head)
     td_buf_u32(buf, head->thread);
     for (size_t i = 0; i < TD_ARRAY_SIZE(times); i++)
         td_buf_u64(buf, times[i]);
-    td_buf_u64(buf, head->reserved);
+    td_buf_u64(buf, head->stands_ns);
 }
 
 int td_live_writer_finish(struct td_live_writer *writer, const struct td_live_thread *thread,
@@ -423,6 +422,7 @@ int td_live_writer_finish(struct td_live_writer *writer, const struct td_live_th
         .process_cpu_ns = thread->process_cpu_ns,
         .time_ns = thread->time_ns,
         .address = thread->address,
+        .stands_ns = thread->stands_ns,
     };
 
     head.vector = add_part(&tables, thread->vector, thread->vector_size, 64);

@@ -33,6 +33,7 @@ struct td_live_thread {
     uint32_t process, thread;
     uint64_t number, cpu_ns, process_cpu_ns, time_ns, address;
     uint64_t thread_pointer, heap_start, heap_end, signal_mask;
+    uint64_t stands_ns; /* CPU time of the recording that it stands for; 0: said later */
     const void *registers, *vector;
     size_t registers_size, vector_size;
 };

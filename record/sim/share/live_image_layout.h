@@ -84,7 +84,7 @@ struct td_live_image_head {
     uint64_t process_cpu_ns;       /* CPU time of its process then */
     uint64_t time_ns;              /* CLOCK_MONOTONIC when it was stopped */
     uint64_t address;              /* of the next instruction, natively */
-    uint64_t reserved;             /* 0 */
+    uint64_t stands_ns; /* CPU time of the recording that the image stands for; 0: said later */
 };
 
 #endif

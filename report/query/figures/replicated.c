@@ -123,15 +123,14 @@ double td_replicated_total_error(const struct td_measure *measure)
     return fmax(ratio_error(sums.all, none, 0, measure->totals[TD_METRIC_SLOTS]), stated);
 }
 
-/* The error of a category in a row whose own total is known to `spread`, a part of it. The share is
- * moved as Wilson's interval does, so that of few windows one that none had is not ruled out. */
-static double category_error(double error, double share, double spread, double sampled)
+/* The share is moved as Wilson's interval does, so that of few windows one that none had is not
+ * ruled out. */
+double td_replicated_sparse(double share, double spread)
 {
     const double windows = 1 / fmax(spread * spread, 1e-9);
     const double moved = (share + 2 / windows) / (1 + 4 / windows);
-    const double sparse = SPARSE * TD_REPLICATES_T * spread * sqrt(fmax(moved * (1 - moved), 0));
 
-    return with_bias(hypot(error, sparse), BIAS_IN_ROWS, share, sampled);
+    return SPARSE * TD_REPLICATES_T * spread * sqrt(fmax(moved * (1 - moved), 0));
 }
 
 static struct td_replicated_row row_of(const struct td_rows *rows, const struct td_row *row,
@@ -150,8 +149,9 @@ static struct td_replicated_row row_of(const struct td_rows *rows, const struct 
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const double p = td_row_node_share(row, (enum td_tma_node)n);
 
-        ret.of_node[n] =
-            category_error(ratio_error(sums->of_node[n], sums->all, p, slots), p, spread, sampled);
+        const double error = hypot(ratio_error(sums->of_node[n], sums->all, p, slots),
+                                   td_replicated_sparse(p, spread));
+        ret.of_node[n] = with_bias(error, BIAS_IN_ROWS, p, sampled);
     }
     return ret;
 }

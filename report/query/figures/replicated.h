@@ -23,6 +23,9 @@ bool td_replicated_is(const struct td_measure *measure);
 /* ±, 95 %, of a node's share of the measure's slots. */
 double td_replicated_error(const struct td_measure *measure, enum td_tma_node node);
 
+/* ±, 95 %, by which a category's share of a row may be off, where few windows met the row: its own
+ * total is known to `spread`, a standard error as a part of it. */
+double td_replicated_sparse(double share, double spread);
 /* ±, 95 %, of a sampled recording's cycles, as a part of them; 0 when they are exact. */
 double td_replicated_cycles_error(const struct td_model *model);
 /* ±, 95 %, of the measure's slots, as a part of them. */

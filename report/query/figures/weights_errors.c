@@ -20,6 +20,8 @@
 #define WARMING_LEAST 0.005
 /* Two standard deviations hold 95 %. */
 #define DEVIATIONS 2.0
+/* Where one window outweighs all others it counts as two: how they differ is not known. */
+#define WINDOWS_MIN 2.0
 
 /* What a row's slots are, measured and modelled, while rows are summed. */
 struct summed {
@@ -121,27 +123,51 @@ static void add_row(struct summed *sum, const struct td_measure *measure, const 
     }
 }
 
-/* Windows differ; and the model begins each with caches and predictors that are not quite the
- * program's. */
-static double error_of_windows(const struct summed *sum, int node)
+/* The deviation of part - share * whole, by their replicates. */
+static double deviation(const double part[TD_REPLICATES], double share,
+                        const double whole[TD_REPLICATES])
 {
-    const double share = fmin(sum->node[node] / sum->slots, 1);
     double squares = 0;
 
     for (int r = 0; r < TD_REPLICATES; r++) {
-        const double off = sum->off_node[node][r] - share * sum->off[r];
+        const double off = part[r] - share * whole[r];
 
         squares += off * off;
     }
-    const double sampled = TD_REPLICATES_T * sqrt(squares / TD_REPLICATES) / sum->modelled;
-    return fmin(hypot(sampled, hypot(WARMING * sqrt(share * (1 - share)), WARMING_LEAST)), 1);
+    return sqrt(squares / TD_REPLICATES);
 }
 
-/* Of a node's share of the row's slots: ±, 95 %. */
-static double error_of(const struct summed *sum, int node, bool windows)
+/* Student's t, 95 %, of so many windows of equal weight, whose mean is taken from themselves. */
+static double widening(double windows)
+{
+    const double freedom = fmax(windows, WINDOWS_MIN) - 1;
+
+    /* Within 1.3 % from 3 degrees of freedom on, within 3 % of fewer. */
+    return Z_95 * (1 + 1.21 / freedom + 4.27 / pow(freedom, 2.7)) * sqrt(1 + 1 / freedom);
+}
+
+/* Windows differ, and of a place that few of them met they may have met what is not usual; and the
+ * model begins each with caches and predictors that are not quite the program's. */
+static double error_of_windows(const struct summed *sum, int node, const struct summed *all)
+{
+    static const double none[TD_REPLICATES];
+    const double share = fmin(sum->node[node] / sum->slots, 1);
+    const double of_all = deviation(all->off, 0, none) / all->modelled;
+    const double met = deviation(sum->off, sum->modelled / all->modelled, all->off);
+    const double sampled = widening(1 / (of_all * of_all)) *
+                           deviation(sum->off_node[node], share, sum->off) / sum->modelled;
+    const double sparse = td_replicated_sparse(share, met / sum->modelled);
+    const double warming = hypot(WARMING * sqrt(share * (1 - share)), WARMING_LEAST);
+
+    return fmin(hypot(hypot(sampled, sparse), warming), 1);
+}
+
+/* Of a node's share of the row's slots: ±, 95 %. `windows`: all of them; NULL: it is no model of
+ * windows. */
+static double error_of(const struct summed *sum, int node, const struct summed *windows)
 {
     if (windows)
-        return error_of_windows(sum, node);
+        return error_of_windows(sum, node, windows);
     const double share = sum->node[node] / sum->slots;
     const double useful = sum->node[TD_NODE_RETIRING] / sum->slots;
     const double from_model = sum->modelled > 0 ? sum->modelled_node[node] / sum->modelled : share;
@@ -234,6 +260,19 @@ static void add_replicates(struct summed *sums, const struct td_measure *measure
     free(key_of);
 }
 
+/* What the windows saw, wherever it was; NULL: the model is of no windows. */
+static const struct summed *all_windows(struct summed *all, const struct td_measure *measure)
+{
+    const struct td_measure *m = measure->join->modelled;
+
+    if (!measure->join->windows)
+        return NULL;
+    *all = (struct summed){.modelled = (double)m->totals[TD_METRIC_SLOTS]};
+    for (size_t i = 0; i < m->replicate_count; i++)
+        add_replicate(all, &m->replicates[i]);
+    return all;
+}
+
 /* Of a row's shares: the row's `slots_bound` is of its slots, its `slots_error` of slots and time,
  * whichever is less sure. Of code that was not modelled the samples alone speak. */
 static void bound_row(struct td_mix *mix, const struct summed *sum,
@@ -273,7 +312,7 @@ double td_weights_total_error(const struct td_measure *measure, enum td_metric m
 }
 
 static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct td_measure *measure,
-                     double modelled, bool lines)
+                     double modelled, const struct summed *windows, bool lines)
 {
     const bool elsewhere = lines && sum->borrowed; /* other code has other lines */
 
@@ -283,7 +322,7 @@ static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct 
         const bool known = sum->slots > 0 && measure->values[TD_METRIC_FIRST_NODE + n];
 
         mix->share[n] = known ? sum->node[n] / sum->slots : NAN;
-        mix->error[n] = known ? error_of(sum, n, measure->join->windows) : NAN;
+        mix->error[n] = known ? error_of(sum, n, windows) : NAN;
         if (known && elsewhere)
             mix->error[n] = 1;
     }
@@ -294,44 +333,46 @@ static void fill_mix(struct td_mix *mix, const struct summed *sum, const struct 
 void td_weights_evidence(struct td_mix *mixes, const struct td_measure *measure,
                          const uint32_t *key, size_t keys, bool lines)
 {
-    struct summed *sums = td_xcalloc(keys + 1, sizeof(*sums));
+    struct summed *sums = td_xcalloc(keys + 1, sizeof(*sums)), all;
+    const struct summed *windows = all_windows(&all, measure);
     double *parts = unknown_parts(measure);
     const double modelled = modelled_total(measure, TD_METRIC_SLOTS);
 
     for (size_t i = 0; i < measure->row_count; i++)
         add_row(&sums[key[i] < keys ? key[i] : keys], measure, parts, i);
-    if (measure->join->windows)
+    if (windows)
         add_replicates(sums, measure, key, keys);
     for (size_t k = 0; k < keys; k++)
-        fill_mix(&mixes[k], &sums[k], measure, modelled, lines);
+        fill_mix(&mixes[k], &sums[k], measure, modelled, windows, lines);
     free(parts);
     free(sums);
 }
 
 /* Of all: as of a row, with the samples' own, and those of the windows of a sampled model. */
-static double whole_error(const struct summed *sum, int node, const struct td_measure *measure)
+static double whole_error(const struct summed *sum, int node, const struct td_measure *measure,
+                          const struct summed *windows)
 {
     const struct td_measure *modelled = measure->join->modelled;
-    const double of_windows = td_replicated_is(modelled) && !measure->join->windows
+    const double of_windows = td_replicated_is(modelled) && !windows
                                   ? td_replicated_error(modelled, (enum td_tma_node)node)
                                   : 0;
     const double of_samples =
         td_share_error(sum->node[node] / sum->slots, measure->totals[TD_METRIC_SAMPLES]);
 
-    return fmin(hypot(error_of(sum, node, measure->join->windows), hypot(of_samples, of_windows)),
-                1);
+    return fmin(hypot(error_of(sum, node, windows), hypot(of_samples, of_windows)), 1);
 }
 
 void td_weights_errors(double errors[TD_NODE_COUNT], const struct td_measure *measure)
 {
     double *parts = unknown_parts(measure);
-    struct summed sum = {.slots = 0};
+    struct summed sum = {.slots = 0}, all;
+    const struct summed *windows = all_windows(&all, measure);
 
     for (size_t i = 0; i < measure->row_count; i++)
         add_row(&sum, measure, parts, i);
-    if (measure->join->windows)
+    if (windows)
         add_replicates(&sum, measure, NULL, 0);
     for (int n = 0; n < TD_NODE_COUNT; n++)
-        errors[n] = sum.slots > 0 ? whole_error(&sum, n, measure) : 1;
+        errors[n] = sum.slots > 0 ? whole_error(&sum, n, measure, windows) : 1;
     free(parts);
 }

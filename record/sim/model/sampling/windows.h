@@ -26,6 +26,7 @@ struct td_windows {
 struct td_scale {
     uint64_t seen, whole; /* instructions */
     bool all;             /* there was no window: the first part stands for the rest, too */
+    bool weighed; /* of one window that has a weight of its own: how many there are is not asked */
 };
 
 /* `sum` scaled; products beyond 64 bits are rare, and dividing them is slow. */

@@ -344,8 +344,7 @@ static void go_on(void)
             present = !present;
         if (lost == TD_LOADER_LOADED) {
             td_machine_prepare(&next->head, next->tables);
-            CALL(TD_LOADER_CALL, TD_LOADER_BEGIN, next->head.number, next->head.process_cpu_ns,
-                 next->head.process, 0, 0);
+            CALL(TD_LOADER_CALL, TD_LOADER_BEGIN, next->head.number, next->head.stands_ns, 0, 0, 0);
             td_machine_resume(&next->head, next->tables);
         }
         CALL(TD_LOADER_CALL, TD_LOADER_LOST, lost, next->head.number, 0, 0, 0);

@@ -20,7 +20,7 @@ enum {
 
     /* A system call that does not exist, by which it tells the plugin something. */
     TD_LOADER_CALL = 0x7d57,
-    TD_LOADER_BEGIN = 1, /* the image with this number, in the next argument, goes on now */
+    TD_LOADER_BEGIN = 1, /* the image with this number goes on now, and stands for so many ns */
     TD_LOADER_FAULT = 2, /* the window's code got this signal */
     TD_LOADER_LOST = 3,  /* the image cannot be loaded, for this reason (enum td_loader_lost) */
 
