@@ -70,6 +70,57 @@ static inline uint16_t td_cur_u16(struct td_cur *rd)
     return rd->big ? (uint16_t)(p[0] << 8 | p[1]) : (uint16_t)(p[1] << 8 | p[0]);
 }
 
+static inline uint8_t td_cur_u8(struct td_cur *rd)
+{
+    const uint8_t *const p = td_cur_bytes(rd, 1);
+
+    return p ? p[0] : 0;
+}
+
+/* A number of one to eight bytes. */
+static inline uint64_t td_cur_uint(struct td_cur *rd, unsigned size)
+{
+    const uint8_t *const p = td_cur_bytes(rd, size);
+    uint64_t value = 0;
+
+    for (unsigned i = 0; p && i < size; i++)
+        value |= (uint64_t)p[i] << 8 * (rd->big ? size - 1 - i : i);
+    return value;
+}
+
+/* LEB128 of either sign (DWARF 5, 7.6); bits beyond the 64th are left out. */
+static inline uint64_t td_cur_leb(struct td_cur *rd, bool is_signed)
+{
+    uint64_t value = 0;
+
+    if (!is_signed && !rd->bad && rd->at < rd->end && *rd->at < 0x80)
+        return *rd->at++;
+    for (unsigned shift = 0; !rd->bad && rd->at < rd->end;) {
+        const uint8_t byte = *rd->at++;
+
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+        if (byte >= 0x80)
+            continue;
+        if (is_signed && shift < 64 && (byte & 0x40))
+            value |= UINT64_MAX << shift;
+        return value;
+    }
+    rd->bad = true;
+    return 0;
+}
+
+static inline uint64_t td_cur_uleb(struct td_cur *rd)
+{
+    return td_cur_leb(rd, false);
+}
+
+static inline int64_t td_cur_sleb(struct td_cur *rd)
+{
+    return (int64_t)td_cur_leb(rd, true);
+}
+
 static inline uint64_t td_cur_left(const struct td_cur *rd)
 {
     return rd->bad ? 0 : (uint64_t)(rd->end - rd->at);
@@ -83,6 +134,18 @@ static inline const char *td_cur_text(struct td_cur *rd, size_t *len)
 
     *len = s ? strnlen(s, left) : 0;
     return s ? s : "";
+}
+
+/* A terminated text, or NULL when its end is missing. */
+static inline const char *td_cur_string(struct td_cur *rd)
+{
+    const uint8_t *const nul = memchr(rd->at, 0, (size_t)td_cur_left(rd));
+
+    if (!nul) {
+        rd->bad = true;
+        return NULL;
+    }
+    return (const char *)td_cur_bytes(rd, (uint64_t)(nul - rd->at) + 1);
 }
 
 #endif

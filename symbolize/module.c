@@ -221,7 +221,7 @@ static void keep(struct resolver *r, struct td_dwarf_unit *unit, const struct td
     if (p->has_line || !q->has_line)
         return;
     p->has_line = true;
-    p->file = td_dwarf_path(r->answers, unit, q->file);
+    p->file = td_dwarf_file_path(r->answers, unit, q->file);
     p->line = q->line;
     p->column = q->column;
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "formats/model.h"
+#include "symbolize/dwarf/line_table.h"
 
 void td_dwarf_damaged(struct td_dwarf *dwarf, uint64_t offset)
 {
@@ -150,10 +151,13 @@ void td_dwarf_free(struct td_dwarf *dwarf)
         free(dwarf->met[i]->spaces);
         free(dwarf->met[i]);
     }
+    for (size_t i = 0; i < dwarf->line_table_count; i++)
+        td_line_table_free(dwarf->line_tables[i]);
+    free(dwarf->line_tables);
     free(dwarf->met);
     free(dwarf->units);
     td_map_release(&dwarf->by_cu);
-    td_map_release(&dwarf->path_ids);
+    td_map_release(&dwarf->line_table_ids);
     dwarf_end(dwarf->dw);
     elf_end(dwarf->own_elf);
     td_dwarf_image_release(&dwarf->image);

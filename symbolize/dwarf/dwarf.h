@@ -103,15 +103,18 @@ void td_ranges_add(struct td_ranges *ranges, uint64_t low, uint64_t high);
 bool td_ranges_hold(const struct td_ranges *ranges, uint64_t address);
 void td_ranges_release(struct td_ranges *ranges);
 
-/* A namespace, class or function whose name stands before those of the functions inside. */
+/* An entry that others stand in. The name of a namespace, class or function stands before those of
+ * the functions inside; blocks and inlined calls only hold them. */
 struct td_space {
     Dwarf_Die die;
     uint64_t start, end; /* offsets: the entry, and where its children end */
-    uint32_t parent;     /* of the unit's spaces, or TD_NONE */
-    bool function;
+    size_t first, count; /* of the unit's spaces: those right inside, when they were listed */
+    uint32_t around;     /* the named space that this one stands in, or TD_NONE */
+    bool named, function, listed;
 };
 
 struct td_dwarf;
+struct td_line_table;
 
 /* Made when it is first met; lives as long as its file's td_dwarf. */
 struct td_dwarf_unit {
@@ -123,13 +126,17 @@ struct td_dwarf_unit {
     uint16_t version;
     uint8_t type; /* DW_UT_* */
     uint8_t address_size;
-    bool damaged;   /* its entry could not be read */
-    bool qualified; /* the language's names have namespaces */
-    Dwarf_Files *files;
-    size_t file_count;
-    bool files_tried;
-    struct td_space *spaces; /* by offset; NULL until asked for */
-    size_t space_count;
+    bool damaged;                     /* its entry could not be read */
+    bool qualified;                   /* the language's names have namespaces */
+    struct td_line_table *line_table; /* NULL until asked for */
+    struct td_space *spaces;          /* the unit's own entry first; NULL until asked for */
+    size_t space_count, space_cap;
+};
+
+/* Where lines and the names of their files stand. */
+struct td_line_sections {
+    bool loaded;
+    struct td_bytes line, line_str, str;
 };
 
 struct td_dwarf {
@@ -141,10 +148,13 @@ struct td_dwarf {
     struct td_dwarf_unit **met; /* all, by number in `by_cu` */
     size_t met_count, met_cap;
     struct td_map by_cu;
-    struct td_map path_ids; /* where a path of a line table stands -> string of the answers */
-    bool skeleton;          /* split: files are named in the skeleton's line table */
-    uint64_t work_left;     /* steps that reading may still take: see td_dwarf_work */
-    uint64_t damaged_at;    /* where in .debug_info the first damage was seen, or UINT64_MAX */
+    struct td_line_sections line_sections[2]; /* its own; of the supplementary file */
+    struct td_line_table **line_tables;       /* by number in `line_table_ids` */
+    struct td_map line_table_ids;             /* by offset and file */
+    size_t line_table_count, line_table_cap;
+    bool skeleton;       /* split: files are named in the skeleton's line table */
+    uint64_t work_left;  /* steps that reading may still take: see td_dwarf_work */
+    uint64_t damaged_at; /* where in .debug_info the first damage was seen, or UINT64_MAX */
 };
 
 /* Opens the debug information of an ELF file, which must live on. Sections that libdw 0.188 cannot
@@ -164,15 +174,15 @@ struct td_dwarf_unit *td_dwarf_unit_of(struct td_dwarf *dwarf, const Dwarf_Die *
 /* Replaces *ranges by the entry's code ranges, empty ones left out. */
 void td_die_ranges(struct td_dwarf *dwarf, struct td_die *die, struct td_ranges *ranges);
 
-/* The innermost space around an entry of the unit, TD_NONE when it is at the top. The unit's
- * spaces are read once. */
+/* The innermost named space around an entry of the unit, TD_NONE when it is at the top. Each space
+ * is read once. */
 uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset);
 
 /* An address that is asked for, and what was found for it so far. */
 struct td_query {
     uint64_t address;
-    const char *file; /* as the line table names it */
-    uint32_t scope;   /* innermost function or inlined call, or TD_NONE */
+    uint32_t scope; /* innermost function or inlined call, or TD_NONE */
+    uint32_t file;  /* of the unit's line table */
     uint32_t line, column;
     bool has_line;
 };
@@ -180,9 +190,9 @@ struct td_query {
 /* The first query at or above the address. */
 size_t td_query_lower(const struct td_query *queries, size_t count, uint64_t address);
 
-/* Gives file, line and column to the queries (sorted by address) that have none yet. Lines of code
- * that begins outside `code` belong to discarded functions and are left out. False when the table
- * is damaged. */
+/* Runs the unit's line program, and gives file, line and column to the queries (sorted by address)
+ * that have none yet. Sequences that begin outside `code` belong to discarded functions and are
+ * left out. False when the program is damaged: what came before counts. */
 bool td_dwarf_unit_lines(struct td_dwarf_unit *unit, const struct td_ranges *code,
                          struct td_query *queries, size_t count);
 

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "formats/model.h"
+#include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/scan.h"
 
 /* An inlined call's origin, its specification, and a few more: longer chains are damage. */
@@ -33,32 +34,24 @@ static void clean(char *path)
     *out = '\0';
 }
 
-uint32_t td_dwarf_path(struct td_answers *answers, struct td_dwarf_unit *unit, const char *path)
-{
-    bool added = false;
-    uint32_t *id = td_map_put(&unit->dwarf->path_ids, (uint64_t)(uintptr_t)path, 0, 0, &added);
-
-    if (added && path) {
-        /* libdw leaves folders of version 5 as they are: relative to the compilation's. */
-        const char *folder = path[0] == '/' ? NULL : td_die_string(&unit->die, TD_SLOT_COMP_DIR);
-        char *text = folder ? td_xasprintf("%s/%s", folder, path) : td_xstrdup(path);
-
-        clean(text);
-        *id = td_answers_string(answers, text);
-        free(text);
-    }
-    return *id;
-}
-
 uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index)
 {
-    if (!unit->files_tried && td_die_has(&unit->die, TD_SLOT_STMT_LIST))
-        (void)dwarf_getsrcfiles(&unit->die.die, &unit->files, &unit->file_count);
-    unit->files_tried = true;
-    /* Number 0 is nobody before version 5: libdw calls it "???". */
-    if (index >= unit->file_count || (index == 0 && unit->version < 5))
+    struct td_line_table *table = td_dwarf_line_table(unit);
+
+    if (!table || index >= table->file_count)
         return 0;
-    return td_dwarf_path(answers, unit, dwarf_filesrc(unit->files, index, NULL, NULL));
+    struct td_line_file *file = &table->files[index];
+    if (file->path == TD_NONE) {
+        char *text = td_line_table_path(table, index);
+
+        file->path = 0;
+        if (text) {
+            clean(text);
+            file->path = td_answers_string(answers, text);
+        }
+        free(text);
+    }
+    return file->path;
 }
 
 /* What has been found along the chain; the first to say something wins. */
@@ -140,7 +133,7 @@ static uint32_t qualified(struct td_scanner *scanner, const struct found *found)
 
         if (name)
             prepend(text, sizeof(text), name);
-        space = unit->spaces[space].function ? TD_NONE : unit->spaces[space].parent;
+        space = unit->spaces[space].function ? TD_NONE : unit->spaces[space].around;
     }
     return td_answers_function(scanner->answers, NULL, text, found->file, found->line);
 }

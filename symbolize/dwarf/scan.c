@@ -96,7 +96,9 @@ static bool may_hold_code(const struct walk *w, int tag)
     switch (tag) {
     case DW_TAG_enumeration_type:
     case DW_TAG_array_type:
-    case DW_TAG_subroutine_type: return false;
+    case DW_TAG_subroutine_type:
+    case DW_TAG_call_site:
+    case DW_TAG_GNU_call_site: return false;
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
     case DW_TAG_union_type: return w->scanner->nested;
@@ -107,10 +109,14 @@ static bool may_hold_code(const struct walk *w, int tag)
 static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth);
 
 /* A function or an inlined call; its surroundings are levels[depth]. False at damage. */
-static bool visit_code(struct walk *w, const Dwarf_Die *entry, bool inlined, uint32_t depth)
+static bool visit_code(struct walk *w, Dwarf_Die *entry, bool inlined, uint32_t depth)
 {
     struct td_die die;
 
+    /* Declarations, and what is inlined everywhere: most functions of C++. */
+    if (!w->scanner->nested && !dwarf_hasattr(entry, DW_AT_high_pc) &&
+        !dwarf_hasattr(entry, DW_AT_ranges))
+        return true;
     if (!td_die_read(&die, entry))
         return false;
     w->levels[depth + 1] = (struct level){.die = *entry,

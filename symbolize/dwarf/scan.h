@@ -40,7 +40,5 @@ uint32_t td_dwarf_function(struct td_scanner *scanner, struct td_dwarf_unit *uni
                            struct td_dwarf_unit *lines, struct td_die *die);
 /* The path of file `index` of the unit's line table; 0 when there is none. */
 uint32_t td_dwarf_file_path(struct td_answers *answers, struct td_dwarf_unit *unit, uint64_t index);
-/* A path as libdw gave it out of the unit's line table; 0 for NULL. */
-uint32_t td_dwarf_path(struct td_answers *answers, struct td_dwarf_unit *unit, const char *path);
 
 #endif

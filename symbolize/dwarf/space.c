@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What functions stand in: namespaces, classes, and functions that hold local classes. */
+/* What functions stand in: namespaces, classes, and functions that hold local classes. Of a unit
+ * only the entries on the way to those asked for are read, with what stands beside them. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -28,65 +29,53 @@ static bool may_hold(int tag)
     return is_space(tag) || tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine;
 }
 
-struct walk {
-    struct td_dwarf_unit *unit;
-    size_t cap;
-};
-
-static uint32_t add(struct walk *w, Dwarf_Die *die, uint32_t parent, bool function)
+static struct td_space *add(struct td_dwarf_unit *unit, Dwarf_Die *die, uint64_t end)
 {
-    struct td_dwarf_unit *unit = w->unit;
-
-    unit->spaces = td_grow(unit->spaces, &w->cap, unit->space_count + 1, sizeof(*unit->spaces));
-    unit->spaces[unit->space_count] = (struct td_space){.die = *die,
-                                                        .start = dwarf_dieoffset(die),
-                                                        .end = UINT64_MAX,
-                                                        .parent = parent,
-                                                        .function = function};
-    return (uint32_t)unit->space_count++;
+    unit->spaces =
+        td_grow(unit->spaces, &unit->space_cap, unit->space_count + 1, sizeof(*unit->spaces));
+    struct td_space *space = &unit->spaces[unit->space_count++];
+    *space = (struct td_space){
+        .die = *die, .start = dwarf_dieoffset(die), .end = end, .around = TD_NONE};
+    return space;
 }
 
-/* The children of `parent`, which stand in `around`. */
-static void walk(struct walk *w, Dwarf_Die *parent, uint32_t around, unsigned depth)
+/* Lists what is right inside a space: one behind the other, by offset. */
+static void list(struct td_dwarf_unit *unit, uint32_t index)
 {
-    uint32_t open = TD_NONE; /* the space whose end the next sibling tells */
-    Dwarf_Die die;
+    const struct td_space outside = unit->spaces[index];
+    uint64_t before = outside.start;
+    bool ended = true; /* of the space that was added last it is known where it ends */
+    Dwarf_Die die = outside.die;
 
-    if (depth >= DEPTH_MAX || dwarf_child(parent, &die) != 0)
-        return;
-    do {
+    unit->spaces[index].listed = true;
+    unit->spaces[index].first = unit->space_count;
+    for (int rc = dwarf_child(&die, &die); rc == 0; rc = dwarf_siblingof(&die, &die)) {
+        const uint64_t offset = dwarf_dieoffset(&die);
         const int tag = dwarf_tag(&die);
-        uint32_t inside = around;
 
-        if (!td_dwarf_work(w->unit->dwarf, 1))
-            return;
-        if (open != TD_NONE)
-            w->unit->spaces[open].end = dwarf_dieoffset(&die);
-        open = TD_NONE;
-        if (!dwarf_haschildren(&die) || !may_hold(tag))
+        if (offset <= before || offset >= outside.end || !td_dwarf_work(unit->dwarf, 1))
+            break;
+        before = offset;
+        if (!ended)
+            unit->spaces[unit->space_count - 1].end = offset;
+        ended = !may_hold(tag) || !dwarf_haschildren(&die);
+        if (ended)
             continue;
-        if (is_space(tag))
-            inside = open = add(w, &die, around, tag == DW_TAG_subprogram);
-        walk(w, &die, inside, depth + 1);
-    } while (dwarf_siblingof(&die, &die) == 0);
+        struct td_space *space = add(unit, &die, outside.end);
+        space->named = is_space(tag);
+        space->function = tag == DW_TAG_subprogram;
+        space->around = outside.named ? index : outside.around;
+    }
+    unit->spaces[index].count = unit->space_count - unit->spaces[index].first;
 }
 
-static void read_spaces(struct td_dwarf_unit *unit)
+/* The space right inside that holds the entry at the offset, TD_NONE when none does. */
+static uint32_t child_around(const struct td_dwarf_unit *unit, const struct td_space *space,
+                             uint64_t offset)
 {
-    struct walk w = {.unit = unit};
+    size_t low = space->first, high = space->first + space->count;
 
-    if (unit->spaces)
-        return;
-    unit->spaces = td_grow(NULL, &w.cap, 1, sizeof(*unit->spaces));
-    walk(&w, &unit->die.die, TD_NONE, 0);
-}
-
-uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset)
-{
-    size_t low = 0;
-
-    read_spaces(unit);
-    for (size_t high = unit->space_count; low < high;) {
+    while (low < high) {
         const size_t mid = low + (high - low) / 2;
 
         if (unit->spaces[mid].start < offset)
@@ -94,13 +83,24 @@ uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset)
         else
             high = mid;
     }
-    if (low == 0)
-        return TD_NONE;
-    uint32_t around = (uint32_t)low - 1;
-    /* The end of a last child is not known; that of what holds it is. */
-    for (uint32_t s = around; s != TD_NONE; s = unit->spaces[s].parent) {
-        if (unit->spaces[s].end <= offset)
-            around = unit->spaces[s].parent;
+    return low > space->first && offset < unit->spaces[low - 1].end ? (uint32_t)low - 1 : TD_NONE;
+}
+
+uint32_t td_dwarf_space_around(struct td_dwarf_unit *unit, uint64_t offset)
+{
+    uint32_t innermost = 0;
+
+    if (!unit->spaces)
+        add(unit, &unit->die.die, UINT64_MAX);
+    for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+        if (!unit->spaces[innermost].listed)
+            list(unit, innermost);
+        const uint32_t inside = child_around(unit, &unit->spaces[innermost], offset);
+
+        if (inside == TD_NONE)
+            break;
+        innermost = inside;
     }
-    return around;
+    const struct td_space *space = &unit->spaces[innermost];
+    return space->named ? innermost : space->around;
 }
