@@ -29,8 +29,11 @@ struct td_process {
     uint32_t pid;
     uint32_t generation;
     bool before_exec; /* a command that is still our own copy: its samples are not the command's */
-    bool jit_used;    /* the recorder's: a sample fell into anonymous code; then also: */
-    uint32_t owner;   /* the user whose process it is, who may name its code */
+    /* The recorder's: whether it is known what this process is, and it is a clone that was made of
+     * one of the others to look at it (record/live/clone.h). */
+    bool judged, is_clone;
+    bool jit_used;  /* the recorder's: a sample fell into anonymous code; then also: */
+    uint32_t owner; /* the user whose process it is, who may name its code */
     struct td_space *space;
     char comm[TD_COMM_BYTES]; /* of its main thread */
     struct td_task *first;    /* its threads, those that have just ended too */

@@ -46,6 +46,7 @@ struct taking {
     struct td_live_files files;
     uint64_t call_address; /* 0: no clone may be made */
     uint64_t cpu_ns, process_cpu_ns;
+    uint64_t queued_ns; /* that the thread ever waited for a CPU, before it was stopped */
     int fd;
     struct td_live_result *result;
     struct td_err err;
@@ -201,6 +202,35 @@ static enum td_live_outcome prepare(struct taking *taking)
     return TD_LIVE_TAKEN;
 }
 
+/* For how long the thread has waited for a CPU: the second number; 0: not known. */
+static uint64_t read_queued(pid_t process, pid_t thread)
+{
+    char path[64];
+    uint64_t queued_ns = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", process, thread);
+    char *text = td_procfs_text(NULL, path), *rest = text;
+    const char *first = text ? strsep(&rest, " ") : NULL;
+    const char *second = first ? strsep(&rest, " ") : NULL;
+    if (!second || !td_parse_u64(second, &queued_ns))
+        queued_ns = 0;
+    free(text);
+    return queued_ns;
+}
+
+static void release(struct taking *taking)
+{
+    const struct td_live_stop *stop = &taking->stop;
+    struct td_live_result *result = taking->result;
+    const uint64_t queued_ns = read_queued(stop->process, stop->thread);
+
+    result->pause_ns = td_live_stop_release(&taking->stop);
+    if (queued_ns > taking->queued_ns)
+        result->queue_ns = queued_ns - taking->queued_ns;
+    if (result->queue_ns > result->pause_ns)
+        result->queue_ns = result->pause_ns;
+}
+
 static void read_times(struct taking *taking)
 {
     char path[64];
@@ -232,6 +262,8 @@ static enum td_live_outcome hold(struct taking *taking)
 {
     struct td_live_stop *stop = &taking->stop;
     const struct td_live_waiting *waiting = taking->capture->waiting;
+
+    taking->queued_ns = read_queued(taking->result->process, taking->result->thread);
     enum td_live_outcome outcome = td_live_stop_take(stop, taking->result->process,
                                                      taking->result->thread, waiting, &taking->err);
 
@@ -243,7 +275,7 @@ static enum td_live_outcome hold(struct taking *taking)
     else
         outcome = td_live_stop_read(stop, &taking->err);
     if (outcome != TD_LIVE_TAKEN) {
-        taking->result->pause_ns = td_live_stop_release(stop);
+        release(taking);
         return outcome;
     }
     taking->result->address = td_isa_pc(&stop->registers);
@@ -302,6 +334,8 @@ static enum td_live_outcome use_clone(struct taking *taking)
         return outcome;
     taking->result->clone = taking->clone.id;
     taking->result->cloned = true;
+    if (waiting && waiting->cloned)
+        waiting->cloned(waiting->ctx, taking->clone.id);
     const struct td_live_repair repair = td_live_repair(taking->clone.id, &taking->stop.registers);
     taking->result->redirected = (uint32_t)repair.places;
     if (repair.moved && !td_live_stop_follow(&taking->stop, taking->clone.id))
@@ -326,7 +360,7 @@ static enum td_live_outcome take_held(struct taking *taking)
     }
     if (outcome == TD_LIVE_LIMIT && may_copy(taking))
         outcome = write_image(taking, stop->process);
-    taking->result->pause_ns = td_live_stop_release(stop);
+    release(taking);
     hurry(false);
     return taking->clone.inner != 0 ? use_clone(taking) : outcome;
 }

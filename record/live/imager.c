@@ -38,10 +38,22 @@ struct request {
     pid_t processes[TD_IMAGER_PROCESSES];
 };
 
+/* What the helper says: of a clone, before it does anything with it; at last the result. */
+struct answer {
+    pid_t clone; /* 0: it is the result */
+    struct td_live_result result;
+};
+
+/* Clones that are remembered: their samples come a moment later. */
+#define CLONES 64
+
 struct td_imager {
     pid_t id;
     int socket;
-    bool asked;
+    bool asked, answered;
+    struct td_live_result result; /* when it is answered */
+    pid_t clones[CLONES];
+    size_t clone_count; /* in all; the last are kept */
 };
 
 /* ---- the helper ---- */
@@ -53,6 +65,14 @@ static bool is_left(void *ctx)
     const ssize_t n = recv(*(const int *)ctx, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+static void tell_clone(void *ctx, pid_t clone)
+{
+    const struct answer answer = {.clone = clone};
+
+    /* When nobody hears it, that is found at the end. */
+    (void)!send(*(const int *)ctx, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
 static void on_alarm(int signal)
@@ -195,17 +215,17 @@ static void wait_for_work(struct td_capture *capture, int socket)
 
 static _Noreturn void help(int socket)
 {
-    const struct td_live_waiting waiting = {.quit = is_left, .ctx = &socket};
+    const struct td_live_waiting waiting = {.quit = is_left, .cloned = tell_clone, .ctx = &socket};
     struct td_capture *capture = td_capture_new(&waiting);
     struct request *request = td_xcalloc(1, sizeof(*request));
-    struct td_live_result result;
+    struct answer answer = {.clone = 0};
     int fd;
 
     while (wait_for_work(capture, socket), receive(socket, request, &fd) > 0) {
-        serve(capture, request, fd, &result);
+        serve(capture, request, fd, &answer.result);
         if (fd >= 0)
             close(fd);
-        if (send(socket, &result, sizeof(result), MSG_NOSIGNAL) < 0)
+        if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
             break;
     }
     td_capture_free(capture);
@@ -278,19 +298,53 @@ int td_imager_ask(struct td_imager *imager, const pid_t *processes, size_t count
     return TD_OK;
 }
 
+/* Takes what the helper has said. */
+static void hear(struct td_imager *imager)
+{
+    struct answer answer;
+
+    while (imager->asked && !imager->answered) {
+        const ssize_t n = recv(imager->socket, &answer, sizeof(answer), MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return;
+        if (n == (ssize_t)sizeof(answer) && answer.clone != 0) {
+            imager->clones[imager->clone_count++ % CLONES] = answer.clone;
+            continue;
+        }
+        imager->answered = true;
+        imager->result = answer.result;
+        if (n == (ssize_t)sizeof(answer))
+            continue;
+        imager->result = (struct td_live_result){.outcome = TD_LIVE_FAILED};
+        snprintf(imager->result.text, sizeof(imager->result.text),
+                 "the imager has ended by itself");
+    }
+}
+
 bool td_imager_answer(struct td_imager *imager, struct td_live_result *result)
 {
-    if (!imager->asked)
+    hear(imager);
+    if (!imager->answered)
         return false;
-    const ssize_t n = recv(imager->socket, result, sizeof(*result), MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return false;
-    imager->asked = false;
-    if (n != (ssize_t)sizeof(*result)) {
-        *result = (struct td_live_result){.outcome = TD_LIVE_FAILED};
-        snprintf(result->text, sizeof(result->text), "the imager has ended by itself");
-    }
+    imager->asked = imager->answered = false;
+    *result = imager->result;
     return true;
+}
+
+bool td_imager_cloned(struct td_imager *imager, pid_t process)
+{
+    hear(imager);
+    for (size_t i = 0; i < imager->clone_count && i < CLONES; i++) {
+        if (imager->clones[i] == process)
+            return true;
+    }
+    return false;
+}
+
+bool td_imager_asked(const struct td_imager *imager)
+{
+    return imager->asked && !imager->answered;
 }
 
 void td_imager_free(struct td_imager *imager)

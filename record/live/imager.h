@@ -32,6 +32,10 @@ int td_imager_ask(struct td_imager *imager, const pid_t *processes, size_t count
                   int fd, struct td_err *err);
 /* The answer, if it is there; never waits. A helper that has died answers TD_LIVE_FAILED. */
 bool td_imager_answer(struct td_imager *imager, struct td_live_result *result);
+/* Whether the process is a clone of those made lately. While an image is being taken a clone may be
+ * there that has run nothing yet, and is not known: td_imager_asked. */
+bool td_imager_cloned(struct td_imager *imager, pid_t process);
+bool td_imager_asked(const struct td_imager *imager);
 /* Ends the helper, which lets the programs reap their clones. NULL is allowed. */
 void td_imager_free(struct td_imager *imager);
 

@@ -23,9 +23,10 @@
 /* Of the clone's stack below what it uses, what may be written; it is put back. */
 #define RED_ZONE    128
 #define STACK_BYTES 8192
-/* How long one function, and all of the repair, may take. */
-#define CALL_NS   UINT64_C(50000000)
-#define REPAIR_NS UINT64_C(500000000)
+/* How long one function, and all of the repair, may take: far more than they need, since the clone
+ * may have to wait for a CPU. */
+#define CALL_NS   UINT64_C(500000000)
+#define REPAIR_NS UINT64_C(3000000000)
 /* How far from its begin a thread is thought to be in a function, whose size is not known. */
 #define FUNCTION_BYTES 4096
 /* Steps to the return of a function, a copy of some 300 KB: 100 ms. */

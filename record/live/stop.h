@@ -43,6 +43,7 @@ struct td_live_stop {
 typedef bool td_live_quit_fn(void *ctx);
 struct td_live_waiting {
     td_live_quit_fn *quit;
+    void (*cloned)(void *ctx, pid_t clone); /* a clone is there; it runs nothing before. NULL: no */
     void *ctx;
 };
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "formats/kernel/tasks.h"
+#include "record/run/recorder.h"
 
 struct td_beside_now {
     const struct td_tasks *tasks; /* that are recorded, as far as is known */
@@ -19,6 +20,7 @@ struct td_beside {
     /* When `on_time` is to be called next. */
     uint64_t (*due_ns)(void *ctx, uint64_t now);
     void (*on_time)(void *ctx, const struct td_beside_now *now);
+    td_recorder_clone_fn *clone; /* what of the processes it has made itself */
 };
 
 #endif

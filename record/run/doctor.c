@@ -16,6 +16,7 @@
 #include "record/sim/share/guest.h"
 #include "record/machine/pfm.h"
 #include "record/machine/pmu_core.h"
+#include "record/run/sim_check.h"
 #include "record/run/sources.h"
 #include "record/run/target.h"
 
@@ -315,21 +316,26 @@ static void tell_hardware(const struct td_caps *caps, FILE *out)
 
 static void tell_model(const struct td_caps *caps, FILE *out)
 {
-    char name[64];
+    const struct td_guest *guest = td_guest_by_name(caps->machine);
+    char name[64], *qemu = NULL, *plugin = NULL;
+    struct td_err err = TD_ERR_INIT;
 
     snprintf(name, sizeof(name), "qemu-%.40s", caps->machine);
     char *path = td_target_find_program(name);
     if (td_procfs_self() == 0)
         line(out, false, "modelled top-down", "it needs /proc: mount -t proc proc /proc");
+    else if (path && guest && td_sim_check_emulator(guest, &qemu, &plugin, &err) < 0)
+        line(out, false, "modelled top-down", "%s", err.text);
     else if (path)
         line(out, true, "modelled top-down", "%s%s", path,
-             td_guest_by_name(caps->machine) == td_guest_by_name("x86_64")
-                 ? "; --source live models windows of a native run"
-                 : "");
+             guest == td_guest_by_name("x86_64") ? "; --source live models windows of a native run"
+                                                 : "");
     else
         line(out, false, "modelled top-down", "%s is not installed: sudo apt install qemu-user",
              name);
     free(path);
+    free(qemu);
+    free(plugin);
 }
 
 /* Programs for other processors, on the modelled core only. */

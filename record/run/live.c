@@ -55,7 +55,7 @@ struct live {
     uint64_t next_cpu_ns, next_line_ns;
     uint64_t asked_cpu_ns, taken_cpu_ns; /* CPU time when it was asked for, and of the last taken */
     uint64_t taken, refused[TD_LIVE_OUTCOME_COUNT];
-    uint64_t pause_ns, pause_max_ns;
+    uint64_t pause_ns, pause_max_ns, queue_ns;
     double gap_least_ns; /* for the budget */
     bool failed;         /* no images can be taken any more; it was said */
 };
@@ -71,7 +71,7 @@ static void add_process(void *ctx, const struct td_process *process)
 {
     struct choice *choice = ctx;
 
-    if (process->before_exec || choice->count == PROCESSES_MAX)
+    if (process->before_exec || process->is_clone || choice->count == PROCESSES_MAX)
         return;
     if (choice->count == 0)
         memcpy(choice->name, process->comm, sizeof(choice->name));
@@ -118,15 +118,18 @@ static void plan_next(struct live *l, uint64_t cpu_ns)
     l->next_cpu_ns = cpu_ns + (uint64_t)(gap * part);
 }
 
-/* What an image costs the program: its pause, and copies of what it writes afterwards. */
+/* What an image costs the program: its pause, but for the part in which others had the CPU, and
+ * copies of what it writes afterwards. */
 static void count_cost(struct live *l, const struct td_live_result *result)
 {
     const double copies = (double)result->resident_bytes / 4096 * COPY_NS_PER_PAGE;
 
     l->pause_ns += result->pause_ns;
+    l->queue_ns += result->queue_ns;
     if (result->pause_ns > l->pause_max_ns)
         l->pause_max_ns = result->pause_ns;
-    l->gap_least_ns = ((double)result->pause_ns + copies) / l->request->overhead;
+    const double held = (double)(result->pause_ns - result->queue_ns);
+    l->gap_least_ns = (held + copies) / l->request->overhead;
 }
 
 static void take_answer(struct live *l, const struct td_beside_now *now)
@@ -223,14 +226,18 @@ static void tell_windows(struct live *l, const struct td_live_counts *counts)
     const uint64_t useful = td_live_counts_useful(counts);
     const unsigned long long useless =
         counts->early + counts->fault + counts->lost + counts->waiting;
-    char text[320];
+    char text[320], queue[64] = "";
 
     snprintf(text, sizeof(text), "windows=%llu", (unsigned long long)useful);
     td_profile_env(l->recording->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+    if (l->queue_ns * 10 > l->pause_ns)
+        snprintf(queue, sizeof(queue), " (%.1f ms of it without a free CPU)",
+                 (double)l->queue_ns / 1e6);
     td_status_note(
-        &l->status, "%llu images, %llu windows (%llu whole); longest pause %.1f ms, %.1f ms in all",
+        &l->status,
+        "%llu images, %llu windows (%llu whole); longest pause %.1f ms, %.1f ms in all%s",
         (unsigned long long)l->taken, (unsigned long long)useful, (unsigned long long)counts->whole,
-        (double)l->pause_max_ns / 1e6, (double)l->pause_ns / 1e6);
+        (double)l->pause_max_ns / 1e6, (double)l->pause_ns / 1e6, queue);
     if (useless > 0) {
         snprintf(text, sizeof(text),
                  "of %llu images %llu say nothing: %llu came to a system call at once, %llu to "
@@ -284,9 +291,20 @@ static int finish(struct live *l, int status)
     return status;
 }
 
+/* Clones are children of the program to the kernel, and run a little when they are repaired. */
+static enum td_clone is_clone(void *ctx, uint32_t pid)
+{
+    struct live *l = ctx;
+
+    if (td_imager_cloned(l->imager, (pid_t)pid))
+        return TD_CLONE_IS;
+    return td_imager_asked(l->imager) ? TD_CLONE_UNKNOWN : TD_CLONE_NOT;
+}
+
 static int record(struct live *l, const struct td_caps *caps)
 {
-    const struct td_beside beside = {.ctx = l, .due_ns = due_ns, .on_time = on_time};
+    const struct td_beside beside = {
+        .ctx = l, .due_ns = due_ns, .on_time = on_time, .clone = is_clone};
 
     l->recording->more = true;
     l->recording->beside = &beside;

@@ -105,6 +105,9 @@ static int open_profile(struct sampling *s, struct td_err *err)
         return rc;
     s->recorder = td_recorder_new(s->plan, s->recording->writer, s->run.events.rings,
                                   s->run.events.ring_count);
+    const struct td_beside *beside = s->recording->beside;
+    if (beside && beside->clone)
+        td_recorder_set_clones(s->recorder, beside->clone, beside->ctx);
     return TD_OK;
 }
 
@@ -263,6 +266,8 @@ static void count_command(struct sampling *s)
         counted = s->run.target.user_ns + s->run.target.system_ns;
     if (!samples_clock(s) && !s->plan->privilege[0])
         counted = s->run.target.user_ns + s->run.target.system_ns;
+    const uint64_t clones = td_recorder_clones_ns(s->recorder);
+    counted -= clones < counted ? clones : counted;
     if (samples_clock(s) || s->plan->source == TD_SOURCE_PMU)
         td_recorder_set_counter(s->recorder, TD_COUNTER_COUNTED_NS, counted);
 }

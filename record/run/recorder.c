@@ -54,7 +54,10 @@ struct td_recorder {
     uint32_t *ring_cpus;
     uint32_t *strayed; /* by ring: second samples in succession that are far from the first */
     uint64_t counters[TD_COUNTER_COUNT];
-    struct td_stack stack; /* the present sample's */
+    td_recorder_clone_fn *clone; /* NULL: there are none */
+    void *clone_ctx;
+    uint64_t clones, clones_ns; /* processes that are no part of the profile, and their time */
+    struct td_stack stack;      /* the present sample's */
 };
 
 static uint32_t event_flags(const struct td_plan_event *event)
@@ -254,12 +257,54 @@ static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *tas
     return task->profile_thread;
 }
 
+static bool is_clone(struct td_recorder *recorder, struct td_process *process)
+{
+    if (recorder->clone && !process->judged) {
+        const enum td_clone is = recorder->clone(recorder->clone_ctx, process->pid);
+
+        process->judged = is != TD_CLONE_UNKNOWN;
+        process->is_clone = is == TD_CLONE_IS;
+        recorder->clones += process->is_clone;
+    }
+    return process->is_clone;
+}
+
 /* The thread of a sample, or NULL when it is not wanted. */
 static struct td_task *sampled_task(struct td_recorder *recorder, const struct td_rec *rec)
 {
     struct td_task *task = td_tasks_sampled(recorder->tasks, rec);
 
-    return task && !task->process->before_exec ? task : NULL;
+    return task && !task->process->before_exec && !is_clone(recorder, task->process) ? task : NULL;
+}
+
+/* Of a sample that is not wanted. */
+static void count_clone(struct td_recorder *recorder, const struct group *group,
+                        const struct td_rec *rec)
+{
+    const struct td_process *process = td_tasks_find_process(recorder->tasks, rec->pid);
+
+    if (process && process->is_clone && group->time)
+        recorder->clones_ns += rec->u.sample.period ? rec->u.sample.period : group->period;
+}
+
+/* One that ends is known by now. */
+static void judge_ended(struct td_recorder *recorder, const struct td_rec *rec)
+{
+    struct td_process *process = td_tasks_find_process(recorder->tasks, rec->u.task.pid);
+
+    if (process)
+        is_clone(recorder, process);
+}
+
+void td_recorder_set_clones(struct td_recorder *recorder, td_recorder_clone_fn *fn, void *ctx)
+{
+    recorder->clone = fn;
+    recorder->clone_ctx = ctx;
+}
+
+uint64_t td_recorder_clones_ns(const struct td_recorder *recorder)
+{
+    return recorder->clones_ns;
 }
 
 static void count_stack(struct td_recorder *recorder, const struct td_stack_node *node)
@@ -502,6 +547,7 @@ static void take_sample(struct td_recorder *recorder, size_t ring, const struct 
     account(group, planned, rec, deltas, wanted);
     if (!wanted) {
         recorder->counters[TD_COUNTER_FILTERED]++;
+        count_clone(recorder, group, rec);
         return;
     }
     make_stack(recorder, task, rec);
@@ -558,6 +604,8 @@ void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec)
     case TD_REC_EXIT:
         if (recorder->waits && rec->kind == TD_REC_EXIT)
             td_waits_exit(recorder->waits, rec->u.task.tid);
+        if (rec->kind == TD_REC_EXIT)
+            judge_ended(recorder, rec);
         td_tasks_apply(recorder->tasks, rec);
         break;
     case TD_REC_KSYMBOL:
@@ -637,8 +685,10 @@ static void write_counters(struct td_recorder *recorder)
 {
     if (recorder->waits)
         recorder->counters[TD_COUNTER_PREEMPTED_NS] = td_waits_preempted_ns(recorder->waits);
-    recorder->counters[TD_COUNTER_PROCESSES] = td_tasks_process_count(recorder->tasks);
-    recorder->counters[TD_COUNTER_THREADS] = td_tasks_thread_count(recorder->tasks);
+    recorder->counters[TD_COUNTER_PROCESSES] =
+        td_tasks_process_count(recorder->tasks) - recorder->clones;
+    recorder->counters[TD_COUNTER_THREADS] =
+        td_tasks_thread_count(recorder->tasks) - recorder->clones;
     for (int i = 0; i < TD_COUNTER_COUNT; i++) {
         if (recorder->counters[i])
             td_profile_counter(recorder->writer, (enum td_counter)i, recorder->counters[i]);

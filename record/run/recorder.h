@@ -31,6 +31,14 @@ bool td_recorder_pairs_strayed(struct td_recorder *recorder, size_t ring);
 
 struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 
+/* What is a clone that was made for the recording, and no part of what is recorded. Told before the
+ * clone runs, so that it is known when its samples are read. TD_CLONE_UNKNOWN: asked again. */
+enum td_clone { TD_CLONE_NOT, TD_CLONE_IS, TD_CLONE_UNKNOWN };
+typedef enum td_clone td_recorder_clone_fn(void *ctx, uint32_t pid);
+void td_recorder_set_clones(struct td_recorder *recorder, td_recorder_clone_fn *fn, void *ctx);
+/* CPU time that clones took, of which the profile has nothing. */
+uint64_t td_recorder_clones_ns(const struct td_recorder *recorder);
+
 /* A td_drain_fn; `ctx` is the recorder. */
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec);
 

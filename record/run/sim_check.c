@@ -6,14 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "record/sim/share/program.h"
 #include "record/sim/share/mailbox.h"
 #include "record/run/target.h"
 
-#define PLUGIN "tdprof-sim-plugin.so"
-#ifndef TD_LIBDIR /* where CMakeLists.txt installs it, below the prefix */
+#define PLUGIN       "tdprof-sim-plugin.so"
+#define PLUGIN_LIMIT (64u << 20) /* it has some megabytes, with debug information */
+#ifndef TD_LIBDIR                /* where CMakeLists.txt installs it, below the prefix */
 #    define TD_LIBDIR "lib"
 #endif
 
@@ -34,6 +37,17 @@ static char *find_plugin(void)
     }
     free(exe);
     return found;
+}
+
+/* A plugin of another version would be read as what it is not. */
+static bool is_ours(const char *plugin)
+{
+    struct td_buf file = {0};
+    const bool ours = td_file_read(plugin, PLUGIN_LIMIT, &file, NULL) == TD_OK &&
+                      memmem(file.data, file.len, TD_PLUGIN_MARK, strlen(TD_PLUGIN_MARK));
+
+    td_buf_release(&file);
+    return ours;
 }
 
 int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plugin,
@@ -58,6 +72,16 @@ int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plug
                        PLUGIN " is neither beside tdrec nor in ../" TD_LIBDIR
                               "/tdprof: install tdprof "
                               "whole (cmake --install)");
+    }
+    if (!is_ours(module)) {
+        const int rc = td_fail(err, TD_EUNSUPPORTED,
+                               "'%s' is of another version than this tdrec (" TD_VERSION
+                               "): install tdprof whole (cmake --install)",
+                               module);
+
+        free(emulator);
+        free(module);
+        return rc;
     }
     *qemu = emulator;
     *plugin = module;

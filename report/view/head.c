@@ -127,7 +127,9 @@ static void print_source_text(FILE *out, const struct td_measure *measure)
         return;
     }
     fputs(source, out);
-    if (td_source_is_modelled(id))
+    if (id == TD_SOURCE_LIVE)
+        fputs(" (time only: no window was modelled)", out);
+    else if (td_source_is_modelled(id))
         fprintf(out, ", modelled%s%s", core ? " on core " : "", core ? core : "");
     else if (id == TD_SOURCE_CLOCK)
         fputs(" (time only, no pipeline categories)", out);

@@ -245,6 +245,8 @@ def short():
     """What ends before the first image says so, and what gives categories then."""
     done = td.run([td.TDREC, "--source", "live", "-o", td.scratch("short.td"), "--", "true"], 0, timeout=60)
     td.check(b"before the first image" in done.stderr and b"--source sim" in done.stderr, f"{done.stderr!r}")
+    text = td.report(td.scratch("short.td")).replace("\n          ", " ")
+    td.check("no window was modelled" in text and "modelled on core" not in text, text)
 
 
 td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,

@@ -5,6 +5,7 @@ is left behind."""
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -115,6 +116,22 @@ def wrong():
                  f"{command}: {done.stderr!r}")
 
 
+def other_plugin():
+    """A plugin of another version is not run: what it says would be read as what it is not."""
+    folder = td.scratch("other")
+    os.makedirs(folder)
+    for name in ("tdrec", "tdprof-sim-plugin.so"):
+        shutil.copy(os.path.join(td.BUILD, name), folder)
+    path = os.path.join(folder, "tdprof-sim-plugin.so")
+    with open(path, "rb") as file:
+        data = file.read()
+    td.check(data.count(b"tdprof plugin ") > 0, "the plugin has no mark")
+    with open(path, "wb") as file:
+        file.write(data.replace(b"tdprof plugin ", b"tdprof plugin 0"))
+    done = td.run([os.path.join(folder, "tdrec"), "--source", "sim", "-o", td.scratch("x.td"), "--", "true"], 125, timeout=60)
+    td.check(b"of another version" in done.stderr and done.stderr.count(b"\n") == 1, f"{done.stderr!r}")
+
+
 def default():
     """Without a PMU, the model is used where it can be, and says so in one line; options that sample keep the clock."""
     out = td.scratch("default.td")
@@ -193,6 +210,6 @@ def crowd():
     td.check(len(td.report_json(out, "threads")["threads"]) == 62, "61 threads and a child")
 
 
-td.cases({"kill": kill, "kill_sampled": kill_sampled, "hangup": hangup, "terminate": terminate, "wrong": wrong, "default": default,
+td.cases({"kill": kill, "kill_sampled": kill_sampled, "hangup": hangup, "terminate": terminate, "wrong": wrong, "other_plugin": other_plugin, "default": default,
           "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate,
           "crowd": crowd})

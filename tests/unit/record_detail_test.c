@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record/recorder: samples whose details locate nodes of their own go to those nodes' groups. */
+/* record/recorder: samples whose details locate nodes of their own go to those nodes' groups; those
+ * of clones that the recording made itself go nowhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -220,12 +221,79 @@ static void test_mispredicted_branches(void **state)
     td_model_free(model);
 }
 
+enum { PROGRAM = 7, CLONE = 9, CHILD = 11 };
+
+/* What is known of a process the first time that it is asked for, and later. */
+static enum td_clone judge(void *ctx, uint32_t pid)
+{
+    unsigned *asked = ctx;
+
+    if (pid != CLONE)
+        return TD_CLONE_NOT;
+    return (*asked)++ == 0 ? TD_CLONE_UNKNOWN : TD_CLONE_IS;
+}
+
+static void take_task(struct fixture *f, enum td_rec_kind kind, uint32_t pid)
+{
+    struct td_rec rec = {
+        .kind = kind, .time_ns = 1000000, .pid = pid, .tid = pid, .layout = &f->layout};
+
+    rec.u.task.pid = rec.u.task.tid = pid;
+    rec.u.task.ppid = rec.u.task.ptid = PROGRAM;
+    td_recorder_take(f->recorder, 0, &rec);
+}
+
+static void take_time(struct fixture *f, uint32_t pid)
+{
+    struct td_rec rec = {
+        .kind = TD_REC_SAMPLE, .time_ns = 1000000, .pid = pid, .tid = pid, .layout = &f->layout};
+
+    rec.u.sample = (struct td_rec_sample){.ip = CODE, .period = 1000};
+    td_recorder_take(f->recorder, 0, &rec);
+}
+
+/* A clone that was made for the recording is no process of it, and its time is not the program's.
+ */
+static void test_clones(void **state)
+{
+    struct fixture f;
+    struct td_plan_group *group = begin(&f);
+    unsigned asked = 0;
+
+    (void)state;
+    group->role = TD_ROLE_TIME;
+    group->events[0].unit = TD_UNIT_NS;
+    add_column(group, TD_COLUMN_PERIOD, 0);
+    start(&f, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
+    td_recorder_set_clones(f.recorder, judge, &asked);
+    td_tasks_add_process(td_recorder_tasks(f.recorder), PROGRAM, "program", 1);
+    take_task(&f, TD_REC_FORK, CLONE);
+    take_task(&f, TD_REC_FORK, CHILD);
+    take_time(&f, PROGRAM);
+    take_time(&f, CHILD);
+    take_time(&f, CLONE); /* before anybody knew */
+    assert_int_equal(td_recorder_clones_ns(f.recorder), 0);
+    take_time(&f, CLONE);
+    take_time(&f, CLONE);
+    take_task(&f, TD_REC_EXIT, CLONE);
+    take_time(&f, PROGRAM);
+    assert_int_equal(asked, 2);
+    assert_int_equal(td_recorder_clones_ns(f.recorder), 2000);
+    assert_int_equal(td_recorder_counter(f.recorder, TD_COUNTER_SAMPLED_NS), 4000);
+    struct td_model *model = finish(&f);
+    assert_int_equal(td_model_sample_count(model), 4);
+    assert_int_equal(td_model_counter(model, TD_COUNTER_PROCESSES), 2);
+    assert_int_equal(td_model_counter(model, TD_COUNTER_THREADS), 2);
+    td_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ibs_samples_by_node),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_mispredicted_branches),
+        cmocka_unit_test(test_clones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,8 @@ static void test_image(void **state)
     const struct td_live_result result = ask(imager, process, fd);
     if (result.outcome == TD_LIVE_TAKEN)
         check_image(fd, path);
+    const bool told = td_imager_cloned(imager, result.clone);
+    const bool apart = !td_imager_cloned(imager, process) && !td_imager_asked(imager);
     td_imager_free(imager);
     kill(process, SIGKILL);
     waitpid(process, NULL, 0);
@@ -227,6 +229,7 @@ static void test_image(void **state)
     }
     assert_int_equal(result.outcome, TD_LIVE_TAKEN);
     assert_true(result.cloned);
+    assert_true(told && apart);
 }
 
 #if HAS_VERSIONS

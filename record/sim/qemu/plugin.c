@@ -28,6 +28,7 @@
 #include "record/sim/qemu/syscall.h"
 #include "record/sim/qemu/text.h"
 
+TD_QEMU_EXPORT const char tdprof_plugin_mark[] = TD_PLUGIN_MARK;
 TD_QEMU_EXPORT int qemu_plugin_version = TD_QEMU_VERSION;
 TD_QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
                                        char **argv);

@@ -17,9 +17,14 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/version.h"
 #include "formats/cores/core.h"
 
 #define TD_MAILBOX_NONE UINT32_MAX
+
+/* Stands in the plugin's file: tdrec takes no other. Its number is raised with each change of what
+ * the two tell each other: mailbox, snapshots, images, options. */
+#define TD_PLUGIN_MARK "tdprof plugin " TD_VERSION ", 1;"
 
 struct td_mailbox;
 
