@@ -79,6 +79,7 @@
     X(memory, l3_victim, COUNT, 0, 1, "1: lines that leave L2 go to it")                          \
     X(memory, l3_neighbour, CYCLES, 0, 100000, "between two lines of other cores; 0: none")       \
     X(memory, l3_line, TICKS, 0, 6400, "between two lines from L3")                               \
+    X(memory, transfer, CYCLES, 10, 2000, "load to use, from another core that has changed it")   \
     X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                      \
     X(memory, dram_line, TICKS, 0, 64000, "between two lines from memory")                        \
     X(memory, dram_write, TICKS, 0, 64000, "one line written back")                               \

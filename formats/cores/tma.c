@@ -64,6 +64,8 @@ bool td_tma_is_modelled(enum td_tma_node node)
         [TD_NODE_MICROCODE_SEQUENCER] = true,
         [TD_NODE_DTLB_LOAD] = true,
         [TD_NODE_STORE_FWD_BLK] = true,
+        [TD_NODE_CONTESTED_ACCESSES] = true,
+        [TD_NODE_FALSE_SHARING] = true,
         [TD_NODE_L1_LATENCY_DEPENDENCY] = true,
         [TD_NODE_LOCK_LATENCY] = true,
         [TD_NODE_SPLIT_LOADS] = true,

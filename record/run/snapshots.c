@@ -101,7 +101,7 @@ void td_snapshots_write_core(struct td_profile_writer *writer, const struct td_c
         td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
     }
     td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT),
-                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA, coherence");
+                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA");
 }
 
 void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer)

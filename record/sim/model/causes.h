@@ -27,9 +27,13 @@
     X(LOCK, LOCK_LATENCY, "the oldest uop is locked, or waits for a locked one")               \
     X(L2, L2_BOUND, "the oldest uop waits for a load that L2 serves")                          \
     X(L3, L3_BOUND, "the oldest uop waits for a load that L3 serves")                          \
+    X(CONTESTED, CONTESTED_ACCESSES,                                                           \
+      "the oldest uop waits for a line that another core has changed")                         \
     X(DRAM, MEM_LATENCY, "the oldest uop waits for a load that memory serves")                 \
     X(DRAM_QUEUE, MEM_BANDWIDTH, "the same; memory was late because of the lines before")      \
     X(STORE, STORE_BOUND, "the store buffer is full")                                          \
+    X(SHARED_STORE, FALSE_SHARING,                                                             \
+      "the same; its oldest store waits for a line that another core has")                     \
     X(DIVIDER, DIVIDER, "the oldest uop is a divide, or waits for the divider")                \
     X(SERIAL, SERIALIZING_OPERATION,                                                           \
       "the oldest uop is a fence or the like, or a repeated string instruction runs")          \

@@ -9,11 +9,9 @@
 
 static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
     [TD_LEVEL_L1] = TD_CAUSE_PORT_LOAD, /* L1, but for what is noted of its port */
-    [TD_LEVEL_DTLB] = TD_CAUSE_DTLB,
-    [TD_LEVEL_L2] = TD_CAUSE_L2,
-    [TD_LEVEL_L3] = TD_CAUSE_L3,
-    [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,
-    [TD_LEVEL_DRAM_QUEUE] = TD_CAUSE_DRAM_QUEUE,
+    [TD_LEVEL_DTLB] = TD_CAUSE_DTLB,    [TD_LEVEL_L2] = TD_CAUSE_L2,
+    [TD_LEVEL_L3] = TD_CAUSE_L3,        [TD_LEVEL_SHARED] = TD_CAUSE_CONTESTED,
+    [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,    [TD_LEVEL_DRAM_QUEUE] = TD_CAUSE_DRAM_QUEUE,
 };
 
 /* Fetch goes on where it would have gone; everything younger than `row` was thrown away. */
@@ -95,6 +93,7 @@ static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, 
         if (address >> TD_LINE_BITS == first >> TD_LINE_BITS)
             continue;
         const int64_t r = td_memory_access(&sim->memory, address, t, false, &other);
+        sim->memory.watched = false; /* lines beyond the first are not shared by threads */
         if (r > ready)
             ready = r;
         if (other > *level)
@@ -102,6 +101,85 @@ static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, 
         first = address;
     }
     return ready;
+}
+
+/* Whether the uop is of an instruction that holds its line until it has stored. */
+static bool is_locked(const struct td_uop *uop)
+{
+    return (uop->flags & TD_UOP_BUSY) && uop->unit == TD_UNIT_LOCK;
+}
+
+/* An access of the words from `first` on to a line that other threads may use: when this one has
+ * the line. */
+static __attribute__((noinline)) struct td_share_answer
+share_line(struct td_sim *sim, const struct td_uop *uop, const uint64_t *first, const uint64_t *end,
+           struct td_share_access access, int64_t t)
+{
+    const struct td_block *block = sim->last;
+    const uint64_t *last = first;
+
+    while (last + 1 < end && !(last[1] & TD_TRACE_BLOCK_BIT) &&
+           TD_TRACE_KEY(last[1]) == TD_TRACE_KEY(*first))
+        last++;
+    const uint64_t behind = TD_TRACE_ADDRESS(*last) + TD_TRACE_BYTES(*last);
+    access.address = TD_TRACE_ADDRESS(*first);
+    access.bytes = behind > access.address && behind - access.address < 64
+                       ? (uint32_t)(behind - access.address)
+                       : TD_TRACE_BYTES(*first);
+    access.place = td_block_place(block, block->pc + block->insn_offsets[uop->insn]);
+    return td_memory_share(&sim->memory, &access, t);
+}
+
+/* The same for a load, whose data would be there in cycle `ready`. */
+static int64_t share_load(struct td_sim *sim, const struct td_uop *uop, const uint64_t *first,
+                          const uint64_t *end, int64_t t, int64_t ready, enum td_cause *cause)
+{
+    const struct td_share_answer answer =
+        share_line(sim, uop, first, end, (struct td_share_access){.store = false}, t);
+    if (answer.ready <= ready)
+        return ready;
+    *cause = TD_CAUSE_CONTESTED;
+    return answer.ready;
+}
+
+/* The load of an instruction of which only the store is in the stream. One that is locked waits for
+ * the stores before it, and for its line; alone in the process it finds both. */
+static __attribute__((noinline)) int64_t share_locked(struct td_sim *sim, const struct td_uop *uop,
+                                                      const struct td_accesses *a, int64_t t,
+                                                      enum td_cause *cause)
+{
+    const int64_t ready = t + sim->desc->l1d_latency;
+    enum td_level level;
+
+    if (!is_locked(uop) || !td_access_is(a, td_trace_key(uop->insn, true)))
+        return ready;
+    const int64_t from = td_cycle_later(t, sim->stores.last_commit);
+    td_memory_access(&sim->memory, TD_TRACE_ADDRESS(*a->at), from, true, &level);
+    if (!sim->memory.watched)
+        return ready;
+    const struct td_share_answer answer = share_line(
+        sim, uop, a->at, a->end, (struct td_share_access){.store = true, .locked = true}, from);
+    if (!answer.late || answer.ready <= ready)
+        return ready;
+    *cause = answer.is_false ? TD_CAUSE_SHARED_STORE : TD_CAUSE_CONTESTED;
+    return answer.ready;
+}
+
+/* The same for a store that could be in L1 in cycle `commit`. */
+static int64_t share_store(struct td_sim *sim, const struct td_uop *uop,
+                           const struct td_accesses *a, int64_t commit)
+{
+    struct td_stores *stores = &sim->stores;
+    /* Each is a turn of its own: the line may be gone after any of them. */
+    const struct td_share_answer answer =
+        share_line(sim, uop, a->at, a->end, (struct td_share_access){.store = true},
+                   td_cycle_later(commit, stores->last_commit + 1));
+
+    if (answer.late) {
+        stores->shared_until = answer.ready;
+        stores->shared_cause = answer.is_false ? TD_CAUSE_SHARED_STORE : TD_CAUSE_CONTESTED;
+    }
+    return answer.ready;
 }
 
 /* A load issued at `t`. Returns the cycle of its data and sets what it waits for. */
@@ -116,8 +194,10 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     *cause = TD_CAUSE_PORT_LOAD;
     t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
     if (UNLIKELY(!td_access_find(a, uop->insn, key)))
-        return t + sim->desc->l1d_latency;
+        return UNLIKELY(sim->memory.sharing) ? share_locked(sim, uop, a, t, cause)
+                                             : t + sim->desc->l1d_latency;
 
+    const uint64_t *first = a->at;
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
     const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
     sim->stack_place = address;
@@ -135,11 +215,16 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     if (forwarded >= 0) {
         ready = forwarded;
         level = TD_LEVEL_L1;
+        sim->memory.watched = false; /* what a store passes on needs no line */
     }
+    enum td_cause shared = TD_CAUSE_PORT_LOAD;
+    if (UNLIKELY(sim->memory.watched))
+        ready = share_load(sim, uop, first, a->end, t, ready, &shared);
     if (UNLIKELY((address & 63) + size > 64)) {
         enum td_level other;
         td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
+        sim->memory.watched = false;
         ready = td_cycle_later(ready, r) + sim->desc->split;
         level = other > level ? other : level;
         late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
@@ -149,6 +234,8 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     td_memory_train(&sim->memory, hash, address, t);
     *cause =
         LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
+    if (UNLIKELY(shared != TD_CAUSE_PORT_LOAD))
+        *cause = shared;
     return ready + uop->load_latency;
 }
 
@@ -205,10 +292,15 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
     int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
     commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
+    if (UNLIKELY(sim->memory.watched))
+        commit = share_store(sim, uop, a, commit);
+    const enum td_cause why = UNLIKELY(retired < stores->shared_until)
+                                  ? (enum td_cause)stores->shared_cause
+                                  : TD_CAUSE_STORE;
     stores->last_line = line;
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;
-    stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
+    stores->cell[k] = td_ledger_cell(row, why);
     for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         const uint32_t size = TD_TRACE_BYTES(*a->at);
@@ -219,6 +311,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
             stores->last_line = 0;
             stores->last_commit = ++stores->commit[k];
             td_memory_access(&sim->memory, last, known + 1, true, &level);
+            sim->memory.watched = false;
         }
     }
     return done;
@@ -450,8 +543,29 @@ static void charge_string(struct td_sim *sim, uint32_t row, bool moves)
 static enum td_cause string_cause(bool store, enum td_level level)
 {
     if (store)
-        return TD_CAUSE_STORE;
+        return level == TD_LEVEL_SHARED ? TD_CAUSE_SHARED_STORE : TD_CAUSE_STORE;
     return level == TD_LEVEL_L1 ? TD_CAUSE_L1 : level_causes[level];
+}
+
+/* A line of a repeated string instruction, of which all bytes are taken to be used. */
+static int64_t share_string(struct td_sim *sim, uint32_t row, uint64_t address, bool store,
+                            int64_t ready, enum td_level *level)
+{
+    const struct td_block *block = sim->last;
+    const uint32_t insn = row - sim->last_row;
+    const struct td_share_access access = {
+        .address = address & ~UINT64_C(63),
+        .bytes = 64,
+        .place = td_block_place(block, block->pc + block->insn_offsets[insn]),
+        .store = store,
+    };
+    const struct td_share_answer answer =
+        td_memory_share(&sim->memory, &access, sim->core.cycle + 1);
+
+    if (answer.ready <= ready)
+        return ready;
+    *level = TD_LEVEL_SHARED;
+    return answer.ready;
 }
 
 const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64_t *words,
@@ -470,8 +584,9 @@ const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64
         if (line == sim->string_line[store])
             continue;
         sim->string_line[store] = line;
-        const int64_t ready =
-            td_memory_access(&sim->memory, address, core->cycle + 1, store, &level);
+        int64_t ready = td_memory_access(&sim->memory, address, core->cycle + 1, store, &level);
+        if (UNLIKELY(sim->memory.watched))
+            ready = share_string(sim, row, address, store, ready, &level);
         /* The microcode keeps a few lines in flight; it waits for one that is late. */
         const int64_t reach = 12 * (64 / sim->desc->string_bytes) + sim->desc->l2_latency;
         if (ready - reach > core->cycle)

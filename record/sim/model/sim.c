@@ -490,6 +490,7 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
     if (mode == TD_SIM_PRIME)
         td_replicates_open(&sim->replicates);
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
+    sim->memory.uncounted = mode != TD_SIM_EXACT;
     sim->mode = mode;
 }
 
@@ -505,6 +506,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
     const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
+    td_memory_follow_others(&sim->memory, sim->core.cycle);
     set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
              block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_SKIP) {
@@ -636,6 +638,11 @@ void td_sim_events(const struct td_sim *sim, uint64_t events[TD_SIM_EVENT_COUNT]
     events[TD_SIM_EVENT_L1I_MISSES] = sim->fetch.l1i_misses;
     events[TD_SIM_EVENT_ITLB_MISSES] = sim->fetch.itlb_misses;
     add_accesses(sim, events);
+}
+
+void td_sim_rest(struct td_sim *sim, bool rests)
+{
+    td_sharer_rest(sim->memory.sharer, rests);
 }
 
 uint64_t td_sim_clock(const struct td_sim *sim)

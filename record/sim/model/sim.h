@@ -122,6 +122,9 @@ enum td_sim_event {
 };
 void td_sim_events(const struct td_sim *sim, uint64_t events[TD_SIM_EVENT_COUNT]);
 
+/* The program's thread waits in the kernel, or goes on. From any thread. */
+void td_sim_rest(struct td_sim *sim, bool rests);
+
 /* Cycles of what was modelled so far, exactly or to fill the pipeline. */
 uint64_t td_sim_clock(const struct td_sim *sim);
 

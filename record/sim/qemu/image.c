@@ -503,6 +503,7 @@ void td_image_forked_child(struct td_image *process)
     pthread_mutex_init(&process->snapshot_lock, NULL);
     process->task_count = 0;
     process->made_count = 0;
+    td_llc_forget_threads(process->llc, &process->desc);
     memset(process->shared, 0, sizeof(process->shared));
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
@@ -554,6 +555,13 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
     const uint32_t id = td_region_names_put(process->region_names, name);
     pthread_mutex_unlock(&process->lock);
     td_image_add_word(thread, td_trace_region(begins, id));
+}
+
+void td_image_rest(struct td_image_thread *thread, bool rests)
+{
+    /* Of a model of several threads nobody in particular rests. */
+    if (!thread->shared)
+        td_sim_rest(td_queue_locked(thread->queue), rests);
 }
 
 void td_image_add_thread(struct td_image *process, unsigned vcpu)

@@ -173,6 +173,9 @@ void td_image_finish(struct td_image *process, struct td_image_thread *own);
 void td_image_region(struct td_image *process, struct td_image_thread *thread, bool begins,
                      uint64_t name);
 
+/* The thread is in a system call, and wants none of the lines that it shares; or goes on. */
+void td_image_rest(struct td_image_thread *thread, bool rests);
+
 /* Around a fork. */
 void td_image_before_fork(struct td_image *process);
 void td_image_forked_parent(struct td_image *process);

@@ -14,6 +14,7 @@ struct td_llc *td_llc_new(const struct td_core_desc *desc)
     const uint32_t sets = llc->cache.set_mask + 1;
     llc->set_cycles = (int64_t)desc->l3_neighbour * sets;
     llc->turns = td_xcalloc(sets, sizeof(*llc->turns));
+    llc->sharing = td_sharing_new(desc);
     return llc;
 }
 
@@ -22,8 +23,15 @@ void td_llc_free(struct td_llc *llc)
     if (!llc)
         return;
     td_cache_release(&llc->cache);
+    td_sharing_free(llc->sharing);
     free(llc->turns);
     free(llc);
+}
+
+void td_llc_forget_threads(struct td_llc *llc, const struct td_core_desc *desc)
+{
+    /* What the parent's models still point to stays, as they do. */
+    llc->sharing = td_sharing_new(desc);
 }
 
 /* What neighbours have brought into the key's set since it was looked at. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last-level cache: one for all threads of a process. Its contents are shared; its time and
- * bandwidth are each thread's own. Cores that run other programs may bring in lines of theirs, at a
- * steady rate: what is not used for long is gone.
+ * The last-level cache: one for all threads of a process, with the directory of what they share.
+ * Its contents are shared; its time and bandwidth are each thread's own. Cores that run other
+ * programs may bring in lines of theirs, at a steady rate: what is not used for long is gone.
  */
 #ifndef TD_RECORD_SIM_MODEL_MEMORY_LLC_H
 #define TD_RECORD_SIM_MODEL_MEMORY_LLC_H
@@ -13,6 +13,7 @@
 
 #include "formats/cores/core.h"
 #include "record/sim/model/memory/caches.h"
+#include "record/sim/model/memory/sharing.h"
 
 /* Of a core's first_touch, and in no description: the program ran before what is modelled of it. */
 #define TD_FIRST_TOUCH_LEFT 2
@@ -22,10 +23,13 @@ struct td_llc {
     int64_t set_cycles; /* cycles in which neighbours bring one line into each set; 0: never */
     int64_t *turns;     /* by set: lines that neighbours have brought in so far */
     atomic_flag busy;   /* taken for a lookup; threads run in parallel */
+    struct td_sharing *sharing;
 };
 
 struct td_llc *td_llc_new(const struct td_core_desc *desc);
-void td_llc_free(struct td_llc *llc); /* NULL is allowed */
+void td_llc_free(struct td_llc *llc); /* NULL is allowed; no td_memory may be left */
+/* In a forked child, where the parent's threads are no more: those that begin now are alone. */
+void td_llc_forget_threads(struct td_llc *llc, const struct td_core_desc *desc);
 /* Finds the line in the thread's cycle `t`, else fills it. True when it was held. Any thread. */
 bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t);
 

@@ -25,6 +25,8 @@ void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, s
     td_cache_init(&memory->stlb, (uint32_t)desc->stlb, (uint32_t)desc->stlb_ways);
     memory->l1d_pending = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(int64_t));
     memory->l2_pending = td_xcalloc(td_cache_slots(&memory->l2), sizeof(int64_t));
+    memory->l1d_clean = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(bool));
+    memory->sharer = td_sharer_new(llc->sharing);
     td_pool_init(&memory->l1d_fills, desc->l1d_misses);
     td_pool_init(&memory->l2_fills, desc->l2_misses);
     td_pool_init(&memory->walks, desc->walkers);
@@ -37,6 +39,8 @@ void td_memory_release(struct td_memory *memory)
     td_cache_release(&memory->dtlb);
     td_cache_release(&memory->stlb);
     td_map_release(&memory->pages);
+    td_sharer_free(memory->sharer);
+    free(memory->l1d_clean);
     free(memory->l1d_pending);
     free(memory->l2_pending);
 }
@@ -188,6 +192,13 @@ static void train_l2(struct td_memory *memory, uint64_t line, int64_t t, bool bu
         prefetch_l2(memory, line ^ 1, t);
 }
 
+/* A line comes into L1: the first use of it is told. */
+static int64_t watch_new(struct td_memory *memory, uint32_t slot)
+{
+    memory->l1d_clean[slot] = false;
+    return memory->sharing ? TD_PENDING_WATCHED : 0;
+}
+
 static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
                        enum td_level *level)
 {
@@ -200,7 +211,7 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
     const uint32_t slot = td_cache_fill(&memory->l1d, line);
 
     memory->l1d_fills.until[place] = ready;
-    memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched);
+    memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched) | watch_new(memory, slot);
     if (!prefetched)
         train_l2(memory, line, start, start > t);
     return ready;
@@ -230,7 +241,9 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
 {
     const int64_t pending = memory->l1d_pending[slot];
     const int64_t ready = t + memory->desc->l1d_latency;
+    const int64_t watch = pending & TD_PENDING_WATCHED;
 
+    memory->watched |= watch || !pending;
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
         train_l2(memory, line, t, false);
@@ -240,7 +253,7 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
         *level = TD_PENDING_LEVEL(pending);
         return TD_PENDING_READY(pending);
     }
-    memory->l1d_pending[slot] = 0;
+    memory->l1d_pending[slot] = watch;
     return ready;
 }
 
@@ -253,6 +266,7 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
         return t + memory->desc->l1d_latency;
     }
     memory->counts.l1d_misses++;
+    memory->watched |= memory->sharing;
     const int64_t ready = fill_l1(memory, line, t, false, level);
     memory->counts.data_l2_misses += *level >= TD_LEVEL_L3;
     memory->counts.data_l3_misses += *level >= TD_LEVEL_DRAM;
@@ -306,7 +320,9 @@ int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, i
         if (start >= until)
             return until;
     }
-    return td_memory_access(memory, address, t, false, &level);
+    const int64_t ready = td_memory_access(memory, address, t, false, &level);
+    memory->watched = false;
+    return ready;
 }
 
 /* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
@@ -400,7 +416,8 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (slot != TD_CACHE_MISS)
         return;
-    memory->l1d_pending[td_cache_fill(&memory->l1d, line)] = 0;
+    const uint32_t filled = td_cache_fill(&memory->l1d, line);
+    memory->l1d_pending[filled] = watch_new(memory, filled);
     td_memory_warm_l2(memory, line);
     warm_ahead(memory, line);
 }
@@ -412,4 +429,60 @@ void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
     const int64_t t = memory->seen + memory->passed;
     memory->l2_pending[put_l2(memory, physical(line), t)] = 0;
     td_llc_touch(memory->llc, physical(line), t);
+}
+
+static void watch_all(struct td_memory *memory)
+{
+    for (uint32_t slot = 0; slot < td_cache_slots(&memory->l1d); slot++)
+        memory->l1d_pending[slot] |= TD_PENDING_WATCHED;
+}
+
+static void watch(struct td_memory *memory, uint64_t line)
+{
+    const uint32_t slot =
+        td_cache_holds(&memory->l1d, line) ? td_cache_find(&memory->l1d, line) : TD_CACHE_MISS;
+
+    if (slot != TD_CACHE_MISS)
+        memory->l1d_pending[slot] |= TD_PENDING_WATCHED;
+}
+
+void td_memory_follow_others(struct td_memory *memory, int64_t cycle)
+{
+    uint64_t line = 0;
+
+    if (!memory->sharing && td_sharer_has_others(memory->sharer)) {
+        memory->sharing = true;
+        watch_all(memory);
+    }
+    if (!memory->sharing)
+        return;
+    td_sharer_tell_clock(memory->sharer, cycle);
+    while (td_sharer_next_news(memory->sharer, &line)) {
+        if (line == UINT64_MAX)
+            watch_all(memory);
+        else
+            watch(memory, line);
+    }
+}
+
+struct td_share_answer td_memory_share(struct td_memory *memory,
+                                       const struct td_share_access *access, int64_t t)
+{
+    struct td_share_access counted = *access;
+
+    memory->watched = false;
+    if (!memory->sharing)
+        return (struct td_share_answer){.ready = t};
+    counted.counts = !memory->uncounted;
+    const struct td_share_answer answer = td_sharer_access(memory->sharer, &counted, t);
+    const uint32_t slot = td_cache_find(&memory->l1d, access->address >> TD_LINE_BITS);
+    if (slot == TD_CACHE_MISS)
+        return answer;
+    int64_t *pending = &memory->l1d_pending[slot];
+    if (answer.late)
+        *pending = TD_PENDING(answer.ready, TD_LEVEL_SHARED, 0);
+    *pending =
+        (*pending & ~TD_PENDING_WATCHED) | (answer.watched ? TD_PENDING_WATCHED : INT64_C(0));
+    memory->l1d_clean[slot] = !answer.watched && !answer.written;
+    return answer;
 }

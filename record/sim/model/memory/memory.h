@@ -22,6 +22,7 @@ enum td_level {
     TD_LEVEL_DTLB, /* L1, but the page had to be found first */
     TD_LEVEL_L2,
     TD_LEVEL_L3,
+    TD_LEVEL_SHARED, /* another core, that has changed the line */
     TD_LEVEL_DRAM,
     TD_LEVEL_DRAM_QUEUE, /* memory, after the lines that were asked for before */
     TD_LEVEL_COUNT
@@ -29,10 +30,12 @@ enum td_level {
 
 enum { TD_LINE_BITS = 6, TD_PAGE_BITS = 12 };
 
-/* A line that is on its way, or was prefetched and not used since; 0: plainly there. */
+/* A line that is on its way, was prefetched and not used since, or is watched: the directory is to
+ * be told of each access; 0: plainly there. */
 #define TD_PENDING(ready, level, prefetched) \
-    ((ready) << 4 | (int64_t)(level) << 1 | (int64_t)(prefetched))
-#define TD_PENDING_READY(p)      ((p) >> 4)
+    ((ready) << 5 | (int64_t)(level) << 1 | (int64_t)(prefetched))
+#define TD_PENDING_WATCHED       INT64_C(16)
+#define TD_PENDING_READY(p)      ((p) >> 5)
 #define TD_PENDING_LEVEL(p)      ((enum td_level)((p) >> 1 & 7))
 #define TD_PENDING_PREFETCHED(p) (((p)&1) != 0)
 
@@ -51,6 +54,13 @@ struct td_memory {
     int64_t seen, passed; /* the latest cycle that a line was asked for; cycles not modelled */
     struct td_cache l1d, l2, dtlb, stlb;
     int64_t *l1d_pending, *l2_pending; /* by slot */
+    /* By slot of L1: the directory is to be told of the next store. */
+    bool *l1d_clean;
+    struct td_sharer *sharer;
+    bool sharing; /* there are other threads */
+    /* The last access was to a line that others may use: td_memory_share says what that costs. */
+    bool watched;
+    bool uncounted; /* what sharing costs now is of no row */
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;
     struct td_prefetch prefetch;
@@ -65,6 +75,12 @@ void td_memory_release(struct td_memory *memory);
 /* Cycles that translation adds at cycle `t` for a page other than the last one. */
 int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
                             struct td_cache *second, uint64_t page, int64_t t);
+/* Other threads may have begun to use lines of this one, which is in `cycle`. */
+void td_memory_follow_others(struct td_memory *memory, int64_t cycle);
+/* The access, at `t`, was `watched`: when the thread has the line. */
+struct td_share_answer td_memory_share(struct td_memory *memory,
+                                       const struct td_share_access *access, int64_t t);
+
 /* The slow ways of td_memory_access. What `pending` is told of the level stays when L1 serves. */
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
                           enum td_level *level);
@@ -100,7 +116,7 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (__builtin_expect(slot == TD_CACHE_MISS, 0))
         return td_memory_miss(memory, line, t, translation, store, level);
-    if (__builtin_expect(memory->l1d_pending[slot] != 0, 0))
+    if (__builtin_expect(memory->l1d_pending[slot] != 0 || (store && memory->l1d_clean[slot]), 0))
         return td_memory_pending(memory, slot, line, t, level);
     return t + memory->desc->l1d_latency;
 }

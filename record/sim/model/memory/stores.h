@@ -36,6 +36,10 @@ struct td_stores {
     uint32_t next;                      /* place of the next store */
     uint32_t serial;                    /* its number */
     int64_t last_commit;
+    /* Until when stores wait for a line that other threads use, or for a store that does; and the
+     * enum td_cause of that. */
+    int64_t shared_until;
+    int shared_cause;
     uint64_t last_line;
     int64_t last_known; /* cycle in which the addresses of all stores so far are known */
     /* How often yet the load at this hash waits for the addresses of older stores. */
