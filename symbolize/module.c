@@ -20,7 +20,8 @@ struct place {
     uint32_t function; /* the outermost one, out of a symbol table; TD_NONE: as DWARF has it */
     uint32_t file, line, column;
     bool has_line;
-    bool nested; /* a symbol covers it, but no function of a unit does, so far */
+    bool symbol;               /* one covers it: see mark_symbols */
+    const struct share *first; /* of the units that cover it; NULL: none does */
 };
 
 /* A unit's share of the queries: pairs[first .. first + count). */
@@ -45,6 +46,8 @@ struct resolver {
     size_t pair_count, pair_cap;
     struct share *shares;
     size_t share_count, share_cap;
+    bool symbols_marked;
+    bool own_pass; /* queries are looked up in their first unit; else in the others */
     unsigned dwo_missing;
     char dwo_why[512];
     struct td_query *scratch;
@@ -161,25 +164,49 @@ static void plan(struct resolver *r)
     td_ranges_release(&ranges);
 }
 
-/* Divides the queries between the shards, by the size of the units that have to be read for them:
- * a query goes with the first unit that covers it. */
-static void choose_mine(struct resolver *r)
+/* By the size of what has to be read, the largest first. */
+static int by_size(const void *a, const void *b)
 {
-    const unsigned shards = r->request->shards ? r->request->shards : 1;
-    uint64_t total = 0, before = 0;
+    const struct share *x = *(struct share *const *)a, *y = *(struct share *const *)b;
 
-    for (size_t s = 0; s < r->share_count; s++)
-        total += r->shares[s].unit->size_bytes;
-    /* Backwards, so that the first unit has the last word. */
-    for (size_t s = r->share_count; s-- > 0;) {
-        const struct share *share = &r->shares[s];
-        const uint64_t middle = before + share->unit->size_bytes / 2;
-        const unsigned owner = total ? (unsigned)(middle * shards / total) : 0;
+    if (x->unit->size_bytes != y->unit->size_bytes)
+        return x->unit->size_bytes > y->unit->size_bytes ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
 
-        before += share->unit->size_bytes;
-        for (size_t i = 0; i < share->count; i++)
-            r->places[r->place_of[r->pairs[share->first + i]]].mine = owner == r->request->shard;
+/* Finds the first unit that covers each query. Several cover a function that the linker kept once:
+ * the first one's it is. Fills `units` with those that are first for any; returns how many. */
+static size_t find_first(struct resolver *r, struct share **units)
+{
+    size_t count = 0;
+
+    for (size_t s = 0; s < r->share_count; s++) {
+        bool is_first = false;
+
+        for (size_t i = 0; i < r->shares[s].count; i++) {
+            struct place *p = &r->places[r->place_of[r->pairs[r->shares[s].first + i]]];
+
+            is_first = is_first || !p->first;
+            p->first = p->first ? p->first : &r->shares[s];
+        }
+        if (is_first)
+            units[count++] = &r->shares[s];
     }
+    qsort(units, count, sizeof(struct share *), by_size);
+    return count;
+}
+
+/* Whether unit `i` of find_first's is this shard's to read: that of whichever asks first. */
+static bool claim(const struct td_module_request *request, size_t i)
+{
+    const uint16_t me = (uint16_t)(request->shard + 1);
+    uint16_t owner = 0;
+
+    if (request->shards <= 1)
+        return true;
+    if (!request->claims || i >= TD_CLAIMS_MAX)
+        return i % request->shards == request->shard;
+    return atomic_compare_exchange_strong(&request->claims->unit[i], &owner, me) || owner == me;
 }
 
 /* The entries of a unit: its own, or those of the .dwo that it stands for. */
@@ -248,10 +275,18 @@ static bool is_bad(const struct resolver *r, const struct td_dwarf_unit *unit)
     return false;
 }
 
-/* Of this shard, and in the second scan only what the first did not find. */
-static bool is_wanted(const struct resolver *r, const struct place *p)
+/* In the scan of what is nested: code with lines that no function covers, although a symbol does.
+ */
+static bool is_nested(const struct place *p)
 {
-    return p->mine && (!r->scanner.nested || p->nested);
+    return p->symbol && p->has_line && p->scope == TD_NONE;
+}
+
+/* Of this shard, not found yet, and to be looked up in this unit now. */
+static bool is_wanted(const struct resolver *r, const struct share *share, const struct place *p)
+{
+    return p->mine && r->own_pass == (p->first == share) &&
+           (r->scanner.nested ? is_nested(p) : p->scope == TD_NONE || !p->has_line);
 }
 
 static void resolve_share(struct resolver *r, const struct share *share)
@@ -262,7 +297,7 @@ static void resolve_share(struct resolver *r, const struct share *share)
     for (size_t i = 0; i < share->count; i++) {
         const uint32_t query = r->pairs[share->first + i];
 
-        if (!is_wanted(r, &r->places[r->place_of[query]]))
+        if (!is_wanted(r, share, &r->places[r->place_of[query]]))
             continue;
         r->scratch[count] = r->queries[query];
         r->scratch[count++].scope = TD_NONE;
@@ -277,7 +312,7 @@ static void resolve_share(struct resolver *r, const struct share *share)
     for (size_t i = 0, k = 0; i < share->count; i++) {
         struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
 
-        if (is_wanted(r, p))
+        if (is_wanted(r, share, p))
             keep(r, unit, &r->scratch[k++], p);
     }
     if (!r->scanner.nested)
@@ -323,52 +358,70 @@ static void look_up_symbols(struct resolver *r, struct td_symbol_query *queries,
     }
 }
 
-/* Marks the places that no function covered although a symbol does. Returns whether there are. */
-static bool mark_nested(struct resolver *r)
+/* Marks the places that a symbol covers. */
+static void mark_symbols(struct resolver *r)
 {
     struct td_symbol_query *queries = td_xcalloc(r->query_count, sizeof(*queries));
-    uint32_t *place = td_xcalloc(r->query_count, sizeof(*place));
-    size_t count = 0;
-    bool found = false;
 
-    for (size_t i = 0; i < r->query_count; i++) {
-        const struct place *p = &r->places[r->place_of[i]];
-
-        if (!p->mine || p->scope != TD_NONE || !p->has_line)
-            continue;
-        place[count] = r->place_of[i];
-        queries[count++].address = r->queries[i].address;
-    }
-    look_up_symbols(r, queries, count);
-    for (size_t i = 0; i < count; i++) {
-        r->places[place[i]].nested = queries[i].name;
-        found = found || queries[i].name;
-    }
+    for (size_t i = 0; i < r->query_count; i++)
+        queries[i].address = r->queries[i].address;
+    look_up_symbols(r, queries, r->query_count);
+    for (size_t i = 0; i < r->query_count; i++)
+        r->places[r->place_of[i]].symbol = queries[i].name;
     free(queries);
-    free(place);
-    return found;
+    r->symbols_marked = true;
 }
 
-/* Functions whose entries stand inside of other functions or of types. */
-static void resolve_nested(struct resolver *r)
+/* Whether functions of the unit stand inside of other functions or of types. */
+static bool has_nested(struct resolver *r, const struct share *share)
 {
-    if (!mark_nested(r))
+    for (size_t i = 0; i < share->count; i++) {
+        const struct place *p = &r->places[r->place_of[r->pairs[share->first + i]]];
+
+        if (!p->has_line || p->scope != TD_NONE || !is_wanted(r, share, p))
+            continue;
+        if (!r->symbols_marked)
+            mark_symbols(r);
+        if (is_nested(p))
+            return true;
+    }
+    return false;
+}
+
+static void resolve_unit(struct resolver *r, const struct share *share)
+{
+    resolve_share(r, share);
+    if (!has_nested(r, share))
         return;
     r->scanner.nested = true;
-    for (size_t s = 0; s < r->share_count; s++)
-        resolve_share(r, &r->shares[s]);
+    resolve_share(r, share);
     r->scanner.nested = false;
 }
 
+/* Each query in its first unit, and only where that one does not have it in the others. */
 static void resolve_dwarf(struct resolver *r)
 {
     r->scratch = td_xcalloc(r->query_count, sizeof(*r->scratch));
     plan(r);
-    choose_mine(r);
+    struct share **units = td_xcalloc(r->share_count, sizeof(struct share *));
+    const size_t count = find_first(r, units);
+    r->own_pass = true;
+    for (size_t u = 0; u < count; u++) {
+        const bool mine = claim(r->request, u);
+
+        for (size_t i = 0; i < units[u]->count; i++) {
+            struct place *p = &r->places[r->place_of[r->pairs[units[u]->first + i]]];
+
+            p->mine = p->first == units[u] ? mine : p->mine;
+        }
+        if (mine)
+            resolve_unit(r, units[u]);
+    }
+    r->own_pass = false;
     for (size_t s = 0; s < r->share_count; s++)
-        resolve_share(r, &r->shares[s]);
-    resolve_nested(r);
+        resolve_unit(r, &r->shares[s]);
     resolve_rangeless(r);
+    free(units);
 }
 
 /* The function that holds the place, by DWARF; NULL when there is none, or it has no name. */
@@ -621,8 +674,6 @@ void td_module_resolve(const struct td_module_request *request, struct td_answer
     find_code(&r);
     if (r.object.dwarf && !request->functions_only && !request->symbols_only)
         resolve_dwarf(&r);
-    else
-        choose_mine(&r);
     resolve_symbols(&r);
     if (request->functions_only && r.object.dwarf && !request->symbols_only &&
         answers->function_count == 0)

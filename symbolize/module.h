@@ -17,6 +17,14 @@ struct td_module_progress {
     _Atomic uint64_t unit_offset; /* the unit that libdw is reading; 0: none */
 };
 
+/* Which shard took which unit, in memory that the shards of a module share. 0: none yet; else its
+ * number + 1. So a process that is done sooner takes more. */
+enum { TD_CLAIMS_MAX = 4096 };
+
+struct td_module_claims {
+    _Atomic uint16_t unit[TD_CLAIMS_MAX];
+};
+
 struct td_module_request {
     const char *path;      /* as recorded */
     struct td_bytes bytes; /* when not empty: the file itself, and no other is looked at */
@@ -27,6 +35,7 @@ struct td_module_request {
     bool functions_only;                  /* names of containing functions and nothing more */
     bool symbols_only;                    /* leave the DWARF alone: it failed before */
     unsigned shard, shards;               /* which part of the offsets; of how many */
+    struct td_module_claims *claims;      /* of the shards; NULL when there is one */
     struct td_module_progress *progress;  /* may be NULL */
     uint64_t bad_units[TD_BAD_UNITS_MAX]; /* to be left alone */
     size_t bad_unit_count;

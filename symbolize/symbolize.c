@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct module_work {
     uint32_t reason, debug_file; /* strings of the model */
     bool no_inlines;             /* of a part inlined functions are not known */
     struct td_cache *cache;
+    struct td_module_claims *claims; /* shared by its jobs; NULL: there is one */
 };
 
 struct resolve {
@@ -305,6 +307,24 @@ static const char *file_of(struct resolve *r, struct module_work *w, const struc
     return path;
 }
 
+static unsigned shard_count(const struct resolve *r, const struct module_work *w,
+                            uint64_t file_bytes)
+{
+    return w->missing_count >= SHARD_ADDRESSES_MIN && file_bytes >= SHARD_FILE_BYTES_MIN &&
+                   !r->symbolizer->opts.functions_only
+               ? cpu_count(r)
+               : 1;
+}
+
+/* NULL when there is no memory: the units are divided beforehand then. */
+static struct td_module_claims *share_claims(void)
+{
+    void *memory = mmap(NULL, sizeof(struct td_module_claims), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 static void add_jobs(struct resolve *r, struct module_work *w, const struct td_module *module)
 {
     const struct td_symbolizer_opts *opts = &r->symbolizer->opts;
@@ -327,10 +347,9 @@ static void add_jobs(struct resolve *r, struct module_work *w, const struct td_m
         .origin = &r->origin,
         .debuginfod = opts->debuginfod,
     };
-    job.request.shards =
-        w->missing_count >= SHARD_ADDRESSES_MIN && job.file_bytes >= SHARD_FILE_BYTES_MIN
-            ? cpu_count(r)
-            : 1;
+    job.request.shards = shard_count(r, w, job.file_bytes);
+    w->claims = job.request.shards > 1 ? share_claims() : NULL;
+    job.request.claims = w->claims;
     for (unsigned i = 0; i < job.request.shards; i++) {
         job.request.shard = i;
         r->jobs = td_grow(r->jobs, &r->job_cap, r->job_count + 1, sizeof(job));
@@ -497,6 +516,8 @@ static void release(struct resolve *r)
     for (size_t i = 0; i < r->work_count; i++) {
         free(r->work[i].wants);
         free(r->work[i].missing);
+        if (r->work[i].claims)
+            munmap(r->work[i].claims, sizeof(*r->work[i].claims));
     }
     free(r->work);
     free(r->jobs);

@@ -149,6 +149,7 @@ void td_dwarf_free(struct td_dwarf *dwarf)
         return;
     for (size_t i = 0; i < dwarf->met_count; i++) {
         free(dwarf->met[i]->spaces);
+        free(dwarf->met[i]->abbrevs);
         free(dwarf->met[i]);
     }
     for (size_t i = 0; i < dwarf->line_table_count; i++)

@@ -35,7 +35,6 @@
     X(CALL_FILE, call_file)            \
     X(CALL_LINE, call_line)            \
     X(CALL_COLUMN, call_column)        \
-    X(DECLARATION, declaration)        \
     X(LANGUAGE, language)              \
     X(STMT_LIST, stmt_list)            \
     X(COMP_DIR, comp_dir)              \
@@ -58,7 +57,6 @@ enum td_dwarf_slot {
     TD_SLOT_CALL_FILE,
     TD_SLOT_CALL_LINE,
     TD_SLOT_CALL_COLUMN,
-    TD_SLOT_DECLARATION,
     TD_SLOT_LANGUAGE,
     TD_SLOT_STMT_LIST,
     TD_SLOT_COMP_DIR,
@@ -82,6 +80,8 @@ static inline bool td_die_has(const struct td_die *die, enum td_dwarf_slot slot)
 
 /* Reads the attributes of an entry. False when they are damaged. */
 bool td_die_read(struct td_die *ret, const Dwarf_Die *die);
+/* The same up to those that tell the entry's code, which stand before most others. */
+bool td_die_read_code(struct td_die *ret, const Dwarf_Die *die);
 /* An attribute as what it means. False or NULL when it is absent, of another class, or damaged. */
 bool td_die_address(struct td_die *die, enum td_dwarf_slot slot, uint64_t *ret);
 bool td_die_uint(struct td_die *die, enum td_dwarf_slot slot, uint64_t *ret);
@@ -113,6 +113,7 @@ struct td_space {
     bool named, function, listed;
 };
 
+struct td_abbrev;
 struct td_dwarf;
 struct td_line_table;
 
@@ -129,6 +130,7 @@ struct td_dwarf_unit {
     bool damaged;                     /* its entry could not be read */
     bool qualified;                   /* the language's names have namespaces */
     struct td_line_table *line_table; /* NULL until asked for */
+    struct td_abbrev *abbrevs;        /* by code, as they were met; NULL until asked for */
     struct td_space *spaces;          /* the unit's own entry first; NULL until asked for */
     size_t space_count, space_cap;
 };
@@ -168,6 +170,10 @@ void td_dwarf_damaged(struct td_dwarf *dwarf, uint64_t offset);
 /* Takes `steps` off what reading may cost in all, which is many times what sound files need: tables
  * that are read again and again from many places would take for ever. False when it is used up. */
 bool td_dwarf_work(struct td_dwarf *dwarf, uint64_t steps);
+/* The tag of an entry of the unit, as dwarf_tag; for walks over many entries. */
+int td_dwarf_tag(struct td_dwarf_unit *unit, Dwarf_Die *die);
+/* Whether an entry whose tag was asked for says where its code ends. */
+bool td_dwarf_has_code(struct td_dwarf_unit *unit, Dwarf_Die *die);
 /* The unit that an entry stands in. NULL when it is damaged. */
 struct td_dwarf_unit *td_dwarf_unit_of(struct td_dwarf *dwarf, const Dwarf_Die *die);
 

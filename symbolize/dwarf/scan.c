@@ -23,6 +23,7 @@ struct walk {
     struct td_dwarf_unit *unit, *lines;
     struct td_query *queries;
     size_t count;
+    size_t open;   /* queries that nothing covers yet */
     uint64_t last; /* offset of the entry before: entries that lead backwards are damage */
     struct level levels[DEPTH_MAX];
 };
@@ -35,18 +36,22 @@ void td_scanner_release(struct td_scanner *scanner)
     *scanner = (struct td_scanner){0};
 }
 
-static uint32_t add_scope(struct walk *w, struct td_die *die, bool inlined, uint32_t parent)
+/* TD_NONE when the entry is damaged. */
+static uint32_t add_scope(struct walk *w, const Dwarf_Die *entry, bool inlined, uint32_t parent)
 {
     struct td_scanner *s = w->scanner;
     struct td_scope scope = {.parent = parent};
+    struct td_die die;
     uint64_t value = 0;
 
-    scope.function = td_dwarf_function(s, w->unit, w->lines, die);
-    if (inlined && w->lines && td_die_uint(die, TD_SLOT_CALL_FILE, &value))
+    if (!td_die_read(&die, entry))
+        return TD_NONE;
+    scope.function = td_dwarf_function(s, w->unit, w->lines, &die);
+    if (inlined && w->lines && td_die_uint(&die, TD_SLOT_CALL_FILE, &value))
         scope.call_file = td_dwarf_file_path(s->answers, w->lines, value);
-    if (inlined && td_die_uint(die, TD_SLOT_CALL_LINE, &value))
+    if (inlined && td_die_uint(&die, TD_SLOT_CALL_LINE, &value))
         scope.call_line = (uint32_t)value;
-    if (inlined && td_die_uint(die, TD_SLOT_CALL_COLUMN, &value))
+    if (inlined && td_die_uint(&die, TD_SLOT_CALL_COLUMN, &value))
         scope.call_column = (uint32_t)value;
     s->scopes = td_grow(s->scopes, &s->scope_cap, s->scope_count + 1, sizeof(scope));
     s->scopes[s->scope_count] = scope;
@@ -57,13 +62,10 @@ static uint32_t add_scope(struct walk *w, struct td_die *die, bool inlined, uint
 static uint32_t scope_of_level(struct walk *w, uint32_t index)
 {
     struct level *level = &w->levels[index];
-    struct td_die die;
 
-    if (!level->known || level->scope != TD_NONE)
-        return level->scope;
-    const uint32_t parent = level->function ? TD_NONE : scope_of_level(w, level->outside);
-    if (td_die_read(&die, &level->die))
-        level->scope = add_scope(w, &die, !level->function, parent);
+    if (level->known && level->scope == TD_NONE)
+        level->scope = add_scope(w, &level->die, !level->function,
+                                 level->function ? TD_NONE : scope_of_level(w, level->outside));
     return level->scope;
 }
 
@@ -82,9 +84,11 @@ static uint32_t cover(struct walk *w, struct td_die *die, bool inlined, uint32_t
             !td_ranges_hold(w->scanner->code, r.low))
             continue;
         if (scope == TD_NONE)
-            scope = add_scope(w, die, inlined, inlined ? scope_of_level(w, depth) : TD_NONE);
-        for (; q < w->count && w->queries[q].address < r.high; q++)
+            scope = add_scope(w, &die->die, inlined, inlined ? scope_of_level(w, depth) : TD_NONE);
+        for (; q < w->count && w->queries[q].address < r.high; q++) {
+            w->open -= w->queries[q].scope == TD_NONE;
             w->queries[q].scope = scope;
+        }
     }
     return scope;
 }
@@ -111,13 +115,13 @@ static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth);
 /* A function or an inlined call; its surroundings are levels[depth]. False at damage. */
 static bool visit_code(struct walk *w, Dwarf_Die *entry, bool inlined, uint32_t depth)
 {
-    struct td_die die;
+    struct td_die die = {.die = *entry, .present = 0};
+    const bool code = td_dwarf_has_code(w->unit, entry);
 
     /* Declarations, and what is inlined everywhere: most functions of C++. */
-    if (!w->scanner->nested && !dwarf_hasattr(entry, DW_AT_high_pc) &&
-        !dwarf_hasattr(entry, DW_AT_ranges))
+    if (!code && (inlined || !w->scanner->nested || dwarf_hasattr(entry, DW_AT_declaration)))
         return true;
-    if (!td_die_read(&die, entry))
+    if (code && !td_die_read_code(&die, entry))
         return false;
     w->levels[depth + 1] = (struct level){.die = *entry,
                                           .known = true,
@@ -127,15 +131,14 @@ static bool visit_code(struct walk *w, Dwarf_Die *entry, bool inlined, uint32_t 
     /* An inlined call that covers no query has nothing inside that could. A function may hold
      * another's code (GNU C's nested functions, methods of local classes), which is rare: most of
      * the entries of a unit are inside of functions, and are passed over at first. */
-    if (w->levels[depth + 1].scope == TD_NONE &&
-        (inlined || !w->scanner->nested || td_die_has(&die, TD_SLOT_DECLARATION)))
+    if (w->levels[depth + 1].scope == TD_NONE && (inlined || !w->scanner->nested))
         return true;
     return walk(w, &die.die, depth + 1);
 }
 
 static bool visit(struct walk *w, Dwarf_Die *die, uint32_t depth)
 {
-    const int tag = dwarf_tag(die);
+    const int tag = td_dwarf_tag(w->unit, die);
 
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
         return visit_code(w, die, tag == DW_TAG_inlined_subroutine, depth);
@@ -155,6 +158,8 @@ static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth)
     while (rc == 0) {
         const uint64_t offset = dwarf_dieoffset(&die);
 
+        if (w->open == 0 && w->levels[depth].scope == TD_NONE)
+            return true; /* what is left covers nothing more */
         if (offset <= w->last || !td_dwarf_work(w->unit->dwarf, 1))
             return false;
         w->last = offset;
@@ -175,6 +180,7 @@ bool td_scanner_run(struct td_scanner *scanner, struct td_dwarf_unit *unit,
     w->lines = lines;
     w->queries = queries;
     w->count = count;
+    w->open = count;
     w->last = unit->offset;
     w->levels[0] = (struct level){.scope = TD_NONE};
     Dwarf_Die top = unit->die.die;

@@ -51,7 +51,7 @@ static void list(struct td_dwarf_unit *unit, uint32_t index)
     unit->spaces[index].first = unit->space_count;
     for (int rc = dwarf_child(&die, &die); rc == 0; rc = dwarf_siblingof(&die, &die)) {
         const uint64_t offset = dwarf_dieoffset(&die);
-        const int tag = dwarf_tag(&die);
+        const int tag = td_dwarf_tag(unit, &die);
 
         if (offset <= before || offset >= outside.end || !td_dwarf_work(unit->dwarf, 1))
             break;
