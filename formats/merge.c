@@ -475,6 +475,19 @@ static void merge_regions(struct td_merge *merge, const struct td_model *model,
     free(regions);
 }
 
+/* Of more blocks than there may be, the first stay. */
+static void merge_code(struct td_merge *merge, const struct td_model *model, const struct ids *ids)
+{
+    const struct td_ran *code = td_model_ran_of(model);
+
+    for (size_t i = 0; i < td_ran_count(code); i++) {
+        struct td_ran_block block = *td_ran_block(code, i);
+
+        block.module = ids->modules[block.module];
+        td_ran_add(td_model_ran(merge->sum), &block);
+    }
+}
+
 static bool is_slots(const struct td_model *model, uint32_t group)
 {
     return td_model_group(model, group)->role == TD_ROLE_SLOTS;
@@ -623,6 +636,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_groups(merge, model, &ids);
         merge_tallies(merge, model, &ids);
         merge_regions(merge, model, &ids);
+        merge_code(merge, model, &ids);
         merge_samples(merge, model, &ids);
         merge->incomplete = merge->incomplete || !td_model_complete(model);
         free(origin);

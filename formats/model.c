@@ -72,6 +72,7 @@ struct td_model {
     VECTOR(td_sample) samples;
     VECTOR(td_region) regions;
     VECTOR(td_region_row) region_rows;
+    struct td_ran *code;
     struct td_map region_ids;     /* parent and name to region */
     struct td_map region_row_ids; /* thread and region, group to row */
     uint64_t *region_values;
@@ -137,6 +138,7 @@ struct td_model *td_model_new(void)
     struct td_model *model = td_xcalloc(1, sizeof(*model));
 
     model->strings = td_intern_new();
+    model->code = td_ran_new();
     *VECTOR_PUSH(model->nodes) = (struct td_node){.parent = 0, .location = TD_NONE};
     return model;
 }
@@ -163,6 +165,7 @@ void td_model_free(struct td_model *model)
     free(model->symbols.at);
     free(model->regions.at);
     free(model->region_rows.at);
+    td_ran_free(model->code);
     td_map_release(&model->region_ids);
     td_map_release(&model->region_row_ids);
     free(model->region_values);
@@ -188,6 +191,7 @@ size_t td_model_bytes(const struct td_model *model)
     bytes += VECTOR_BYTES(model->groups) + VECTOR_BYTES(model->functions);
     bytes += VECTOR_BYTES(model->lines) + VECTOR_BYTES(model->tallies);
     bytes += VECTOR_BYTES(model->samples) + VECTOR_BYTES(model->symbols);
+    bytes += td_ran_bytes(model->code);
     bytes += VECTOR_BYTES(model->regions) + VECTOR_BYTES(model->region_rows);
     bytes += (model->region_ids.cap + model->region_row_ids.cap) * sizeof(struct td_map_slot);
     bytes += (model->tally_values_cap + model->sample_values_cap + model->region_values_cap) *
@@ -597,6 +601,16 @@ void td_model_set_no_inlines(struct td_model *model, uint32_t module)
 {
     assert(module < model->modules.len);
     model->modules.at[module].no_inlines = true;
+}
+
+struct td_ran *td_model_ran(struct td_model *model)
+{
+    return model->code;
+}
+
+const struct td_ran *td_model_ran_of(const struct td_model *model)
+{
+    return model->code;
 }
 
 uint32_t td_model_put_region(struct td_model *model, uint32_t parent, uint32_t name)

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/ran.h"
 #include "formats/kinds.h"
 #include "formats/cores/tma.h"
 #include "formats/regions.h"
@@ -254,6 +255,10 @@ bool td_model_set_region_row(struct td_model *model, const struct td_region_row 
                              const uint64_t *values);
 bool td_model_add_region_row(struct td_model *model, const struct td_region_row *row,
                              const uint64_t *values);
+
+/* The blocks of code that ran (code.h); empty where nobody recorded them. */
+struct td_ran *td_model_ran(struct td_model *model) __attribute__((returns_nonnull));
+const struct td_ran *td_model_ran_of(const struct td_model *model) __attribute__((returns_nonnull));
 
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,
  * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */

@@ -205,6 +205,29 @@ static void on_region_row(void *ctx, const struct td_region_row *r, const uint64
     fputc('\n', out);
 }
 
+static void on_code(void *ctx, const struct td_ran_block *b)
+{
+    FILE *out = begin(ctx, "code");
+
+    fprintf(out,
+            " module=%" PRIu32 " offset=0x%" PRIx64 " size=%" PRIu32 " insns=%" PRIu32
+            " branch=%u target=%" PRId64 " runs=%" PRIu64 " taken=%" PRIu64 "\n",
+            b->module, b->offset, b->size, b->insn_count, b->branch, b->target, b->runs, b->taken);
+    for (uint32_t i = 0; i < b->edge_count; i++)
+        fprintf(out, "          edge %" PRId64 " count=%" PRIu64 "\n", b->edges[i].delta,
+                b->edges[i].count);
+    for (uint32_t i = 0; i < b->uop_count; i++) {
+        const struct td_ran_uop *u = &b->uops[i];
+
+        fprintf(out,
+                "          uop insn=%u src=%u,%u,%u address=%u,%u dst=%u,%u flags=0x%x slots=%u "
+                "latency=%u,%u busy=%u unit=%u ports=%x,%x,%x,%x,%x\n",
+                u->insn, u->src[0], u->src[1], u->src[2], u->address[0], u->address[1], u->dst[0],
+                u->dst[1], u->flags, u->slots, u->latency, u->load_latency, u->busy, u->unit,
+                u->ports[0], u->ports[1], u->ports[2], u->ports[3], u->ports[4]);
+    }
+}
+
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
 {
     FILE *out = begin(ctx, "nodes");
@@ -293,6 +316,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .group = on_group,
         .region = on_region,
         .region_row = on_region_row,
+        .code = on_code,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

@@ -26,25 +26,26 @@
 #define TD_CHUNK_RATIO_PAD 65536
 
 /* Kinds of chunks: X(symbol, number, name, must a reader know it) */
-#define TD_CHUNK_KINDS(X)                   \
-    X(ENVIRONMENT, 1, "environment", false) \
-    X(STRINGS, 2, "strings", true)          \
-    X(MODULES, 3, "modules", true)          \
-    X(THREADS, 4, "threads", true)          \
-    X(EVENTS, 5, "events", true)            \
-    X(GROUPS, 6, "groups", true)            \
-    X(SYMBOLS, 7, "symbols", false)         \
-    X(NODES, 8, "nodes", true)              \
-    X(SAMPLES, 9, "samples", true)          \
-    X(TALLIES, 10, "tallies", true)         \
-    X(COUNTERS, 11, "counters", false)      \
-    X(END, 12, "end", true)                 \
-    X(ORIGINS, 13, "origins", false)        \
-    X(PLACED, 14, "placed symbols", false)  \
-    X(COUNTS, 15, "counts", false)          \
-    X(PASSES, 16, "passes", true)           \
-    X(REGIONS, 17, "regions", false)        \
-    X(REGION_ROWS, 18, "region rows", false)
+#define TD_CHUNK_KINDS(X)                    \
+    X(ENVIRONMENT, 1, "environment", false)  \
+    X(STRINGS, 2, "strings", true)           \
+    X(MODULES, 3, "modules", true)           \
+    X(THREADS, 4, "threads", true)           \
+    X(EVENTS, 5, "events", true)             \
+    X(GROUPS, 6, "groups", true)             \
+    X(SYMBOLS, 7, "symbols", false)          \
+    X(NODES, 8, "nodes", true)               \
+    X(SAMPLES, 9, "samples", true)           \
+    X(TALLIES, 10, "tallies", true)          \
+    X(COUNTERS, 11, "counters", false)       \
+    X(END, 12, "end", true)                  \
+    X(ORIGINS, 13, "origins", false)         \
+    X(PLACED, 14, "placed symbols", false)   \
+    X(COUNTS, 15, "counts", false)           \
+    X(PASSES, 16, "passes", true)            \
+    X(REGIONS, 17, "regions", false)         \
+    X(REGION_ROWS, 18, "region rows", false) \
+    X(CODE, 19, "code", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -53,7 +54,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 19
+#define TD_CHUNK_KIND_LIMIT 20
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

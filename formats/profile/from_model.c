@@ -540,6 +540,44 @@ static void write_regions(const struct writer *w)
     write_region_rows(w);
 }
 
+static int compare_code(const struct writer *w, uint32_t a, uint32_t b)
+{
+    const struct td_ran_block *x = td_ran_block(td_model_ran_of(w->model), a);
+    const struct td_ran_block *y = td_ran_block(td_model_ran_of(w->model), b);
+
+    RETURN_IF_DIFFERENT(compare_u64(w->modules.rank[x->module], w->modules.rank[y->module]));
+    RETURN_IF_DIFFERENT(compare_u64(x->offset, y->offset));
+    return compare_u64(x->size, y->size);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct td_ran_edge *x = a, *y = b;
+
+    return (x->delta > y->delta) - (x->delta < y->delta);
+}
+
+/* What several modules that are the same have of a block is added up by who reads it. */
+static void write_code(const struct writer *w)
+{
+    const struct td_ran *code = td_model_ran_of(w->model);
+    struct ranking order = {0};
+    struct td_ran_edge edges[TD_RAN_EDGES_MAX];
+
+    rank_all(w, &order, (uint32_t)td_ran_count(code), compare_code);
+    for (uint32_t i = 0; i < order.count; i++) {
+        struct td_ran_block block = *td_ran_block(code, order.order[i]);
+
+        if (block.edge_count > 0)
+            memcpy(edges, block.edges, block.edge_count * sizeof(*edges));
+        qsort(edges, block.edge_count, sizeof(*edges), compare_edges);
+        block.edges = edges;
+        block.module = w->modules.rank[block.module];
+        td_profile_ran(w->out, &block);
+    }
+    ranking_release(&order);
+}
+
 static void write_env_and_counters(const struct writer *w)
 {
     char *const damage = td_notes_damage(w->model);
@@ -645,6 +683,7 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     write_threads(w);
     write_modules(w);
     write_regions(w);
+    write_code(w);
     write_nodes(w);
     if (rows)
         write_rows(w, rows);

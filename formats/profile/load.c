@@ -289,6 +289,16 @@ static void on_region_row(void *ctx, const struct td_region_row *row, const uint
         say_wrong(loader, "regions hold counts that cannot be");
 }
 
+static void on_code(void *ctx, const struct td_ran_block *block)
+{
+    struct loader *loader = ctx;
+    struct td_ran_block ours = *block;
+
+    ours.module = id_map_get(&loader->tables[TD_TABLE_MODULES], block->module);
+    if (ours.module != TD_NONE && !td_ran_add(td_model_ran(loader->model), &ours))
+        say_wrong(loader, "blocks of code are too many, or ran more often than can be");
+}
+
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)
 {
     struct loader *loader = ctx;
@@ -758,6 +768,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .pass = on_pass,
         .region = on_region,
         .region_row = on_region_row,
+        .code = on_code,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

@@ -385,6 +385,25 @@ static void read_region_rows(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_code(struct reader *reader, struct td_rd *rd)
+{
+    struct td_ran_room *room = td_xcalloc(1, sizeof(*room));
+    struct td_ran_block block;
+    uint64_t offset = 0;
+
+    while (td_rd_left(rd) > 0) {
+        begin_record(reader, rd, TD_CHUNK_CODE);
+        const uint32_t module = get_id(reader, rd, TD_TABLE_MODULES);
+        offset += (uint64_t)td_rd_zigzag(rd);
+        td_ran_get(rd, &block, room);
+        block.module = module;
+        block.offset = offset;
+        if (td_rd_ok(rd))
+            VISIT(reader, code, &block);
+    }
+    free(room);
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -519,15 +538,25 @@ static void read_end(struct reader *reader, struct td_rd *rd)
 }
 
 static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
-    [TD_CHUNK_ENVIRONMENT] = read_environment, [TD_CHUNK_STRINGS] = read_strings,
-    [TD_CHUNK_MODULES] = read_modules,         [TD_CHUNK_THREADS] = read_threads,
-    [TD_CHUNK_EVENTS] = read_events,           [TD_CHUNK_GROUPS] = read_groups,
-    [TD_CHUNK_SYMBOLS] = read_symbols,         [TD_CHUNK_NODES] = read_nodes,
-    [TD_CHUNK_SAMPLES] = read_samples,         [TD_CHUNK_TALLIES] = read_tallies,
-    [TD_CHUNK_COUNTERS] = read_counters,       [TD_CHUNK_END] = read_end,
-    [TD_CHUNK_ORIGINS] = read_origins,         [TD_CHUNK_PLACED] = read_placed,
-    [TD_CHUNK_COUNTS] = read_counts,           [TD_CHUNK_PASSES] = read_passes,
-    [TD_CHUNK_REGIONS] = read_regions,         [TD_CHUNK_REGION_ROWS] = read_region_rows,
+    [TD_CHUNK_ENVIRONMENT] = read_environment,
+    [TD_CHUNK_STRINGS] = read_strings,
+    [TD_CHUNK_MODULES] = read_modules,
+    [TD_CHUNK_THREADS] = read_threads,
+    [TD_CHUNK_EVENTS] = read_events,
+    [TD_CHUNK_GROUPS] = read_groups,
+    [TD_CHUNK_SYMBOLS] = read_symbols,
+    [TD_CHUNK_NODES] = read_nodes,
+    [TD_CHUNK_SAMPLES] = read_samples,
+    [TD_CHUNK_TALLIES] = read_tallies,
+    [TD_CHUNK_COUNTERS] = read_counters,
+    [TD_CHUNK_END] = read_end,
+    [TD_CHUNK_ORIGINS] = read_origins,
+    [TD_CHUNK_PLACED] = read_placed,
+    [TD_CHUNK_COUNTS] = read_counts,
+    [TD_CHUNK_PASSES] = read_passes,
+    [TD_CHUNK_REGIONS] = read_regions,
+    [TD_CHUNK_REGION_ROWS] = read_region_rows,
+    [TD_CHUNK_CODE] = read_code,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

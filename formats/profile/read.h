@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "formats/ran.h"
 #include "formats/model.h"
 #include "formats/profile/columns.h"
 #include "formats/profile/frame.h"
@@ -59,6 +60,7 @@ struct td_profile_visitor {
     void (*region)(void *ctx, uint32_t id, uint32_t parent, uint32_t name); /* TD_NONE: no parent */
     void (*region_row)(void *ctx, const struct td_region_row *row, const uint64_t *values,
                        uint32_t value_count);
+    void (*code)(void *ctx, const struct td_ran_block *block);
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);
     void (*nodes)(void *ctx, const struct td_profile_nodes *nodes);
     void (*samples)(void *ctx, const struct td_profile_values *values);

@@ -49,7 +49,7 @@ struct td_profile_writer {
     struct td_pending samples, tallies;
     uint8_t *columns; /* of each group */
     size_t columns_cap;
-    uint64_t last_symbol_offset, last_placed_offset;
+    uint64_t last_symbol_offset, last_placed_offset, last_code_offset;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
     uint64_t totals[TD_CHUNK_KIND_LIMIT];
@@ -102,6 +102,8 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
         w->last_symbol_offset = 0;
     if (kind == TD_CHUNK_PLACED)
         w->last_placed_offset = 0;
+    if (kind == TD_CHUNK_CODE)
+        w->last_code_offset = 0;
 }
 
 /* What descriptions refer to comes before them. */
@@ -111,7 +113,7 @@ static void flush_texts(struct td_profile_writer *w)
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
         TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
         TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
-        TD_CHUNK_REGION_ROWS,
+        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -425,6 +427,17 @@ void td_profile_region_row(struct td_profile_writer *writer, const struct td_reg
     for (uint32_t c = 0; c < columns; c++)
         td_buf_uleb(buf, values[c]);
     end_text(writer, TD_CHUNK_REGION_ROWS);
+}
+
+void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block *block)
+{
+    struct td_buf *buf = &writer->texts[TD_CHUNK_CODE].buf;
+
+    td_buf_uleb(buf, block->module);
+    td_buf_zigzag(buf, (int64_t)(block->offset - writer->last_code_offset));
+    td_ran_put(buf, block);
+    writer->last_code_offset = block->offset;
+    end_text(writer, TD_CHUNK_CODE);
 }
 
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,

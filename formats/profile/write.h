@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "formats/ran.h"
 #include "formats/model.h"
 
 struct td_profile_writer;
@@ -77,6 +78,9 @@ uint32_t td_profile_region(struct td_profile_writer *writer, uint32_t parent, co
  * are as many as its group has columns. */
 void td_profile_region_row(struct td_profile_writer *writer, const struct td_region_row *row,
                            const uint64_t *values);
+
+/* A block of code (formats/ran.h) with its module and offset. */
+void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block *block);
 
 /* The node of a frame under `parent` (0: outermost); interned. `offset` as in struct td_location.
  */

@@ -140,8 +140,34 @@ void td_snapshots_name_code(struct td_snapshots *snapshots, uint32_t image)
         td_jit_write_names_of(snapshots->jit, named->pid, geteuid(), named->dump_path);
 }
 
+static int by_place(const void *a, const void *b, void *ctx)
+{
+    const struct td_ran_block *x = td_ran_block(ctx, *(const uint32_t *)a);
+    const struct td_ran_block *y = td_ran_block(ctx, *(const uint32_t *)b);
+
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+static void write_code(const struct td_snapshots *snapshots)
+{
+    const size_t count = snapshots->code ? td_ran_count(snapshots->code) : 0;
+    uint32_t *order = td_xcalloc(count + 1, sizeof(*order));
+
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof(*order), by_place, snapshots->code);
+    for (size_t i = 0; i < count; i++)
+        td_profile_ran(snapshots->writer, td_ran_block(snapshots->code, order[i]));
+    free(order);
+}
+
 void td_snapshots_names_end(struct td_snapshots *snapshots)
 {
+    write_code(snapshots);
     td_jit_finish(snapshots->jit);
 }
 
@@ -155,6 +181,8 @@ void td_snapshots_release(struct td_snapshots *snapshots)
     if (snapshots->texts)
         td_intern_free(snapshots->texts);
     td_jit_free(snapshots->jit);
+    td_ran_free(snapshots->code);
+    free(snapshots->code_room);
     *snapshots = (struct td_snapshots){.writer = NULL};
 }
 
@@ -499,6 +527,27 @@ static void add_region(struct adding *a, const struct td_snapshot_walk *walk)
     td_written_regions_put(&task->regions, a->snapshots->writer, &news);
 }
 
+/* Counts of the code are those of the whole run, so they wait for its end. What cannot be read is
+ * left out: the rest does not depend on it. */
+static void add_code(struct adding *a, const struct td_snapshot_code *code)
+{
+    struct td_snapshots *snapshots = a->snapshots;
+    struct td_rd rd = td_rd_init(code->bytes, code->size, 0);
+    struct td_ran_block block;
+    uint32_t module = TD_NONE;
+
+    if (!snapshots->code) {
+        snapshots->code = td_ran_new();
+        snapshots->code_room = td_xcalloc(1, sizeof(*snapshots->code_room));
+    }
+    td_ran_get(&rd, &block, snapshots->code_room);
+    if (!td_rd_ok(&rd))
+        return;
+    block.offset = locate(a, code->place, &module);
+    block.module = module;
+    td_ran_add(snapshots->code, &block);
+}
+
 /* Those that are not tallies. */
 static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
                      enum td_snapshot_item item)
@@ -507,7 +556,9 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
         add_path(a, walk->tally.task, &walk->path);
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
-    else if (a->last)
+    else if (a->last && item == TD_SNAPSHOT_CODE)
+        add_code(a, &walk->code);
+    else if (a->last && item == TD_SNAPSHOT_REPLICATES)
         add_replicates(a, &walk->replicates);
 }
 

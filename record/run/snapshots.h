@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "formats/ran.h"
 #include "formats/model.h"
 #include "formats/profile/write.h"
 #include "record/sim/model/sim.h"
@@ -37,9 +38,11 @@ struct td_snapshots {
     struct td_toggle *toggle;
     uint32_t width;
     uint64_t inside_slots, inside_instructions; /* of what was added then */
-    struct td_jit *jit;                         /* addresses of generated code */
-    struct td_intern *texts;                    /* what modules are, and what snapshots warned of */
-    struct td_map modules;                      /* text to the profile's module */
+    struct td_ran *code; /* what ran, of all images that have ended; NULL: nothing yet */
+    struct td_ran_room *code_room;
+    struct td_jit *jit;      /* addresses of generated code */
+    struct td_intern *texts; /* what modules are, and what snapshots warned of */
+    struct td_map modules;   /* text to the profile's module */
     struct td_map warnings;
     struct td_snapshot_image **images; /* by place; NULL: nothing of it was added */
     size_t image_count, image_cap;
@@ -60,7 +63,8 @@ void td_snapshots_forget(struct td_snapshots *snapshots, uint32_t image);
 /* Writes the names of the code that the image made itself, as it tells them in a perf-PID.map or a
  * jitdump: when it has ended, or the recording does. */
 void td_snapshots_name_code(struct td_snapshots *snapshots, uint32_t image);
-/* After the last of them: says in the profile what could not be named. */
+/* After the last of them: says in the profile what could not be named, and writes the code that
+ * ran. */
 void td_snapshots_names_end(struct td_snapshots *snapshots);
 
 #endif

@@ -16,6 +16,9 @@
  *   region PARENT|- NAME        in the region of this number
  *   row THREAD REGION GROUP|- BEGUN ENDED TIMED SUM MIN MAX SQUARES WHOLE SEEN [VALUE...]
  *                               lengths in slots of a modelled group, else in ns
+ *   block MODULE OFFSET BRANCH TARGET RUNS TAKEN LENGTH[,LENGTH...] [eDELTA,COUNT...] [uUOP...]
+ *                               UOP: INSN,SRC,SRC,SRC,ADDRESS,ADDRESS,DST,DST,FLAGS,SLOTS,LATENCY,
+ *                               LOAD,BUSY,UNIT[,PORTS...]
  *   cut                         no end, as after a kill
  */
 #include <stdio.h>
@@ -42,7 +45,7 @@ static int write_out(void *ctx, const void *data, size_t size, struct td_err *er
 }
 
 /* The next word; the line moves on. */
-static const char *word(char **line)
+static char *word(char **line)
 {
     *line += strspn(*line, " ");
     char *start = *line;
@@ -258,6 +261,49 @@ static void add_row(struct composing *c, char *line)
     td_profile_region_row(c->writer, &row, values);
 }
 
+static void read_uop(struct td_ran_uop *uop, char *text)
+{
+    uint8_t *const fields[] = {
+        &uop->src[0],       &uop->src[1], &uop->src[2], &uop->address[0], &uop->address[1],
+        &uop->dst[0],       &uop->dst[1], &uop->flags,  &uop->slots,      &uop->latency,
+        &uop->load_latency, &uop->busy,   &uop->unit};
+
+    *uop = (struct td_ran_uop){.insn = (uint16_t)strtoul(text, &text, 0)};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && *text == ','; i++)
+        *fields[i] = (uint8_t)strtoul(text + 1, &text, 0);
+    for (size_t p = 0; p < TD_RAN_PORTS && *text == ','; p++)
+        uop->ports[p] = (uint16_t)strtoul(text + 1, &text, 0);
+}
+
+static void add_block(struct composing *c, char *line)
+{
+    struct td_ran_block block = {.module = c->modules[number(&line)], .offset = number(&line)};
+    struct td_ran_edge edges[16];
+    struct td_ran_uop uops[64];
+    uint8_t lengths[64];
+
+    block.branch = (uint8_t)number(&line);
+    block.target = strtoll(word(&line), NULL, 0);
+    block.runs = number(&line);
+    block.taken = number(&line);
+    for (char *at = word(&line); *at; at += *at == ',')
+        block.size += lengths[block.insn_count++] = (uint8_t)strtoul(at, &at, 0);
+    while (*line) {
+        char *what = word(&line), *end = NULL;
+
+        if (*what == 'u') {
+            read_uop(&uops[block.uop_count++], what + 1);
+        } else {
+            edges[block.edge_count].delta = strtoll(what + 1, &end, 0);
+            edges[block.edge_count++].count = strtoull(end + 1, NULL, 0);
+        }
+    }
+    block.edges = edges;
+    block.uops = uops;
+    block.lengths = lengths;
+    td_profile_ran(c->writer, &block);
+}
+
 static void add_env(struct composing *c, char *line)
 {
     const char *key = word(&line);
@@ -287,6 +333,7 @@ static const struct {
     {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
     {"slots", add_slots},     {"locate", add_locate}, {"sample", add_sample},
     {"region", add_region},   {"row", add_row},       {"weigh", add_weigh},
+    {"block", add_block},
 };
 
 static bool compose_line(struct composing *c, char *line)

@@ -62,3 +62,34 @@ struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, ui
     }
     return mask;
 }
+
+/* The smallest set of those that still count something; 0: none does. */
+static uint16_t smallest(const struct td_ports *ports, const int left[TD_PORT_SETS_MAX])
+{
+    uint16_t found = 0;
+
+    for (int i = 0; i < ports->set_count; i++) {
+        if (left[i] > 0 &&
+            (!found || __builtin_popcount(ports->sets[i]) < __builtin_popcount(found)))
+            found = ports->sets[i];
+    }
+    return found;
+}
+
+int td_ports_sets(const struct td_ports *ports, uint64_t add, uint16_t *sets, int max)
+{
+    int left[TD_PORT_SETS_MAX] = {0}, count = 0;
+
+    for (int i = 0; i < ports->set_count; i++)
+        left[i] = (int)(add >> (i * TD_PORT_SET_BITS) & 7);
+    while (count < max) {
+        const uint16_t set = smallest(ports, left);
+
+        if (!set)
+            break;
+        sets[count++] = set;
+        for (int i = 0; i < ports->set_count; i++)
+            left[i] -= (set & ~ports->sets[i]) == 0;
+    }
+    return count;
+}

@@ -33,4 +33,8 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc);
 /* What a uop confined to `set` (not 0) takes; with `extra` (may be 0) a second uop's too. */
 struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra);
 
+/* The sets that a uop of `add` is confined to, one a port that it takes; returns how many, at most
+ * `max`. Sets that have no counter are none. */
+int td_ports_sets(const struct td_ports *ports, uint64_t add, uint16_t *sets, int max);
+
 #endif

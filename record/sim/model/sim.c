@@ -43,6 +43,7 @@ void td_sim_free(struct td_sim *sim)
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
     td_replicates_release(&sim->replicates);
+    td_flow_release(&sim->flow);
     td_sim_pmu_free(sim->pmu);
     td_sim_regions_free(sim->regions);
     free(sim->states);
@@ -267,6 +268,18 @@ static bool resolves_late(const struct td_sim *sim)
            sim->last->branch == TD_BRANCH_CONDITIONAL;
 }
 
+/* Where the last block went on. */
+static inline void count_way(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
+{
+    const struct td_block *last = sim->last;
+
+    if (!last)
+        return;
+    sim->states[last->id].went[(outcome & TD_TRACE_TAKEN) != 0]++;
+    if (__builtin_expect(last->branch == TD_BRANCH_INDIRECT_JUMP, 0))
+        td_flow_jump(&sim->flow, last->id, next->id);
+}
+
 /* `words` are what follows the block word. */
 static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64_t *words,
                                  const uint64_t *end)
@@ -287,6 +300,7 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (sim->mode == TD_SIM_EXACT) {
         account->runs++;
         sim->instructions += block->insn_count;
+        count_way(sim, word, block);
         if (__builtin_expect(sim->regions != NULL, 0))
             td_sim_regions_block(sim->regions, block);
     } else {

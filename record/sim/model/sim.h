@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/ran.h"
 #include "formats/regions.h"
 #include "formats/replicates.h"
 #include "record/sim/model/causes.h"
@@ -147,6 +148,11 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 typedef void td_sim_replicates_fn(void *ctx, uint64_t pc, enum td_sim_column column,
                                   const int64_t replicates[TD_REPLICATES]);
 void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx);
+
+/* The blocks that ran: how often, where they went on, and of the hot ones their
+ * uops. `block` has a place in place of module and offset. Calls `fn` for each, by place. */
+typedef void td_sim_code_fn(void *ctx, const struct td_ran_block *block);
+void td_sim_each_code(const struct td_sim *sim, td_sim_code_fn *fn, void *ctx);
 
 /* What was charged in a region that the program marked (regions.h). The `thread`, `region` and
  * `group` of the row say nothing; lengths are in slots, whatever its

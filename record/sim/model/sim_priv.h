@@ -7,6 +7,7 @@
 #include "record/sim/model/charge.h"
 #include "record/sim/model/core.h"
 #include "record/sim/model/fetch.h"
+#include "record/sim/model/flow.h"
 #include "record/sim/model/sampling/learning.h"
 #include "record/sim/model/memory/memory.h"
 #include "record/sim/model/predictor.h"
@@ -23,6 +24,7 @@ struct td_block_state {
     uint32_t account, node;       /* the account last used, and its path */
     uint32_t epoch;               /* fetch->epoch when all of it was found in the caches */
     bool charged;                 /* there is an account */
+    uint64_t went[2];             /* so often it went on behind it, or elsewhere */
 };
 
 #define TD_LOAD_RING 512 /* at least the largest load buffer */
@@ -71,6 +73,7 @@ struct td_sim {
     struct td_stores stores;
     struct td_wrong_path wrong_path;
     struct td_callstack calls;
+    struct td_flow flow;
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
     struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */

@@ -220,6 +220,14 @@ static void write_region(void *ctx, const struct td_sim_region *from)
     td_snapshot_put_region(&w->out, &region);
 }
 
+static void write_code(void *ctx, const struct td_ran_block *block)
+{
+    struct writing *w = ctx;
+
+    use_address(w, block->offset);
+    td_snapshot_put_code(&w->out, block);
+}
+
 /* `error`: two standard errors of the cycles. */
 static void add_totals(struct writing *w, const struct td_snapshot *part, double error)
 {
@@ -243,6 +251,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     td_sim_each_tally(sim, write_tally, w);
     td_sim_each_replicates(sim, write_replicates, w);
     td_sim_each_region(sim, write_region, w);
+    td_sim_each_code(sim, write_code, w);
     free(w->described);
     td_sim_totals(sim, &totals);
     struct td_snapshot part = {
@@ -281,6 +290,10 @@ static void write_ended(struct writing *w, const struct td_buf *ended)
             td_snapshot_put_replicates(&w->out, &walk.replicates);
             break;
         case TD_SNAPSHOT_REGION: td_snapshot_put_region(&w->out, &walk.region); break;
+        case TD_SNAPSHOT_CODE:
+            use_address(w, walk.code.place);
+            td_snapshot_copy_code(&w->out, &walk.code);
+            break;
         case TD_SNAPSHOT_END: break;
         }
     }

@@ -15,6 +15,7 @@ enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 #define REPLICATES (FIRST_MASK + (UINT64_C(1) << TD_SIM_COLUMN_COUNT)) /* more than any mask */
 
 #define REGION (REPLICATES + 1)
+#define CODE   (REPLICATES + 2)
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
@@ -91,11 +92,30 @@ void td_snapshot_put_region(struct td_snapshot_writer *writer,
         td_buf_uleb(&writer->body, region->values[c]);
 }
 
+void td_snapshot_copy_code(struct td_snapshot_writer *writer, const struct td_snapshot_code *code)
+{
+    td_buf_uleb(&writer->body, CODE);
+    td_buf_zigzag(&writer->body, (int64_t)(code->place - writer->code_place));
+    td_buf_string(&writer->body, (const char *)code->bytes, code->size);
+    writer->code_place = code->place;
+}
+
+void td_snapshot_put_code(struct td_snapshot_writer *writer, const struct td_ran_block *block)
+{
+    struct td_buf bytes = {0};
+
+    td_ran_put(&bytes, block);
+    const struct td_snapshot_code code = {
+        .place = block->offset, .bytes = bytes.data, .size = bytes.len};
+    td_snapshot_copy_code(writer, &code);
+    td_buf_release(&bytes);
+}
+
 void td_snapshot_end_task(struct td_snapshot_writer *writer)
 {
     td_buf_uleb(&writer->body, END_OF_TASK);
     writer->path = 0;
-    writer->pc = writer->call = writer->replicates_pc = 0;
+    writer->pc = writer->call = writer->replicates_pc = writer->code_place = 0;
 }
 
 static void put_text(struct td_buf *buf, const char *text)
@@ -357,9 +377,18 @@ static enum td_snapshot_item get_region(struct td_snapshot_walk *walk)
     return TD_SNAPSHOT_REGION;
 }
 
+static enum td_snapshot_item get_code(struct td_snapshot_walk *walk)
+{
+    struct td_snapshot_code *code = &walk->code;
+
+    code->place += (uint64_t)td_rd_zigzag(&walk->rd);
+    code->bytes = (const uint8_t *)td_rd_string(&walk->rd, &code->size);
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_CODE : TD_SNAPSHOT_END;
+}
+
 static void end_task(struct td_snapshot_walk *walk)
 {
-    walk->replicates.pc = 0;
+    walk->replicates.pc = walk->code.place = 0;
     walk->tally.task++;
     walk->tally.path = 0;
     walk->tally.pc = walk->call = 0;
@@ -380,6 +409,8 @@ enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
             return get_replicates(walk);
         if (item == REGION)
             return get_region(walk);
+        if (item == CODE)
+            return get_code(walk);
         if (item >= FIRST_MASK)
             return get_tally(walk, item - FIRST_MASK);
         if (item == NEXT_PATH)

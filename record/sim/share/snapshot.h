@@ -5,9 +5,10 @@
  * shares its memory with the program that it runs, so that they are read as bytes from outside.
  *
  * A snapshot has a head (struct td_snapshot) and, task by task, paths and the tallies on them, and
- * the replicates of what was sampled, and the regions that the program marked. Tallies come in the
- * order of tasks, paths and addresses, so that two snapshots of one image can be compared by
- * walking through both. Tasks and paths keep their numbers from snapshot to snapshot.
+ * the replicates of what was sampled, the regions that the program marked, and the code that it
+ * ran. Tallies come in the order of tasks, paths and addresses, so that two snapshots of one image
+ * can be compared by walking through both. Tasks and paths keep their numbers from snapshot to
+ * snapshot.
  */
 #ifndef TD_RECORD_SIM_SHARE_SNAPSHOT_H
 #define TD_RECORD_SIM_SHARE_SNAPSHOT_H
@@ -96,11 +97,18 @@ struct td_snapshot_region {
     uint64_t values[TD_SIM_COLUMN_COUNT];
 };
 
+/* A block of code, as td_ran_put wrote it; borrowed from the snapshot. */
+struct td_snapshot_code {
+    uint64_t place;
+    const uint8_t *bytes;
+    size_t size;
+};
+
 /* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
 struct td_snapshot_writer {
     struct td_buf body;
     uint32_t path;
-    uint64_t pc, call, replicates_pc;
+    uint64_t pc, call, replicates_pc, code_place;
 };
 
 /* Tasks follow one another as in the head. A path is described before it is used and after its
@@ -114,6 +122,10 @@ void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
 /* In the order of their numbers; `region->task` is not looked at. */
 void td_snapshot_put_region(struct td_snapshot_writer *writer,
                             const struct td_snapshot_region *region);
+/* `block->offset` is its place. */
+void td_snapshot_put_code(struct td_snapshot_writer *writer, const struct td_ran_block *block);
+/* The same of one that was read. */
+void td_snapshot_copy_code(struct td_snapshot_writer *writer, const struct td_snapshot_code *code);
 void td_snapshot_end_task(struct td_snapshot_writer *writer);
 /* Appends the whole snapshot, and empties the writer. */
 void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
@@ -135,7 +147,8 @@ enum td_snapshot_item {
     TD_SNAPSHOT_PATH,
     TD_SNAPSHOT_TALLY,
     TD_SNAPSHOT_REPLICATES,
-    TD_SNAPSHOT_REGION
+    TD_SNAPSHOT_REGION,
+    TD_SNAPSHOT_CODE
 };
 
 /* A walk through the items of a snapshot. */
@@ -149,6 +162,7 @@ struct td_snapshot_walk {
     struct td_snapshot_tally tally; /* likewise; `task` is of both */
     struct td_snapshot_replicates replicates;
     struct td_snapshot_region region;
+    struct td_snapshot_code code;
     uint32_t region_count; /* of the task, so far */
     uint8_t region_depths[TD_SNAPSHOT_REGIONS_MAX];
 };

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* The command loops: trips, cost and bounds of the loops of a modelled program. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "formats/frames.h"
+#include "report/cmd.h"
+#include "report/disasm.h"
+#include "report/query/figures/names.h"
+#include "report/query/loops/loops.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+#include "report/view/loops.h"
+
+#define NESTS_DEFAULT   10
+#define PERCENT_DEFAULT 1.0
+
+struct loops_opts {
+    uint64_t rows;        /* UINT64_MAX: not given */
+    double percent_limit; /* negative: not given */
+    const char *syntax;
+    const char *function; /* NULL: of all */
+};
+
+/* The code of the module whose instructions were asked for last. */
+struct texts {
+    const struct td_session *session;
+    enum td_syntax syntax;
+    uint32_t module; /* TD_NONE: none yet */
+    struct td_code_file *code;
+    struct td_disasm *disasm;
+};
+
+static void close_texts(struct texts *texts)
+{
+    td_disasm_free(texts->disasm);
+    td_code_free(texts->code);
+    texts->disasm = NULL;
+    texts->code = NULL;
+}
+
+static void open_texts(struct texts *texts, uint32_t module)
+{
+    const struct td_model *model = texts->session->model;
+    const struct td_module *m = td_model_module(model, module);
+    struct td_err err = TD_ERR_INIT;
+
+    close_texts(texts);
+    texts->module = module;
+    if (td_code_open(&texts->code, m->kind, td_model_string(model, m->path), &m->build_id, NULL,
+                     &err) < 0)
+        texts->code = NULL;
+    if (texts->code)
+        td_disasm_new(&texts->disasm, td_code_machine(texts->code), texts->syntax, &err);
+}
+
+static bool text_of(void *ctx, uint32_t module, uint64_t offset, char *text, size_t size)
+{
+    struct texts *texts = ctx;
+    const uint8_t *bytes = NULL;
+    uint64_t address = offset;
+
+    if (texts->module != module)
+        open_texts(texts, module);
+    const size_t count = texts->code ? td_code_bytes(texts->code, offset, 16, &bytes) : 0;
+    if (count == 0 || !texts->disasm)
+        return false;
+    td_code_address(texts->code, offset, &address);
+    const struct td_disasm_insn insn = td_disasm_next(texts->disasm, bytes, count, address);
+    snprintf(text, size, "%s", insn.text);
+    return *text != '\0';
+}
+
+static int complain(const struct td_session *session, const struct td_loops *loops)
+{
+    const char *why = "the profile says nothing of blocks of code: an older tdrec recorded it, or "
+                      "it was cut off; record it anew with tdrec --source sim";
+
+    if (!session->measure->values[TD_METRIC_SLOTS] || !td_measure_is_modelled(session->measure))
+        why = "loops are known of the modelled core alone: record with tdrec --source sim";
+    else if (loops->recorded)
+        why = "no loop took a noticeable part of the time";
+    td_complain("%s", why);
+    return TD_EXIT_NOTHING;
+}
+
+static bool is_of(const struct td_model *model, const struct td_loop *loop, const char *pattern)
+{
+    const uint32_t functions[] = {loop->function, loop->container};
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        if (functions[i] != TD_NONE &&
+            td_pattern_names(pattern,
+                             td_model_string(model, td_model_function(model, functions[i])->name)))
+            return true;
+    }
+    return false;
+}
+
+/* Which loops are shown: nests of the function, at most so many, and loops in them that take
+ * enough. Returns how many nests were left out. */
+static size_t choose(const struct td_loops *loops, const struct td_model *model,
+                     const struct loops_opts *o, bool *shown, size_t *nests)
+{
+    const double limit = o->percent_limit >= 0 ? o->percent_limit
+                         : o->function         ? 0
+                                               : PERCENT_DEFAULT;
+    const uint64_t max = o->rows == UINT64_MAX ? NESTS_DEFAULT : o->rows ? o->rows : UINT64_MAX;
+    size_t left = 0;
+
+    *nests = 0;
+    for (size_t i = 0; i < loops->len; i++) {
+        const struct td_loop *loop = &loops->at[i];
+        const bool enough = 100 * loop->slots >= limit * loops->slots;
+        const bool named = !o->function || is_of(model, loop, o->function);
+
+        if (!enough || !named)
+            continue;
+        if (loop->parent != TD_NONE && shown[loop->parent]) {
+            shown[i] = true;
+            continue;
+        }
+        if (loop->parent != TD_NONE && !o->function)
+            continue;
+        shown[i] = *nests < max;
+        *nests += shown[i];
+        left += !shown[i];
+    }
+    return left;
+}
+
+static void print_text(struct td_session *session, const struct td_loops_view *view, size_t left)
+{
+    const struct td_head head = td_session_head(session);
+    const struct td_style *style = &session->style;
+
+    td_head_print_short(&head, style);
+    td_loops_print(view, style);
+    fputc('\n', style->out);
+    if (left > 0) {
+        td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s %zu more (-n 0 shows all)\n", td_style_ellipsis(style), left);
+        td_style_end(style, TD_TONE_DIM);
+    }
+    td_style_begin(style, TD_TONE_DIM);
+    td_style_wrap(style,
+                  "cycles, uops: per iteration, with the loops in it and without what it calls. "
+                  "per entry: iterations each time the loop is entered.",
+                  0, 0);
+    td_style_end(style, TD_TONE_DIM);
+    td_notes_print(session->measure, style);
+}
+
+static int print_json(struct td_session *session, const struct td_loops_view *view)
+{
+    struct td_json json = td_json_init(stdout, 2);
+
+    td_report_json_begin(&json, session->measure, &session->coverage);
+    td_loops_json(view, &json);
+    td_json_end(&json);
+    return td_session_end_output(session);
+}
+
+static int show_loops(struct td_session *session, const struct loops_opts *o,
+                      const struct td_loops *loops)
+{
+    struct texts texts = {
+        .session = session, .syntax = td_syntax_by_name(o->syntax), .module = TD_NONE};
+    bool *shown = td_xcalloc(loops->len + 1, sizeof(*shown));
+    const struct td_loops_view view = {
+        .loops = loops, .model = session->model, .shown = shown, .text = text_of, .ctx = &texts};
+    size_t nests = 0;
+    const size_t left = choose(loops, session->model, o, shown, &nests);
+    int exit_code = TD_EXIT_NOTHING;
+
+    if (nests == 0 && o->function && !session->opts->json) {
+        td_complain("no hot loop is in a function called '%s' (tdreport loops shows all)",
+                    o->function);
+    } else if (nests == 0 && !session->opts->json) {
+        td_complain("no loop took as much as the limit (--percent-limit 0 shows all)");
+    } else {
+        td_session_begin_output(session);
+        if (session->opts->json) {
+            exit_code = print_json(session, &view);
+        } else {
+            print_text(session, &view, left);
+            exit_code = td_session_end_output(session);
+        }
+    }
+    close_texts(&texts);
+    free(shown);
+    return exit_code;
+}
+
+static int show(struct td_session *session, const struct loops_opts *o)
+{
+    struct td_loops loops = {.at = NULL};
+    int exit_code;
+
+    if (session->measure->values[TD_METRIC_SLOTS] && td_measure_is_modelled(session->measure))
+        td_loops_init(&loops, session->measure);
+    exit_code = loops.len > 0 ? show_loops(session, o, &loops) : complain(session, &loops);
+    td_loops_release(&loops);
+    return exit_code;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    struct loops_opts o = {.rows = UINT64_MAX, .percent_limit = -1, .syntax = "att"};
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_U64, 'n', "rows", "N", "at most N nests of loops (10; 0: all)", &o.rows},
+        {TD_OPT_DOUBLE, 0, "percent-limit", "P", "leave out loops below P percent of the time (1)",
+         &o.percent_limit},
+        {TD_OPT_STRING, 0, "disassembler-style", "STYLE", "of instructions: att or intel (att)",
+         &o.syntax},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_REPORT(common),
+        TD_OPT_END,
+    };
+    struct td_session session;
+    int exit_code = TD_EXIT_OK;
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, &exit_code);
+
+    if (used < 0)
+        return exit_code;
+    td_cmd_take_profile(common, used, &argc, argv);
+    if (argc - used > 1) {
+        td_complain("loops takes one FUNCTION, but here is '%s', too", argv[used + 1]);
+        return TD_EXIT_USAGE;
+    }
+    if (!td_cmd_check_syntax(o.syntax))
+        return TD_EXIT_USAGE;
+    o.function = argv[used];
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, &o);
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_loops = {
+    .name = "loops",
+    .args = "[FUNCTION] [options]",
+    .about = "the hot loops: iterations, cycles for each, and what bounds them",
+    .run = run,
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/loops/bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "report/query/loops/chain.h"
+
+/* Sets of ports beyond that many are not told apart: what is bound by them is, by their union. */
+enum { SETS_MAX = 12 };
+
+/* What an iteration asks of one set of ports. */
+struct demand {
+    uint16_t set;
+    double uops, loads, stores;
+};
+
+struct needs {
+    struct demand at[SETS_MAX + 1];
+    size_t len;
+    double busy[TD_RAN_UNIT_COUNT];
+    double slots;
+};
+
+/* `kind`: TD_RAN_LOAD, TD_RAN_STORE: the ports are for that; 0. */
+static void ask(struct needs *needs, uint16_t set, double uops, int kind)
+{
+    size_t i = 0;
+
+    while (i < needs->len && needs->at[i].set != set)
+        i++;
+    if (i == SETS_MAX)
+        i = SETS_MAX - 1;
+    if (i == needs->len)
+        needs->at[needs->len++] = (struct demand){.set = set};
+    needs->at[i].set |= set;
+    needs->at[i].uops += uops;
+    needs->at[i].loads += kind == TD_RAN_LOAD ? uops : 0;
+    needs->at[i].stores += kind == TD_RAN_STORE ? uops : 0;
+}
+
+/* `rate`: executions per iteration. */
+static void add_uop(struct needs *needs, const struct td_ran_uop *uop, double rate)
+{
+    needs->slots += rate * uop->slots;
+    if (uop->busy > 0)
+        needs->busy[uop->unit] += rate * uop->busy;
+    int last = TD_RAN_PORTS - 1;
+    while (last >= 0 && !uop->ports[last])
+        last--;
+    /* Those of a store come last, of its address and data; that of a load before them. */
+    for (int p = last; p >= 0; p--) {
+        const int stores = uop->flags & TD_RAN_STORE ? 2 : 0, behind = last - p;
+
+        ask(needs, uop->ports[p], rate,
+            behind < stores                                  ? TD_RAN_STORE
+            : behind == stores && (uop->flags & TD_RAN_LOAD) ? TD_RAN_LOAD
+                                                             : 0);
+    }
+}
+
+/* The uops of the segment: the first one's index in its block, and how many. */
+static size_t uops_of(const struct td_segment *segment, size_t *first)
+{
+    const struct td_ran_block *block = segment->block;
+    uint64_t at = block->offset;
+    uint32_t insn = 0;
+    size_t count = 0;
+
+    *first = 0;
+    for (uint32_t u = 0; u < block->uop_count; u++) {
+        for (; insn < block->uops[u].insn; insn++)
+            at += block->lengths[insn];
+        if (at < segment->offset)
+            *first = u + 1;
+        else if (at < segment->end)
+            count++;
+    }
+    return count;
+}
+
+static uint64_t insn_offset(const struct td_ran_block *block, uint32_t insn)
+{
+    uint64_t at = block->offset;
+
+    for (uint32_t i = 0; i < insn; i++)
+        at += block->lengths[i];
+    return at;
+}
+
+/* By Hall's theorem the sets whose uops need most cycles say what the ports allow. */
+static void bound_ports(struct td_loop *loop, const struct needs *needs)
+{
+    double most = 0;
+
+    for (uint32_t subset = 1; subset < 1U << needs->len; subset++) {
+        uint16_t ports = 0;
+        struct demand sum = {.uops = 0};
+
+        for (size_t i = 0; i < needs->len; i++)
+            ports |= subset >> i & 1 ? needs->at[i].set : 0;
+        for (size_t i = 0; i < needs->len; i++) {
+            if (needs->at[i].set & ~ports)
+                continue;
+            sum.uops += needs->at[i].uops;
+            sum.loads += needs->at[i].loads;
+            sum.stores += needs->at[i].stores;
+        }
+        const double cycles = sum.uops / __builtin_popcount(ports);
+        /* Of sets that need as many, the smallest. */
+        if (cycles < most + 1e-9 &&
+            !(cycles > most - 1e-9 && __builtin_popcount(ports) < __builtin_popcount(loop->ports)))
+            continue;
+        most = cycles;
+        loop->ports = ports;
+        loop->port_uops = sum.uops;
+        loop->port_loads = sum.loads > 0.9 * sum.uops;
+        loop->port_stores = sum.stores > 0.9 * sum.uops;
+    }
+    loop->bounds[TD_LOOP_PORTS] = most;
+}
+
+/* The segment where control goes on most often within the loop; TD_NONE. */
+static uint32_t next_of(const struct td_loop_code *code, uint32_t at, const bool *member,
+                        double *share)
+{
+    const struct td_segment *s = &code->graph->at[at];
+    const struct td_segment_edge *best = NULL;
+
+    for (uint32_t e = 0; e < s->edge_count; e++) {
+        const struct td_segment_edge *edge = &code->graph->edges[s->edge_first + e];
+
+        if (member[edge->to] && (!best || edge->count > best->count))
+            best = edge;
+    }
+    if (!best)
+        return TD_NONE;
+    *share = fmin(*share, (double)best->count);
+    return best->to;
+}
+
+struct path {
+    struct td_chain_uop *uops;
+    size_t len, cap;
+    bool complete;
+    double runs; /* at most so often was it gone through */
+};
+
+static void add_segment(struct path *path, const struct td_segment *s, bool after_call, bool link)
+{
+    size_t first = 0;
+    const size_t count = uops_of(s, &first);
+
+    if (count == 0)
+        path->complete = false;
+    for (size_t u = first; u < first + count; u++) {
+        path->uops = td_grow(path->uops, &path->cap, path->len + 1, sizeof(*path->uops));
+        path->uops[path->len++] =
+            (struct td_chain_uop){.uop = &s->block->uops[u],
+                                  .offset = insn_offset(s->block, s->block->uops[u].insn),
+                                  .after_call = after_call && u == first,
+                                  .link = link};
+    }
+}
+
+/* What most iterations go through, from the header to the header. */
+static void take_path(const struct td_loop_code *code, struct path *path)
+{
+    const struct td_graph *graph = code->graph;
+    bool *member = td_xcalloc(graph->len + 1, sizeof(*member));
+    uint32_t at = code->from->header;
+    bool after_call = false;
+
+    for (uint32_t i = 0; i < code->from->count; i++)
+        member[code->nest->members[code->from->first + i]] = true;
+    path->complete = true;
+    path->runs = (double)code->from->header_runs;
+    for (uint32_t steps = 0; path->complete; steps++) {
+        add_segment(path, &graph->at[at], after_call, code->link);
+        after_call = graph->at[at].calls;
+        at = next_of(code, at, member, &path->runs);
+        if (at == code->from->header)
+            break;
+        if (at == TD_NONE || steps > code->from->count || path->len > TD_CHAIN_UOPS_MAX)
+            path->complete = false;
+    }
+    if (after_call && path->len > 0)
+        path->uops[0].after_call = true;
+    free(member);
+}
+
+static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
+{
+    struct path path = {.uops = NULL};
+    struct td_chain chain = {.cycles = 0};
+
+    take_path(code, &path);
+    if (path.complete && path.len <= TD_CHAIN_UOPS_MAX) {
+        td_chain_find(&chain, path.uops, path.len);
+        loop->bounds[TD_LOOP_CHAIN] = chain.cycles;
+        /* The last iteration of each entry does not come back. */
+        loop->path_share =
+            fmin(1, (path.runs + (double)code->from->entries) / (double)code->from->iterations);
+        loop->links = td_xcalloc(chain.part_count + 1, sizeof(*loop->links));
+        for (size_t i = 0; i < chain.part_count; i++)
+            loop->links[loop->link_count++] = (struct td_loop_link){.offset = chain.parts[i].offset,
+                                                                    .location = TD_NONE,
+                                                                    .cycles = chain.parts[i].cycles,
+                                                                    .loads = chain.parts[i].loads};
+    }
+    td_chain_release(&chain);
+    free(path.uops);
+}
+
+void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, bool innermost)
+{
+    struct needs needs = {.len = 0};
+
+    if (code->from->iterations == 0)
+        return;
+    for (uint32_t i = 0; i < code->from->count; i++) {
+        const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
+        size_t first = 0;
+        const size_t count = uops_of(s, &first);
+        const double rate = (double)s->runs / (double)code->from->iterations;
+
+        for (size_t u = first; u < first + count; u++)
+            add_uop(&needs, &s->block->uops[u], rate);
+    }
+    loop->known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;
+    if (loop->known < 0.9)
+        return;
+    bound_ports(loop, &needs);
+    loop->bounds[TD_LOOP_DIVIDER] =
+        fmax(needs.busy[TD_RAN_DIVIDER], needs.busy[TD_RAN_FLOAT_DIVIDER]);
+    loop->bounds[TD_LOOP_LOCK] = needs.busy[TD_RAN_LOCK];
+    loop->bounds[TD_LOOP_UNIT] = needs.busy[TD_RAN_OTHER_UNIT];
+    if (innermost && !loop->irregular)
+        bound_chain(loop, code);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops of a modelled program: how often they ran, what an iteration costs, and what bounds it.
+ * Which blocks ran and where they went on is the profile's (formats/ran.h); what they cost is the
+ * measure's, so that filters hold and sampled runs are scaled.
+ */
+#ifndef TD_REPORT_QUERY_LOOPS_LOOPS_H
+#define TD_REPORT_QUERY_LOOPS_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/measure.h"
+
+/* What may bound a loop, in cycles per iteration. X(symbol, id, what it is) */
+#define TD_LOOP_BOUNDS(X)                                                                  \
+    X(CHAIN, "chain", "the chain of dependencies from one iteration to the next")          \
+    X(PORTS, "ports", "execution ports")                                                   \
+    X(WIDTH, "width", "uops over the width of the core")                                   \
+    X(DIVIDER, "divider", "a divider, which takes one at a time")                          \
+    X(LOCK, "lock", "locked instructions, one at a time")                                  \
+    X(UNIT, "unit", "another unit that takes one at a time")                               \
+    X(MEMORY, "memory", "slots lost to data beyond L1")                                    \
+    X(STORES, "stores", "slots lost to a full store buffer")                               \
+    X(LATENCY, "latency", "slots lost to results and L1 within an iteration")              \
+    X(PREDICTION, "mispredicts", "slots lost to mispredicted branches and machine clears") \
+    X(FETCH, "frontend", "slots lost to fetch and decode")                                 \
+    X(SERIAL, "serial", "slots lost to fences and repeated string instructions")           \
+    X(INNER, "inner loop", "the loops in it")                                              \
+    X(CALLS, "calls", "what it calls")
+
+enum td_loop_bound {
+#define X(symbol, id, about) TD_LOOP_##symbol,
+    TD_LOOP_BOUNDS(X)
+#undef X
+        TD_LOOP_BOUND_COUNT
+};
+const char *td_loop_bound_id(enum td_loop_bound bound);
+
+/* An instruction on the chain. */
+struct td_loop_link {
+    uint64_t offset;
+    uint32_t location; /* TD_NONE: it is not in the model */
+    double cycles;     /* per iteration */
+    bool loads;
+};
+
+struct td_loop {
+    uint32_t parent; /* index of a loop before it; TD_NONE */
+    uint32_t depth;
+    uint32_t module;
+    uint64_t header, end; /* offsets: of the header, and after the last of its code */
+    uint32_t function;    /* TD_NONE: no name is known; may be inlined */
+    uint32_t container;   /* the function that holds its code */
+    uint32_t file;        /* 0: no lines are known */
+    uint32_t line_first, line_last;
+    bool irregular; /* it is entered in several places: iterations are those of one */
+    double entries, iterations;
+    double slots;        /* its own and its inner loops', */
+    double called_slots; /* and those of all that it calls */
+    double instructions, uops;
+    double nodes[TD_NODE_COUNT]; /* own slots by leaf of the tree */
+    /* Per iteration: */
+    double cycles;
+    double bounds[TD_LOOP_BOUND_COUNT]; /* NaN: not known */
+    enum td_loop_bound bound;           /* the largest, which explains so much of the cycles: */
+    double explained;                   /* 0 to 1 */
+    uint16_t ports;                     /* those that are the bound of all ports, by bit; 0: none */
+    double port_uops;                   /* on them */
+    bool port_loads, port_stores;       /* that is what they are for */
+    double known;                       /* share of its uops of which is known what they need */
+    struct td_loop_link *links;         /* of the chain, in program order */
+    size_t link_count;
+    double path_share; /* of the iterations that take the path on which the chain is */
+};
+
+struct td_loops {
+    struct td_loop *at; /* a loop before those in it; outermost ones by slots, then inner ones */
+    size_t len;
+    double slots;          /* of all that the measure holds */
+    double width;          /* slots per cycle */
+    bool recorded;         /* the profile says which blocks ran */
+    uint32_t *of_location; /* by location: index of its innermost loop; TD_NONE */
+    size_t location_count;
+};
+
+/* Of a measure with modelled slots; with stacks in the model, what loops call is known. Release
+ * afterwards. */
+void td_loops_init(struct td_loops *loops, const struct td_measure *measure);
+void td_loops_release(struct td_loops *loops);
+/* The innermost loop that the location is in; NULL. */
+const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location);
+
+#endif
