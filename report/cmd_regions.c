@@ -10,11 +10,8 @@ static int show(struct td_session *session, uint64_t rows)
     struct td_region_table table;
 
     if (td_model_region_row_count(session->model) == 0) {
-        td_complain(td_measure_is_modelled(session->measure)
-                        ? "this profile has no regions: a program marks them with tdprof/region.h "
-                          "(man 3 tdprof_region)"
-                        : "this profile has no regions: they are recorded on the modelled core "
-                          "(tdrec --source sim; man 3 tdprof_region)");
+        td_complain("this profile has no regions: a program marks them with tdprof/region.h, and "
+                    "tdrec starts it (man 3 tdprof_region)");
         return TD_EXIT_NOTHING;
     }
     td_region_table_init(&table, session->model);

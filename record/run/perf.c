@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "record/events/pair_offset.h"
 #include "record/run/beside.h"
 #include "record/run/loop.h"
+#include "record/run/marks.h"
 #include "record/run/recorder.h"
 #include "record/run/sources.h"
 
@@ -38,8 +40,9 @@ struct sampling {
     struct td_run run;
     struct td_drain drain;
     struct td_recorder *recorder;
-    uint64_t lost_before; /* samples lost in earlier runs */
-    size_t *watched;      /* a ring: which opened event stands for it in the run's own_fds */
+    struct td_marks *marks; /* of the first run's command; NULL: none */
+    uint64_t lost_before;   /* samples lost in earlier runs */
+    size_t *watched;        /* a ring: which opened event stands for it in the run's own_fds */
     uint64_t next_flush_ns;
     bool unended; /* a run left the profile open for the next */
 };
@@ -117,9 +120,19 @@ static void give_up(struct sampling *s, struct td_err *err)
     td_run_give_up(&s->run, err);
 }
 
+/* Regions are of one run: of hybrid's two it is the modelled one that is exact. */
+static void watch_marks(struct sampling *s)
+{
+    if (s->request->command && s->run.pass == 1 && !s->recording->more && !s->recording->beside)
+        s->marks = td_marks_new(s->plan, s->caps);
+    s->run.env = s->marks ? td_marks_env(s->marks) : NULL;
+}
+
 static int open_run(void *ctx, struct td_err *err)
 {
     struct sampling *s = ctx;
+
+    watch_marks(s);
     int rc = td_run_open(&s->run, TD_EVENTS_ALL, err);
 
     if (rc == TD_OK)
@@ -358,6 +371,76 @@ static void tell_cut(struct sampling *s)
         td_run_warn(&s->run, "recording stopped by a second interrupt; the command goes on");
 }
 
+/* Regions. */
+
+static uint32_t marking_thread(void *ctx, const struct td_marked_thread *thread)
+{
+    const struct sampling *s = ctx;
+
+    return td_recorder_thread(s->recorder, thread->pid, thread->tid, thread->name);
+}
+
+static struct td_marks_told write_marks(struct sampling *s)
+{
+    const struct td_marks_told told =
+        td_marks_write(s->marks, s->recording->writer, marking_thread, s);
+
+    td_recorder_set_counter(s->recorder, TD_COUNTER_REGION_STRAYS, told.strays);
+    td_recorder_set_counter(s->recorder, TD_COUNTER_REGION_OPEN, told.left_open);
+    return told;
+}
+
+/* How regions were counted: a parameter that `tdreport regions` explains. */
+static void describe_marks(struct sampling *s, const struct td_marks_told *told)
+{
+    const char *how = !told->counted || told->uncounted == told->threads ? "time"
+                      : told->by_read + told->uncounted == 0             ? "user"
+                      : told->by_read + told->uncounted == told->threads ? "read"
+                                                                         : "mixed";
+    char text[64];
+
+    snprintf(text, sizeof(text), "regions=%s", how);
+    td_profile_env(s->recording->writer, td_env_key_name(TD_ENV_PARAMETER), text);
+}
+
+static void warn_marks(struct sampling *s, const struct td_marks_told *told)
+{
+    char text[256];
+
+    if (told->lost) {
+        snprintf(text, sizeof(text),
+                 "%llu marks of regions found no place: their regions are too many, or were set in "
+                 "a signal handler while another was taken",
+                 (unsigned long long)told->lost);
+        td_run_warn(&s->run, text);
+    }
+    if (told->bad) {
+        snprintf(text, sizeof(text),
+                 "%llu records of regions are damaged: something else wrote to the memory that "
+                 "programs share with tdrec",
+                 (unsigned long long)told->bad);
+        td_run_cut(&s->run, text);
+    }
+    if (told->error) {
+        snprintf(text, sizeof(text),
+                 "regions: of %llu threads only the time is known, since their counters could not "
+                 "be opened: %s",
+                 (unsigned long long)told->uncounted, strerror((int)told->error));
+        td_run_warn(&s->run, text);
+    }
+}
+
+static void end_marks(struct sampling *s)
+{
+    if (!s->marks || s->run.pass != 1)
+        return;
+    const struct td_marks_told told = write_marks(s);
+    if (told.threads == 0)
+        return;
+    describe_marks(s, &told);
+    warn_marks(s, &told);
+}
+
 static void end_profile(struct sampling *s)
 {
     struct td_err err = TD_ERR_INIT;
@@ -385,6 +468,7 @@ static void finish(void *ctx)
     td_events_each_value(&s->run.events, td_recorder_count, s->recorder);
     count_command(s);
     count_parts(s, now);
+    end_marks(s);
     if (td_run_launches(&s->run) && s->run.target.ended)
         td_env_write_exit(s->recording->writer, s->run.target.status);
     td_recorder_set_counter(s->recorder, TD_COUNTER_ENDED_NS, now);
@@ -456,6 +540,8 @@ static void snapshot(void *ctx)
     const uint64_t now = td_clock_ns();
 
     drain(s, now);
+    if (s->marks)
+        write_marks(s);
     flush(s, now);
 }
 
@@ -500,6 +586,8 @@ static void close_run(void *ctx)
     s->drain = (struct td_drain){0};
     free(s->watched);
     s->watched = NULL;
+    td_marks_free(s->marks);
+    s->marks = NULL;
 }
 
 static int run_sampling(const struct td_request *request, const struct td_caps *caps,

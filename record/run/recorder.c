@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "formats/kernel/deltas.h"
 #include "formats/kernel/waits.h"
@@ -58,6 +59,7 @@ struct td_recorder {
     void *clone_ctx;
     uint64_t clones, clones_ns; /* processes that are no part of the profile, and their time */
     struct td_stack stack;      /* the present sample's */
+    struct td_map threads;      /* pid and tid to the profile's thread: the last of them */
 };
 
 static uint32_t event_flags(const struct td_plan_event *event)
@@ -236,6 +238,7 @@ void td_recorder_free(struct td_recorder *recorder)
     free(recorder->groups);
     free(recorder->ring_cpus);
     free(recorder->strayed);
+    td_map_release(&recorder->threads);
     free(recorder);
 }
 
@@ -254,6 +257,7 @@ static uint32_t profile_thread(struct td_recorder *recorder, struct td_task *tas
     const char *process = task->process->comm[0] ? task->process->comm : name;
     task->profile_thread = td_profile_thread(recorder->writer, task->process->pid, task->tid, name,
                                              process, task->start_ns);
+    *td_map_put(&recorder->threads, task->process->pid, task->tid, 0, NULL) = task->profile_thread;
     return task->profile_thread;
 }
 
@@ -267,6 +271,17 @@ static bool is_clone(struct td_recorder *recorder, struct td_process *process)
         recorder->clones += process->is_clone;
     }
     return process->is_clone;
+}
+
+uint32_t td_recorder_thread(struct td_recorder *recorder, uint32_t pid, uint32_t tid,
+                            const char *name)
+{
+    bool added = false;
+    uint32_t *thread = td_map_put(&recorder->threads, pid, tid, 0, &added);
+
+    if (added)
+        *thread = td_profile_thread(recorder->writer, pid, tid, name, name, 0);
+    return *thread;
 }
 
 /* The thread of a sample, or NULL when it is not wanted. */

@@ -39,6 +39,10 @@ void td_recorder_set_clones(struct td_recorder *recorder, td_recorder_clone_fn *
 /* CPU time that clones took, of which the profile has nothing. */
 uint64_t td_recorder_clones_ns(const struct td_recorder *recorder);
 
+/* The profile's thread for this one, described as `name` when no sample was of it. */
+uint32_t td_recorder_thread(struct td_recorder *recorder, uint32_t pid, uint32_t tid,
+                            const char *name);
+
 /* A td_drain_fn; `ctx` is the recorder. */
 void td_recorder_take(void *ctx, size_t ring, const struct td_rec *rec);
 

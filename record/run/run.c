@@ -77,8 +77,8 @@ static int find_tids(struct td_run *run, struct td_err *err)
 int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err)
 {
     const struct td_request *request = run->request;
-    const struct td_target_program program = {.argv = request->command,
-                                              .inherited = request->inherited};
+    const struct td_target_program program = {
+        .argv = request->command, .env = run->env, .inherited = request->inherited};
     int rc = request->command ? check_command(run, err) : TD_OK;
 
     if (rc == TD_OK)

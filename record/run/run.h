@@ -32,6 +32,7 @@ struct td_run {
     struct td_status status;
     unsigned pass;           /* of the plan's runs, from 1; 0 before the first */
     struct td_target target; /* the command */
+    char **env;              /* that it gets; borrowed, NULL: ours */
     struct td_events events;
     uint32_t *tids; /* METHOD_TASK: to open events for */
     size_t tid_count;

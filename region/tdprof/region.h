@@ -8,11 +8,12 @@
  *   ...
  *   tdprof_region_end("assemble");
  *
- * `tdrec --source sim ./app` records how often each region ran and what it cost; `tdreport regions`
- * shows it. Natively a mark is a load and a jump, and nothing is recorded. Regions may stand in one
- * another; each thread has its own. An end of a region that is not the innermost ends those in it
- * too; an end of one that the thread has not begun does nothing, and the report says so. The first
- * 96 bytes of a name count; it must be readable until the call returns. NULL is no region.
+ * `tdrec ./app` records how often each region ran and what it cost, and `tdreport regions` shows
+ * it: on the modelled core exactly (`--source sim`), natively by the thread's counters. Without
+ * tdrec a mark is two loads, a jump and a branch. Regions may stand in one another; each thread has
+ * its own. An end of a region that is not the innermost ends those in it too; an end of one that
+ * the thread has not begun does nothing, and the report says so. The first 96 bytes of a name
+ * count; it must be readable until the call returns. NULL is no region.
  *
  * On other systems than 64-bit Linux on x86-64 and aarch64, and with TDPROF_REGION_OFF defined, the
  * functions do nothing at all.
@@ -47,22 +48,34 @@
             } while (0)
 #    endif
 #endif
-#ifndef TDPROF_MARK_
-#    define TDPROF_MARK_(mark, name) ((void)(name))
+#ifdef TDPROF_MARK_
+#    include "region_native.h"
+#    define TDPROF_NATIVE_(name, ends)                            \
+        do {                                                      \
+            if (__builtin_expect(tdprof1_state != TDPROF_OFF, 0)) \
+                tdprof1_mark(name, ends);                         \
+        } while (0)
+#else
+#    define TDPROF_MARK_(mark, name)   ((void)(name))
+#    define TDPROF_NATIVE_(name, ends) ((void)0)
 #endif
 
 /* Begins a region in this thread. */
 static inline void tdprof_region_begin(const char *name)
 {
-    if (name)
-        TDPROF_MARK_(BEGIN, name);
+    if (!name)
+        return;
+    TDPROF_NATIVE_(name, 0);
+    TDPROF_MARK_(BEGIN, name);
 }
 
 /* Ends the innermost region of this name in this thread. */
 static inline void tdprof_region_end(const char *name)
 {
-    if (name)
-        TDPROF_MARK_(END, name);
+    if (!name)
+        return;
+    TDPROF_MARK_(END, name);
+    TDPROF_NATIVE_(name, 1);
 }
 
 #ifdef __cplusplus

@@ -28,6 +28,8 @@ static void add_row(struct td_region_cost *cost, struct counted_sum *sum,
     if (!td_region_row_add(&cost->length, row))
         return;
     cost->threads++;
+    if (row->unit == TD_UNIT_NS)
+        cost->cpu_ns = (double)cost->length.whole;
     if (row->group == TD_NONE || (sum->any && sum->group != row->group))
         return;
     sum->any = true;
@@ -69,14 +71,20 @@ static void add_tree(struct td_region_cost *cost, const struct td_model *model, 
     td_counted_release(&counted);
 }
 
+/* Cycles where no tree says them better. */
 static void add_instructions(struct td_region_cost *cost, const struct td_model *model,
                              const struct td_group *group, const double *values)
 {
     for (uint32_t c = 0; c < group->column_count; c++) {
         const uint32_t event = group->columns[c].event;
 
-        if (event != TD_NONE && td_model_event(model, event)->unit == TD_UNIT_INSTRUCTIONS)
+        const enum td_unit unit =
+            event == TD_NONE ? TD_UNIT_COUNT : td_model_event(model, event)->unit;
+
+        if (unit == TD_UNIT_INSTRUCTIONS)
             cost->instructions = values[c];
+        if (unit == TD_UNIT_CYCLES && isnan(cost->cycles))
+            cost->cycles = values[c];
     }
 }
 
@@ -89,13 +97,13 @@ static void finish_cost(struct td_region_cost *cost, const struct td_model *mode
     if (!group || cost->length.seen == 0)
         return;
     const double scale = (double)cost->length.whole / (double)cost->length.seen;
-    add_instructions(cost, model, group, sum->values);
     if (group->role == TD_ROLE_MODEL) {
         add_leaves(cost, group, sum->values);
         cost->cycles = width > 0 ? cost->slots / width : NAN;
     } else {
         add_tree(cost, model, sum->group, sum->values);
     }
+    add_instructions(cost, model, group, sum->values);
     cost->slots *= scale;
     cost->cycles *= scale;
     cost->instructions *= scale;
@@ -175,8 +183,12 @@ static void sum_regions(struct td_region_table *table, const struct td_model *mo
     struct counted_sum *sums = td_xcalloc((size_t)count + 1, sizeof(*sums));
 
     for (uint32_t r = 0; r < count; r++) {
-        costs[r] = (struct td_region_cost){
-            .region = r, .slots = NAN, .own_slots = NAN, .cycles = NAN, .instructions = NAN};
+        costs[r] = (struct td_region_cost){.region = r,
+                                           .slots = NAN,
+                                           .own_slots = NAN,
+                                           .cycles = NAN,
+                                           .instructions = NAN,
+                                           .cpu_ns = NAN};
         for (int n = 0; n < TD_NODE_COUNT; n++)
             costs[r].share[n] = NAN;
     }
@@ -190,6 +202,26 @@ static void sum_regions(struct td_region_table *table, const struct td_model *mo
     for (uint32_t r = 0; r < count; r++)
         finish_cost(&costs[r], model, &sums[r], table->width);
     free(sums);
+}
+
+/* What tdrec says of a native run (record/run/perf.c). */
+static const char *how_counted(const struct td_model *model)
+{
+    static const char *const ways[][2] = {
+        {"user", "counted by the thread's own counters, read without a system call"},
+        {"read", "counted by the thread's own counters, read by a system call at each mark: user "
+                 "access to counters is off"},
+        {"mixed", "counted by the thread's own counters where they could be opened, and read by "
+                  "system calls where user access to them is off"},
+        {"time", "only time is known: no counters were opened for regions"},
+    };
+    const char *how = td_machine_parameter_text(model, "regions");
+
+    for (size_t i = 0; how && i < sizeof(ways) / sizeof(ways[0]); i++) {
+        if (strcmp(how, ways[i][0]) == 0)
+            return ways[i][1];
+    }
+    return NULL;
 }
 
 static double modelled_slots(const struct td_model *model, unsigned width)
@@ -213,6 +245,8 @@ void td_region_table_init(struct td_region_table *table, const struct td_model *
         .left_open = td_model_counter(model, TD_COUNTER_REGION_OPEN),
     };
     sum_regions(table, model, costs);
+    if (!table->modelled)
+        table->how = how_counted(model);
     if (table->modelled)
         table->whole = modelled_slots(model, table->width);
     sort_regions(&order, count);

@@ -19,6 +19,7 @@ struct td_region_cost {
     double own_slots;            /* less those in regions in it */
     double cycles, instructions; /* NaN: not counted */
     double share[TD_NODE_COUNT]; /* of its slots; NaN: not known */
+    double cpu_ns;               /* CPU time of a native run; NaN: of a model */
 };
 
 struct td_region_table {
@@ -29,6 +30,8 @@ struct td_region_table {
     double whole;        /* slots of all that was modelled; 0: not known */
     uint64_t strays;     /* ends of regions that their thread had not begun */
     uint64_t left_open;  /* ended by the end of an outer one */
+    const char *how;     /* a native run: how it was counted, a sentence; NULL: of a model, or not
+                            known. Static. */
     uint64_t unfinished; /* calls that had not ended when their thread did, or the recording */
 };
 

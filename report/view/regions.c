@@ -19,6 +19,7 @@ enum {
     /* Columns of the terminal: a million calls, a thousand million cycles. */
     CALLS = 9,
     COST = 13,
+    TIME = 9, /* "1,234.5 s" */
     SHARE = 5,
     LENGTH = 13,
 };
@@ -85,9 +86,11 @@ static void print_cost(const struct td_region_table *table, const struct td_regi
     print_cell(style, td_format_count(text, sizeof(text), row->length.begun), CALLS);
     if (table->modelled)
         print_cell(style, format_length(table, row->slots, style, text, sizeof(text)), COST);
-    else
+    if (!table->modelled) {
         print_cell(style, format_length(table, (double)row->length.sum, style, text, sizeof(text)),
-                   15);
+                   TIME);
+        print_cell(style, format_length(table, row->cpu_ns, style, text, sizeof(text)), TIME);
+    }
     if (table->whole > 0)
         fprintf(style->out, "%*.1f%*s", SHARE, 100 * row->slots / table->whole, GAP, "");
 }
@@ -96,13 +99,16 @@ static void print_costs(const struct td_region_table *table, const struct td_mod
                         size_t shown, const struct td_style *style)
 {
     const bool categories = has_categories(table);
+    const unsigned cost = table->modelled ? COST : 2 * TIME + GAP;
     const unsigned at =
-        CALLS + COST + 2 * GAP + (SHARE + GAP) * ((table->whole > 0) + (categories ? COLUMNS : 0));
+        CALLS + cost + 2 * GAP + (SHARE + GAP) * ((table->whole > 0) + (categories ? COLUMNS : 0));
 
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_HEADING);
     print_cell(style, "calls", CALLS);
-    print_cell(style, table->modelled ? "cycles" : "time", COST);
+    print_cell(style, table->modelled ? "cycles" : "time", table->modelled ? COST : TIME);
+    if (!table->modelled)
+        print_cell(style, "CPU", TIME);
     if (table->whole > 0)
         print_cell(style, "%", SHARE);
     for (int c = 0; categories && c < COLUMNS; c++)
@@ -176,9 +182,17 @@ static void print_notes(const struct td_region_table *table, const struct td_mod
         if (!isnan(table->rows[i].slots) && td_region_counted(&table->rows[i]) < least)
             least = td_region_counted(&table->rows[i]);
     }
+    if (table->how)
+        td_note_print(table->how, style);
     print_note(table->len - shown, "more region (-n shows it)", "more regions (-n shows them)",
                style);
-    print_note(table->unfinished,
+    print_note(table->modelled ? 0 : table->unfinished,
+               "call had not ended at the end of its thread: what it cost is counted up to the "
+               "thread's last mark, its length is not",
+               "calls had not ended at the end of their thread: what they cost is counted up to "
+               "the thread's last mark, their lengths are not",
+               style);
+    print_note(table->modelled ? table->unfinished : 0,
                "call had not ended at the end of its thread: what it cost is counted, its length "
                "is not",
                "calls had not ended at the end of their thread: what they cost is counted, their "
@@ -246,6 +260,7 @@ static void json_region(const struct td_region_table *table, const struct td_mod
         td_json_null(json, "time_ns");
     else
         td_json_u64(json, "time_ns", row->length.sum);
+    td_json_double(json, "cpu_ns", row->cpu_ns, 15);
     td_json_double(json, "cycles", row->cycles, 15);
     td_json_double(json, "instructions", row->instructions, 15);
     td_json_double(json, "slots", row->slots, 15);
@@ -265,6 +280,8 @@ static void json_region(const struct td_region_table *table, const struct td_mod
 void td_regions_json(const struct td_region_table *table, const struct td_model *model,
                      struct td_json *json)
 {
+    if (table->how)
+        td_json_string(json, "regions_how", table->how);
     td_json_array(json, "regions");
     for (size_t i = 0; i < table->len; i++)
         json_region(table, model, &table->rows[i], json);

@@ -14,7 +14,7 @@
  *   sample THREAD GROUP CPU NS VALUE[,VALUE...] MODULE:OFFSET...
  *   tally THREAD GROUP SAMPLES VALUE[,VALUE...] MODULE:OFFSET...   outermost frame first
  *   region PARENT|- NAME        in the region of this number
- *   row THREAD REGION GROUP|- BEGUN ENDED TIMED SUM MIN MAX SQUARES WHOLE SEEN [VALUE...]
+ *   row THREAD REGION GROUP|GROUPns|- BEGUN ENDED TIMED SUM MIN MAX SQUARES WHOLE SEEN [VALUE...]
  *                               lengths in slots of a modelled group, else in ns
  *   block MODULE OFFSET BRANCH TARGET RUNS TAKEN LENGTH[,LENGTH...] [eDELTA,COUNT...] [uUOP...]
  *                               UOP: INSN,SRC,SRC,SRC,ADDRESS,ADDRESS,DST,DST,FLAGS,SLOTS,LATENCY,
@@ -246,7 +246,7 @@ static void add_row(struct composing *c, char *line)
     const bool counted = strcmp(group, "-") != 0;
 
     row.group = counted ? c->groups[strtoul(group, NULL, 10)] : TD_NONE;
-    row.unit = counted ? TD_UNIT_SLOTS : TD_UNIT_NS;
+    row.unit = counted && !strstr(group, "ns") ? TD_UNIT_SLOTS : TD_UNIT_NS;
     row.begun = number(&line);
     row.ended = number(&line);
     row.timed = number(&line);

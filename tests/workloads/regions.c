@@ -3,6 +3,7 @@
  * Regions whose instructions are known: regions CASE N. A round of spin() is two instructions, so
  * that a region that spins twice as long has so many more and no other.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -132,13 +133,63 @@ static void killed(unsigned long n)
     raise(SIGKILL);
 }
 
+/* What is open at an exec does not end; the new program's regions are of the same thread. */
+static void execs(unsigned long n)
+{
+    char *argv[] = {"regions", "killed", NULL, NULL};
+    char rounds[24];
+
+    snprintf(rounds, sizeof(rounds), "%lu", n);
+    argv[2] = rounds;
+    spin_in("whole", n);
+    tdprof_region_begin("replaced");
+    execv("/proc/self/exe", argv);
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* N threads, one after the other: none leaves a descriptor behind. */
+static void churn(unsigned long n)
+{
+    unsigned long rounds = 100;
+    pthread_t id;
+
+    thread(&rounds);
+    const int before = open_descriptors();
+    for (unsigned long i = 0; i < n; i++) {
+        pthread_create(&id, NULL, thread, &rounds);
+        pthread_join(id, NULL);
+    }
+    printf("%d descriptors more\n", open_descriptors() - before);
+}
+
+/* The program closes all that it did not open, and goes on with descriptors of its own. */
+static void closes(unsigned long n)
+{
+    spin_in("whole", n);
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    for (int fd = 3; fd < 1000; fd++)
+        open("/dev/zero", O_RDONLY);
+    for (int i = 0; i < 6; i++)
+        spin_in("whole", n);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(unsigned long n);
     } cases[] = {{"nested", nested}, {"threads", threads}, {"misuse", misuse},
-                 {"many", many},     {"forks", forks},     {"killed", killed}};
+                 {"many", many},     {"forks", forks},     {"killed", killed},
+                 {"execs", execs},   {"churn", churn},     {"closes", closes}};
     const unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
     for (size_t i = 0; argc > 2 && n > 0 && i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -147,6 +198,7 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "usage: regions nested|threads|misuse|many|forks|killed N\n");
+    fprintf(stderr,
+            "usage: regions nested|threads|misuse|many|forks|killed|execs|churn|closes N\n");
     return 2;
 }

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Regions that a program marks (tdprof/region.h) in native runs: by the clock everywhere, by counters where there are
+some. The truth is tests/workloads/regions.c; no time is compared with another but as a part with its whole."""
+import os
+import re
+import shutil
+import subprocess
+
+import td
+
+td.need_programs()
+td.need_perf_events()
+
+
+def regions(command, *options, source="clock", status=0):
+    """{path: row} of `tdreport regions`, a path as "outer/inner"; and the report."""
+    profile = td.record(command, *options, source=source, status=status)
+    data = td.report_json(profile, "regions")
+    paths = []
+    for row in data["regions"]:
+        paths.append((paths[row["parent"]] + "/" if row["parent"] is not None else "") + row["name"])
+    td.check(len(set(paths)) == len(paths), f"a region comes twice: {paths}")
+    return dict(zip(paths, data["regions"])), data
+
+
+def workload(case, number, **more):
+    return regions([td.workload("regions"), case, str(number)], **more)
+
+
+def check_sums(rows):
+    """A region holds those in it; lengths are those of calls."""
+    for path, row in rows.items():
+        inner = [other for name, other in rows.items()
+                 if name.startswith(path + "/") and "/" not in name[len(path) + 1:]]
+        td.check(row["cpu_ns"] >= sum(other["cpu_ns"] for other in inner), f"{path}: {row}, in it: {inner}")
+        length = row["call_length"]
+        if row["calls"] == row["ended"] == length["calls"]:
+            td.check(row["time_ns"] >= sum(other["time_ns"] for other in inner), f"{path}: {row}, in it: {inner}")
+            td.check(length["min"] <= length["mean"] * 1.000001 and length["mean"] <= length["max"] * 1.000001,
+                     f"{path}: {length}")
+            td.check(abs(length["mean"] * row["calls"] - row["time_ns"]) <= 1e-6 * row["time_ns"] + 1, f"{path}: {row}")
+
+
+def calls(rows):
+    return {path: (row["calls"], row["ended"]) for path, row in rows.items()}
+
+
+def time():
+    rows, data = workload("nested", 100000)
+    check_sums(rows)
+    td.check(calls(rows) == {"outer": (1, 1), "outer/inner": (5, 5), "outer/once": (1, 1), "inner": (1, 1)}, f"{rows}")
+    td.check(not any(data["region_marks"].values()), f"{data['region_marks']}")
+    td.check("only time is known" in data["regions_how"], data["regions_how"])
+    for row in rows.values():
+        td.check(row["time_ns"] > 0 and row["cpu_ns"] > 0 and row["slots"] is None, f"{row}")
+    text = td.report(td.scratch("profile.td"), "regions", "-w", "80")
+    td.check("time per call" in text and "only time is known" in text, text)
+    td.check(max(map(len, text.split("\n"))) <= 80, text)
+
+
+def misuse():
+    rows, data = workload("misuse", 1000)
+    check_sums(rows)
+    td.check(data["region_marks"] == {"stray_ends": 3, "ended_by_outer": 1, "unfinished_calls": 1},
+             f"{data['region_marks']}")
+    td.check(calls(rows) == {"around": (1, 1), "around/forgotten": (1, 1), "foreign": (1, 1), "(no name)": (1, 1),
+                             "never ended": (1, 0)}, f"{rows}")
+    text = td.report(td.scratch("profile.td"), "regions")
+    td.check("up to the thread's last mark" in " ".join(text.split()), text)
+
+
+def many():
+    """A million names: those beyond the first thousand in one row, and all calls are there."""
+    names = 1000000
+    rows, data = workload("many", names)
+    check_sums(rows)
+    td.check(sum(row["calls"] for row in rows.values()) == names + 100 + 1, f"{len(rows)} rows")
+    td.check(len(rows) <= 1024 and rows["(other regions)"]["calls"] > names * 0.99, f"{rows['(other regions)']}")
+    td.check(not any(data["region_marks"].values()), f"{data['region_marks']}")
+
+
+def threads():
+    rows, _ = workload("threads", 1000)
+    row = rows["shared name"]
+    td.check(len(rows) == 1 and row["threads"] == 4 and row["calls"] == row["ended"] == 12, f"{rows}")
+
+
+def forks():
+    """What is open at a fork is open in both; the child's is a call of its own."""
+    rows, data = workload("forks", 1000)
+    td.check(calls(rows) == {"across": (2, 2), "child": (1, 1)} and rows["across"]["threads"] == 2, f"{rows}")
+    td.check(not any(data["region_marks"].values()), f"{data['region_marks']}")
+
+
+def execs():
+    rows, _ = workload("execs", 1000, status=None)
+    td.check(calls(rows) == {"whole": (8, 8), "replaced": (1, 0), "cut": (1, 0)}, f"{rows}")
+    td.check(rows["whole"]["threads"] == 1, f"the same thread before and after the exec: {rows}")
+
+
+def killed():
+    rows, data = workload("killed", 1000, status=None)
+    td.check(calls(rows) == {"whole": (7, 7), "cut": (1, 0)}, f"{rows}")
+    td.check(data["region_marks"]["unfinished_calls"] == 1, f"{data['region_marks']}")
+
+
+def churn():
+    """Threads that end leave no descriptors behind, also of counters."""
+    for source in ("clock", "auto"):
+        command = [td.TDREC, "-q", "-o", td.scratch("profile.td"), *(["--source", source] if source == "clock" else []),
+                   "--", td.workload("regions"), "churn", "200"]
+        out = td.run(command).stdout.decode()
+        td.check(out == "0 descriptors more\n", out)
+
+
+def closes():
+    """A program that closes all descriptors, and has its own where ours were, goes on; so does counting its calls."""
+    for options in ([], ["--source", "clock"]):
+        td.run([td.TDREC, "-q", "-o", td.scratch("profile.td"), *options, "--", td.workload("regions"), "closes", "1000"])
+        data = td.report_json(td.scratch("profile.td"), "regions")
+        td.check([(row["name"], row["calls"]) for row in data["regions"]] == [("whole", 7)], f"{data['regions']}")
+
+
+SMALL = '#include <tdprof/region.h>\nint main(void)\n{\n    tdprof_region_begin("a");\n    tdprof_region_end("a");\n' \
+        '    return 0;\n}\n'
+
+
+def build(name, compiler, text, *words):
+    source = td.scratch(name)
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    program = source.rpartition(".")[0]
+    td.run([compiler, *words, "-I" + os.path.join(td.ROOT, "region"), "-o", program, source])
+    return program
+
+
+def static():
+    """A static program; one without debug information or optimization."""
+    for words in (["-O2", "-static"], ["-O0", "-s", "-no-pie"], ["-O3", "-flto", "-fPIE", "-pie"]):
+        rows, _ = regions([build("static.c", "gcc", SMALL, *words)])
+        td.check(calls(rows) == {"a": (1, 1)}, f"{words}: {rows}")
+
+
+def library():
+    """Another language, by the library."""
+    path = td.scratch("libtdprof-region.so")  # without sanitizers, which Python is not built for
+    td.run(["gcc", "-O2", "-fPIC", "-shared", "-I" + td.ROOT, "-o", path, os.path.join(td.ROOT, "region/library.c")])
+    program = ("import ctypes, os, sys\n"
+               f"region = ctypes.CDLL({path!r})\n"
+               "for i in range(3):\n"
+               "    region.tdprof_region_begin(b'outer')\n"
+               "    region.tdprof_region_begin(b'inner')\n"
+               "    region.tdprof_region_end(b'inner')\n"
+               "    region.tdprof_region_end(b'outer')\n")
+    rows, _ = regions(["python3", "-c", program])
+    td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
+
+
+CXX = r"""
+#include "tdprof/region.h"
+#include <stdexcept>
+static volatile int sink;
+int main() {
+    for (int i = 0; i < 3; i++) {
+        try {
+            tdprof::region outer("outer");
+            tdprof::region inner("inner");
+            if (i == 1) throw std::runtime_error("left early");
+            sink = i;
+        } catch (const std::exception &) { sink = -1; }
+    }
+    return 0;
+}
+"""
+
+
+def cxx():
+    rows, _ = regions([build("app.cc", "g++", CXX, "-std=c++11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror")])
+    td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
+    if shutil.which("clang++-14"):
+        rows, _ = regions([build("app.cc", "clang++-14", CXX, "-std=c++17", "-O2", "-Wall", "-Werror")])
+        td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
+
+
+def counted():
+    """Where there is a PMU, its counts are in the region that ran."""
+    plan = td.run([td.TDREC, "--plan", "true"]).stdout.decode()
+    if "source pmu" not in plan:
+        td.skip("no core PMU")
+    for _ in range(4):  # others may have all counters for a while
+        rows, data = workload("nested", 20000000, source="pmu")
+        td.check(calls(rows)["outer/inner"] == (5, 5), f"{rows}")
+        td.check("own counters" in data["regions_how"], data["regions_how"])
+        check_sums(rows)
+        if rows["outer"]["counted"] > 0.05:
+            break
+    else:
+        td.skip("the counters were taken by others")
+    outer = rows["outer"]
+    td.check(0 < outer["counted"] <= 1 and outer["cycles"] > 0, f"{outer}")
+
+
+def between():
+    """Values read in user mode are those of read()."""
+    out = td.run([td.workload("region_between")]).stdout.decode()
+    if out == "user access is off\n":
+        td.skip("user access to counters is off")
+    if "wrong" not in out:
+        td.skip(f"no core PMU ({out.strip()})")
+    td.check(out.startswith("0 wrong"), out)
+
+
+def cost():
+    """50 ns are 600 instructions of a core that runs four a cycle at 3 GHz."""
+    for events in (2, 5):
+        out = td.run([td.TDREC, "-q", "--source", "clock", "-o", td.scratch("profile.td"), "--",
+                      td.workload("region_cost"), str(events)]).stdout.decode()
+        if "ptrace" in out:
+            td.skip(out.strip())
+        found = re.fullmatch(r"([0-9.]+) instructions\n", out)
+        td.check(found and float(found[1]) <= 600, f"{events} events: {out}")
+        print(f"{events} events: {out.strip()} a pair")
+
+
+def off():
+    """Without tdrec nothing is opened, and nothing but the first mark of a program looks for it."""
+    if not shutil.which("strace"):
+        done = subprocess.run([td.workload("regions"), "nested", "1000"], check=False)
+        td.check(done.returncode == 0, f"{done}")
+        return
+    done = subprocess.run(["strace", "-f", td.workload("regions"), "nested", "1000"], stderr=subprocess.PIPE,
+                          check=False)
+    td.check(done.returncode == 0 and b"perf_event_open" not in done.stderr, f"{done}")
+
+
+td.cases({"time": time, "misuse": misuse, "many": many, "threads": threads, "forks": forks, "execs": execs,
+          "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "cxx": cxx,
+          "counted": counted, "between": between, "cost": cost, "off": off})
