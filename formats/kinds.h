@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "formats/cpi_methods.h"
+
 /* What an address is relative to: X(symbol, number, name, meaning of a location's offset) */
 #define TD_MODULE_KINDS(X)                                                 \
     X(UNKNOWN, 0, "unknown", "the address itself")                         \
@@ -122,6 +124,17 @@ enum td_attribution {
 #undef X
 };
 
+/* Of one way of counting (formats/cpi_methods.h), components in their order. */
+#define TD_CPI_COUNTERS(X, method, first, name)                                                    \
+    X(CPI_##method##_ICACHE, (first), "cpi_" name "_icache_misses", "cycles, counted in this way") \
+    X(CPI_##method##_ITLB, (first) + 1, "cpi_" name "_itlb_misses", "likewise")                    \
+    X(CPI_##method##_BRANCHES, (first) + 2, "cpi_" name "_branches", "likewise")                   \
+    X(CPI_##method##_DTLB, (first) + 3, "cpi_" name "_dtlb", "likewise")                           \
+    X(CPI_##method##_L2, (first) + 4, "cpi_" name "_l2_bound", "likewise")                         \
+    X(CPI_##method##_L3, (first) + 5, "cpi_" name "_l3_bound", "likewise")                         \
+    X(CPI_##method##_DRAM, (first) + 6, "cpi_" name "_dram_bound", "likewise")                     \
+    X(CPI_##method##_OTHER, (first) + 7, "cpi_" name "_other_stalls", "likewise")
+
 /* Coverage counters, totals of the whole recording: X(symbol, number, name, meaning) */
 #define TD_COUNTERS(X)                                                                         \
     X(SAMPLES, 0, "samples", "samples stored")                                                 \
@@ -162,7 +175,13 @@ enum td_attribution {
     X(L1I_MISSES, 35, "l1i_misses", "modelled: lines of code that missed L1")                  \
     X(ITLB_MISSES, 36, "itlb_misses", "modelled: pages of code that missed the first TLB")     \
     X(REGION_STRAYS, 37, "region_strays", "ends of regions that their thread had not begun")   \
-    X(REGION_OPEN, 38, "region_open", "regions that the end of an outer one ended")
+    X(REGION_OPEN, 38, "region_open", "regions that the end of an outer one ended")            \
+    X(CPI_CYCLES, 39, "cpi_cycles", "modelled cycles that were counted in four ways as well")  \
+    X(CPI_OVERLAP, 40, "cpi_overlap", "of them: front end and window stalled at once")         \
+    TD_CPI_COUNTERS(X, NAIVE, 41, "naive")                                                     \
+    TD_CPI_COUNTERS(X, RIGHT_PATH, 49, "naive_right_path")                                     \
+    TD_CPI_COUNTERS(X, POWER5, 57, "power5")                                                   \
+    TD_CPI_COUNTERS(X, INTERVAL, 65, "interval")
 
 enum td_counter {
 #define X(symbol, number, name, meaning) TD_COUNTER_##symbol = (number),
@@ -170,6 +189,9 @@ enum td_counter {
 #undef X
         TD_COUNTER_COUNT
 };
+_Static_assert((int)TD_COUNTER_CPI_INTERVAL_OTHER ==
+                   (int)TD_COUNTER_CPI_CYCLES + (int)TD_CPI_COUNTS - 1,
+               "counters of all ways, in the order of formats/cpi_methods.h");
 
 /* What tdrec records from: X(symbol, number, name, whether its categories are a model's, meaning).
  * A further one is a line here and a file with its `struct td_source` (record/plan/source.h). */

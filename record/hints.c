@@ -7,9 +7,9 @@
 #include "base/mem.h"
 
 /* Options that hardly any other program has. */
-static const char *const own[] = {"--source",        "--sim-core",  "--sim-sample", "--sim-pmu",
-                                  "--topdown-level", "--passes",    "--call-graph", "--pairs",
-                                  "--mmap-pages",    "--per-thread"};
+static const char *const own[] = {"--source",  "--sim-core",      "--sim-sample", "--cpi-methods",
+                                  "--sim-pmu", "--topdown-level", "--passes",     "--call-graph",
+                                  "--pairs",   "--mmap-pages",    "--per-thread"};
 
 static bool is_own(const char *word)
 {

@@ -68,6 +68,8 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               "the core that sim models (nearest to this CPU)", &request->sim_core),
         FLAG(0, "sim-sample", "sim: model samples of the run, some 5 times faster",
              &request->sim_sample),
+        FLAG(0, "cpi-methods", "sim: count in four more ways (tdreport cpi --methods)",
+             &request->cpi_methods),
         VALUE(TD_OPT_U64, 0, "windows", "N", "live: at most N images of the program are taken",
               &request->windows),
         VALUE(TD_OPT_STRING, 0, "overhead", "PERCENT",
@@ -336,6 +338,7 @@ static int parse_count(struct td_request *request, const struct words *words, st
         {request->off_cpu, "--off-cpu"},
         {request->sim_core != NULL, "--sim-core"},
         {request->sim_sample, "--sim-sample"},
+        {request->cpi_methods, "--cpi-methods"},
         {request->sim_pmu != NULL, "--sim-pmu"},
     };
 
@@ -380,7 +383,7 @@ static int parse_control(struct td_request *request, const struct words *words, 
                        "-D -1 waits for an 'enable': say with --control where it comes from");
     if (request->toggle &&
         ((request->source != TD_SOURCE_NONE && request->source != TD_SOURCE_SIM) ||
-         request->count || request->sim_sample || request->sim_pmu))
+         request->count || request->sim_sample || request->cpi_methods || request->sim_pmu))
         return td_fail(err, TD_EUSAGE,
                        "--toggle goes with --source sim, which knows exactly when a function runs "
                        "(natively: tdrec -g, then tdreport callees %s)",
@@ -430,6 +433,9 @@ static int check_command(struct td_request *request, struct td_err *err)
         !td_source_is_modelled(request->source))
         return td_fail(err, TD_EUSAGE, "--%s goes with --source sim",
                        request->sim_core ? "sim-core" : "sim-sample");
+    if (request->cpi_methods && request->source != TD_SOURCE_SIM)
+        return td_fail(err, TD_EUSAGE,
+                       "--cpi-methods goes with --source sim: the modelled core counts");
     if (request->root && !request->plan && !request->doctor && !request->list)
         return td_fail(err, TD_EUSAGE, "--root goes with --plan, --list or --doctor");
     if (request->groups.len && request->events.len)

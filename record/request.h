@@ -95,6 +95,7 @@ struct td_request {
     uint64_t windows;       /* live: at most so many images; 0: as many as the overhead allows */
     double overhead;        /* live: what images may cost the program, as a part of its time */
     bool weights;           /* -W: samples are to tell latencies and sources of data */
+    bool cpi_methods;       /* sim: count cycles in four more ways (formats/cpi_methods.h) */
     bool sim_sample;        /* model windows of the program and scale them up */
     bool frequency_given;
     bool frequency_max; /* as high as the kernel allows */

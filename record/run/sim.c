@@ -85,8 +85,9 @@ static int prepare_command(struct modelling *m, struct td_err *err)
 
         td_mailbox_set_core(m->mailbox, &m->plan->core_desc);
 
-        m->option = td_xasprintf("%s,core=%s,mode=%s,mailbox=%s%s%s", m->plugin, m->plan->core,
-                                 m->request->sim_sample ? "sample" : "exact", name,
+        m->option = td_xasprintf("%s,core=%s,mode=%s%s,mailbox=%s%s%s", m->plugin, m->plan->core,
+                                 m->request->sim_sample ? "sample" : "exact",
+                                 m->request->cpi_methods ? ",counting=on" : "", name,
                                  m->pmu ? ",pmu=" : "", m->pmu ? td_sim_pmu_plan_path(m->pmu) : "");
         const struct td_launch launch = {.qemu = m->qemu, .guest = m->guest, .plugin = m->option};
         m->argv = td_launch_argv(&launch, path, m->request->command, environ);

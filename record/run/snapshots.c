@@ -623,6 +623,14 @@ static void add_counters(struct adding *a)
                 : summed[i].counter == TD_COUNTER_CYCLES ? cycles
                                                          : snapshots->inside_instructions);
     }
+    for (unsigned i = 0; !snapshots->windows && i < TD_CPI_COUNTS; i++) {
+        const enum td_counter counter = (enum td_counter)((unsigned)TD_COUNTER_CPI_CYCLES + i);
+
+        snapshots->counters[counter] += snapshot->cpi[i] - a->image->counters[counter];
+        a->image->counters[counter] = snapshot->cpi[i];
+        if (snapshots->counters[TD_COUNTER_CPI_CYCLES])
+            td_profile_counter(snapshots->writer, counter, snapshots->counters[counter]);
+    }
     /* Processes err independently. */
     const double error = (double)snapshot->cycles_error;
     const double before = (double)a->image->counters[TD_COUNTER_CYCLES_ERROR];

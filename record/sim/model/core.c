@@ -80,6 +80,9 @@ void td_core_stall(struct td_core *core, int64_t cycle)
         const int64_t retires = core->retire[uop & (TD_ROB_RING - 1)];
         int64_t until = empty || retires > cycle ? cycle : retires;
         const uint32_t cell = blame_at(core, uop, &until);
+        if (core->counting)
+            td_counting_stall(core->counting, core->cycle + (core->used > 0), until,
+                              td_ledger_cause(cell));
         td_core_lose(core, until, cell);
     }
 }

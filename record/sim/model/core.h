@@ -13,6 +13,7 @@
 #include "base/invariant.h"
 #include "record/sim/model/charge.h"
 #include "record/sim/model/blocks.h"
+#include "record/sim/model/counting.h"
 
 #define TD_ROB_RING  512
 #define TD_PORT_RING 512 /* cycles ahead for which ports are booked */
@@ -53,6 +54,7 @@ struct td_core {
     struct td_port_mask load_mask[2]; /* of general, of vector registers */
     struct td_port_mask store_mask;
     struct td_ledger *ledger;
+    struct td_counting *counting; /* borrowed; NULL: nobody asks */
     struct td_unit units[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];
     struct td_port_hint hints[16];

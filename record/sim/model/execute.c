@@ -327,6 +327,9 @@ static inline void wait_store_buffer(struct td_sim *sim)
         return;
     /* Until the store that holds the place has retired, it waits with the rest. */
     td_core_stall(&sim->core, stores->retired[k]);
+    if (sim->core.counting)
+        td_counting_stall(sim->core.counting, sim->core.cycle + (sim->core.used > 0),
+                          stores->commit[k], TD_CAUSE_STORE);
     td_core_lose(&sim->core, stores->commit[k], stores->cell[k]);
 }
 
@@ -488,9 +491,14 @@ static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *pa
     td_core_make_room(core);
     const int64_t cycle = td_fetch_part(&sim->fetch, &sim->memory, part, core->uops, known);
     if (cycle > core->cycle) {
-        if (UNLIKELY(sim->redirect.pending))
+        const struct td_redirect redirect = sim->redirect;
+        const int64_t from = core->cycle;
+
+        if (UNLIKELY(redirect.pending))
             charge_redirect(sim, cycle);
         td_core_lose(core, cycle, td_ledger_cell(row, sim->fetch.cause));
+        if (UNLIKELY(sim->counting != NULL))
+            td_counting_late(sim->counting, &redirect, sim->fetch.cause, core->uops, from, cycle);
     }
     sim->redirect.pending = false;
     td_fetch_dispatched(&sim->fetch, core->uops, core->cycle);

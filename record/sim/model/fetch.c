@@ -101,6 +101,7 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
     fetch->l1i_misses++;
     const int place = td_pool_find(&fetch->misses, t + wait, &start);
     int64_t ready = td_memory_from_l2(memory, line, start, &level);
+    fetch->served[level]++;
     if (ready < fetch->filled + fetch->desc->fill)
         ready = fetch->filled + fetch->desc->fill;
     fetch->filled = ready;
@@ -167,9 +168,13 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
             if (ready > fetch->delivered) {
                 /* Of the two waits, the longer one. */
                 const int64_t late = ready - predicted;
-                fetch->delivered = ready;
                 fetch->cause =
                     fetch->translating * TICKS * 2 > late ? TD_CAUSE_ITLB : TD_CAUSE_ICACHE;
+                fetch->stalls[fetch->stall_count++ & (TD_FETCH_STALLS - 1)] =
+                    (struct td_fetch_stall){.from = (fetch->delivered + TICKS - 1) / TICKS,
+                                            .to = (ready + TICKS - 1) / TICKS,
+                                            .cause = fetch->cause};
+                fetch->delivered = ready;
             }
         }
         hit = in_uop_cache(fetch, part);

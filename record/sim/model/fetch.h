@@ -14,8 +14,15 @@
 #include "record/sim/model/blocks.h"
 #include "record/sim/model/memory/memory.h"
 
-#define TD_AHEAD_MAX  64
-#define TD_FETCH_RING 512
+#define TD_AHEAD_MAX    64
+#define TD_FETCH_RING   512
+#define TD_FETCH_STALLS 64 /* the last waits for lines or pages; a power of two */
+
+/* Cycles in which fetch waited. */
+struct td_fetch_stall {
+    int64_t from, to; /* `to` is the cycle after it */
+    enum td_cause cause;
+};
 
 struct td_fetch {
     const struct td_core_desc *desc;
@@ -42,6 +49,9 @@ struct td_fetch {
     int64_t *l1i_pending;
     struct td_pool misses;
     uint64_t l1i_misses, itlb_misses;
+    uint64_t served[TD_LEVEL_COUNT]; /* of the misses of L1I, by what served them */
+    struct td_fetch_stall stalls[TD_FETCH_STALLS];
+    uint32_t stall_count; /* so far; the last are there */
 };
 
 void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc);

@@ -46,6 +46,7 @@ void td_sim_free(struct td_sim *sim)
     td_flow_release(&sim->flow);
     td_sim_pmu_free(sim->pmu);
     td_sim_regions_free(sim->regions);
+    td_counting_free(sim->counting);
     free(sim->states);
     free(sim);
 }
@@ -54,6 +55,18 @@ void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
 {
     sim->pmu = pmu;
     sim->ledger.lost = td_sim_pmu_lost(pmu);
+}
+
+void td_sim_set_counting(struct td_sim *sim)
+{
+    sim->counting = sim->core.counting = td_counting_new();
+}
+
+void td_sim_counting(const struct td_sim *sim, uint64_t ret[TD_CPI_COUNTS])
+{
+    memset(ret, 0, TD_CPI_COUNTS * sizeof(*ret));
+    if (sim->counting)
+        td_counting_result(sim->counting, sim, ret);
 }
 
 static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
@@ -290,6 +303,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, word, block);
+    if (__builtin_expect(sim->counting != NULL, 0))
+        td_counting_branch(sim->counting, sim, sim->last, word, block);
     if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
@@ -312,6 +327,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
     if (__builtin_expect(sim->pmu != NULL, 0))
         td_sim_pmu_block(sim->pmu, sim, block, first_uop);
+    if (__builtin_expect(sim->counting != NULL, 0))
+        td_counting_block(sim->counting, sim, first_uop);
     if (block->sp_effect)
         follow_stack_pointer(sim, block, words, after);
     return after;
@@ -482,6 +499,16 @@ static void cross(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint
     }
 }
 
+static void switch_counting(struct td_sim *sim, enum td_sim_mode mode)
+{
+    if (!sim->counting)
+        return;
+    if (mode == TD_SIM_EXACT)
+        td_counting_begin(sim->counting, sim);
+    else
+        td_counting_end(sim->counting, sim);
+}
+
 static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
 {
     const uint64_t slots = td_core_slots(&sim->core);
@@ -505,6 +532,7 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
         td_replicates_open(&sim->replicates);
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->memory.uncounted = mode != TD_SIM_EXACT;
+    switch_counting(sim, mode);
     sim->mode = mode;
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/cpi_methods.h"
 #include "formats/ran.h"
 #include "formats/regions.h"
 #include "formats/replicates.h"
@@ -64,6 +65,11 @@ struct td_sim_column_info td_sim_column_info(enum td_sim_column column);
 /* `blocks` and `llc` are borrowed for the sim's life; the sim belongs to one thread at a time. */
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
+
+/* Counts in four ways as well, from now on (counting.h). */
+void td_sim_set_counting(struct td_sim *sim);
+/* What they counted up to now; all 0 when none do. */
+void td_sim_counting(const struct td_sim *sim, uint64_t ret[TD_CPI_COUNTS]);
 
 struct td_sim_pmu;
 /* Lets a PMU (pmu.h) count what is run from now on, exact mode only; the sim frees it. */

@@ -6,6 +6,7 @@
 #include "record/sim/model/callstack.h"
 #include "record/sim/model/charge.h"
 #include "record/sim/model/core.h"
+#include "record/sim/model/counting.h"
 #include "record/sim/model/fetch.h"
 #include "record/sim/model/flow.h"
 #include "record/sim/model/sampling/learning.h"
@@ -76,6 +77,7 @@ struct td_sim {
     struct td_flow flow;
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
+    struct td_counting *counting;   /* NULL: nobody asks */
     struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */
 };
 

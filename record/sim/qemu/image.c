@@ -339,6 +339,15 @@ static void note_sharing(const struct td_image *process)
     free(text);
 }
 
+static struct td_sim *new_model(const struct td_image *process)
+{
+    struct td_sim *sim = td_sim_new(process->blocks, process->llc);
+
+    if (process->counting)
+        td_sim_set_counting(sim);
+    return sim;
+}
+
 static void share_model(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_image_shared *shared = &process->shared[process->made_count % TD_IMAGE_SHARED];
@@ -348,7 +357,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
     if (!shared->queue) {
         pthread_mutex_init(&shared->lock, NULL);
         shared->task = new_task(process);
-        shared->queue = td_queue_new(td_sim_new(process->blocks, process->llc), true);
+        shared->queue = td_queue_new(new_model(process), true);
     }
     thread->shared = shared;
     thread->queue = shared->queue;
@@ -360,7 +369,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
 
 static void own_model(struct td_image *process, struct td_image_thread *thread)
 {
-    struct td_sim *sim = td_sim_new(process->blocks, process->llc);
+    struct td_sim *sim = new_model(process);
 
     thread->task = new_task(process);
     if (process->pmu)
@@ -381,8 +390,7 @@ static void reuse_thread(struct td_image *process, struct td_image_thread *threa
     }
     put_batch(process, thread);
     const unsigned vcpu = thread->vcpu;
-    struct td_sim *ended =
-        td_queue_exchange(thread->queue, td_sim_new(process->blocks, process->llc));
+    struct td_sim *ended = td_queue_exchange(thread->queue, new_model(process));
     td_snapshot_end_thread(update_task(process, thread, ended), process->region_names);
     td_sim_free(ended);
     *thread =

@@ -3,7 +3,8 @@
  * A QEMU user-mode plugin that feeds the modelled core: what QEMU calls. Arguments: core=NAME
  * mode=exact|sample, mailbox=NAME: each process image leaves its profile there (mailbox.h),
  * after=N: the place of the image that executed this one, blocked=MASK: the signals that its
- * guest had blocked (hexadecimal), pmu=FILE: and is sampled (qemu_pmu.h);
+ * guest had blocked (hexadecimal), pmu=FILE: and is sampled (qemu_pmu.h); counting=on: in four ways
+ * as well (model/counting.h);
  * out=FILE: at the end, lines of text (qemu_text.h). windows=WARM:FILL:CYCLES: the program is the
  * loader, and what it loads is modelled in windows (window.h), under the name name=NAME.
  */
@@ -444,6 +445,8 @@ static int parse_arguments(struct td_image *process, int argc, char **argv)
             pmu = argv[i] + 4;
         else if (strcmp(argv[i], "mode=sample") == 0)
             process->sample = true;
+        else if (strcmp(argv[i], "counting=on") == 0)
+            process->counting = true;
         else if (strncmp(argv[i], "name=", 5) == 0)
             process->name = td_xstrdup(argv[i] + 5);
         else if (strncmp(argv[i], "windows=", 8) == 0 &&

@@ -236,6 +236,8 @@ static void add_totals(struct writing *w, const struct td_snapshot *part, double
     w->snapshot.detailed += part->detailed;
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         w->snapshot.events[i] += part->events[i];
+    for (size_t i = 0; i < TD_CPI_COUNTS; i++)
+        w->snapshot.cpi[i] += part->cpi[i];
     w->snapshot.warnings |= part->warnings;
     w->snapshot.misuse.strays += part->misuse.strays;
     w->snapshot.misuse.left_open += part->misuse.left_open;
@@ -264,6 +266,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
                     (uint32_t)(totals.truncated_calls > 0) << TD_SNAPSHOT_TRUNCATED,
     };
     td_sim_events(sim, part.events);
+    td_sim_counting(sim, part.cpi);
     add_totals(w, &part, totals.cycles_error);
 }
 

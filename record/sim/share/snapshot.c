@@ -136,6 +136,8 @@ void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
     td_buf_uleb(ret, snapshot->cycles_error);
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         td_buf_uleb(ret, snapshot->events[i]);
+    for (size_t i = 0; i < TD_CPI_COUNTS; i++)
+        td_buf_uleb(ret, snapshot->cpi[i]);
     td_buf_uleb(ret, snapshot->misuse.strays);
     td_buf_uleb(ret, snapshot->misuse.left_open);
     td_buf_uleb(ret, snapshot->module_count);
@@ -245,6 +247,8 @@ int td_snapshot_open(struct td_snapshot_view *view, const void *data, size_t siz
     snapshot->cycles_error = td_rd_uleb(&view->items);
     for (size_t i = 0; i < TD_SIM_EVENT_COUNT; i++)
         snapshot->events[i] = td_rd_uleb(&view->items);
+    for (size_t i = 0; i < TD_CPI_COUNTS; i++)
+        snapshot->cpi[i] = td_rd_uleb(&view->items);
     snapshot->misuse.strays = td_rd_uleb(&view->items);
     snapshot->misuse.left_open = td_rd_uleb(&view->items);
     get_modules(view);

@@ -61,6 +61,7 @@ struct td_snapshot {
     const char *process; /* comm of the main thread */
     uint64_t cycles, instructions, detailed, cycles_error;
     uint64_t events[TD_SIM_EVENT_COUNT];
+    uint64_t cpi[TD_CPI_COUNTS]; /* td_sim_counting */
     struct td_sim_region_misuse misuse;
     struct td_snapshot_module *modules;
     struct td_snapshot_task *tasks;

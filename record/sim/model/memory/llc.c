@@ -46,17 +46,35 @@ static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t)
     td_cache_crowd(&llc->cache, key, lines < UINT32_MAX ? (uint32_t)lines : UINT32_MAX);
 }
 
-bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
+/* Slices hash the address; without it, powers of two would meet in a few sets. */
+static uint64_t key_of(uint64_t line)
 {
-    /* Slices hash the address; without it, powers of two would meet in a few sets. */
-    const uint64_t key = line ^ (line >> 14) * 7;
+    return line ^ (line >> 14) * 7;
+}
 
-    /* Acquire pairs with the release below: the tables are only touched by the holder. */
+/* Acquire pairs with the release of who has it: the tables are only touched by the holder. */
+static void take(struct td_llc *llc)
+{
     while (atomic_flag_test_and_set_explicit(&llc->busy, memory_order_acquire)) {
     }
+}
+
+bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
+{
+    const uint64_t key = key_of(line);
+
+    take(llc);
     if (llc->set_cycles)
         let_neighbours_in(llc, key, t);
     const bool held = td_cache_touch(&llc->cache, key);
+    atomic_flag_clear_explicit(&llc->busy, memory_order_release);
+    return held;
+}
+
+bool td_llc_holds(struct td_llc *llc, uint64_t line)
+{
+    take(llc);
+    const bool held = td_cache_holds(&llc->cache, key_of(line));
     atomic_flag_clear_explicit(&llc->busy, memory_order_release);
     return held;
 }

@@ -32,5 +32,7 @@ void td_llc_free(struct td_llc *llc); /* NULL is allowed; no td_memory may be le
 void td_llc_forget_threads(struct td_llc *llc, const struct td_core_desc *desc);
 /* Finds the line in the thread's cycle `t`, else fills it. True when it was held. Any thread. */
 bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t);
+/* Whether it holds the line; changes nothing. Any thread. */
+bool td_llc_holds(struct td_llc *llc, uint64_t line);
 
 #endif

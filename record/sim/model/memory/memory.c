@@ -142,6 +142,13 @@ int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, en
     return ready;
 }
 
+enum td_level td_memory_probe(const struct td_memory *memory, uint64_t line)
+{
+    if (td_cache_holds(&memory->l2, physical(line)))
+        return TD_LEVEL_L2;
+    return td_llc_holds(memory->llc, physical(line)) ? TD_LEVEL_L3 : TD_LEVEL_DRAM;
+}
+
 /* Brings a line into L2; false when the queue to L3 is full. */
 static bool prefetch_l2(struct td_memory *memory, uint64_t line, int64_t t)
 {

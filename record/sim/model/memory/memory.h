@@ -88,6 +88,8 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
                        bool store, enum td_level *level);
 /* A line of code or of another agent, from L2 on. */
 int64_t td_memory_from_l2(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level);
+/* What would serve a line that L1 does not hold; changes nothing. */
+enum td_level td_memory_probe(const struct td_memory *memory, uint64_t line);
 /* A store past the caches at cycle `t`: the cycle in which there is a buffer for its line, as if L1
  * had been asked. */
 int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t);
