@@ -6,7 +6,9 @@
 #include "report/cmd.h"
 #include "report/query/cpi.h"
 #include "report/query/figures/names.h"
+#include "report/query/cpi_methods.h"
 #include "report/view/cpi.h"
+#include "report/view/cpi_methods.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 
@@ -20,6 +22,7 @@ struct cpi_opts {
     uint64_t levels;
     double percent_limit; /* negative: not given */
     const char *function; /* NULL: the program and its hottest functions */
+    bool methods;         /* counted in several ways, of the program */
 };
 
 /* What would have told it. */
@@ -142,6 +145,36 @@ static int show_rows(struct td_session *session, const struct cpi_opts *o,
     return td_session_end_output(session);
 }
 
+/* One stack, counted in several ways. */
+static int show_methods(struct td_session *session, const struct td_cpi_basis *basis)
+{
+    const struct td_head head = td_session_head(session);
+    struct td_cpi_ways ways;
+
+    if (session->filter_text) {
+        td_complain("--methods is of the whole recording: leave out the filters");
+        return TD_EXIT_USAGE;
+    }
+    if (!td_cpi_ways_of(&ways, basis)) {
+        td_complain("this profile was not counted in several ways: tdrec --source sim "
+                    "--cpi-methods records such");
+        return TD_EXIT_NOTHING;
+    }
+    td_session_begin_output(session);
+    if (session->opts->json) {
+        struct td_json out = td_json_init(stdout, 3);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_cpi_methods_json(&ways, &out);
+        td_json_end(&out);
+    } else {
+        td_head_print_short(&head, &session->style);
+        td_cpi_methods_print(&ways, &session->style);
+        td_notes_print(session->measure, &session->style);
+    }
+    return td_session_end_output(session);
+}
+
 static int show(struct td_session *session, const struct cpi_opts *o)
 {
     const struct td_cpi_basis basis = td_cpi_basis_of(session->measure);
@@ -149,6 +182,8 @@ static int show(struct td_session *session, const struct cpi_opts *o)
 
     if (!basis.complete)
         return complain_basis(session, &basis);
+    if (o->methods)
+        return show_methods(session, &basis);
     td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     const int exit_code = show_rows(session, o, &basis, &rows);
 
@@ -175,6 +210,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          &o.levels},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P",
          "components below P percent of a stack go together (1)", &o.percent_limit},
+        {TD_OPT_FLAG, 0, "methods", NULL, "the program's stack as four ways of counters give it",
+         &o.methods},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,
@@ -188,6 +225,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     td_cmd_take_profile(common, used, &argc, argv);
     if (!take_function(&o, argc - used, argv + used))
         return TD_EXIT_USAGE;
+    if (o.methods && o.function) {
+        td_complain("--methods is of the whole program: leave out '%s'", o.function);
+        return TD_EXIT_USAGE;
+    }
     if (o.levels < 1 || o.levels > TD_TMA_LEVELS) {
         td_complain("--topdown-level: levels are 1 to %d", TD_TMA_LEVELS);
         return TD_EXIT_USAGE;
