@@ -95,7 +95,7 @@ void td_cpi_methods_print(const struct td_cpi_ways *ways, const struct td_style 
             "  Front end and window stall at once in %.1f %% of the cycles: interval\n"
             "  analysis counts these for the window.\n",
             100 * ways->overlap);
-    if (ways->scale > 1.000001)
+    if (ways->scale > 1.001)
         fprintf(style->out, "  The run was sampled: each cycle that was counted stands for %.1f.\n",
                 ways->scale);
 }

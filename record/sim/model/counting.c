@@ -82,7 +82,8 @@ static enum td_cpi_component component_of(enum td_cause cause)
     case TD_CAUSE_ITLB: return TD_CPI_OF_ITLB;
     case TD_CAUSE_DTLB: return TD_CPI_OF_DTLB;
     case TD_CAUSE_L2: return TD_CPI_OF_L2;
-    case TD_CAUSE_L3: return TD_CPI_OF_L3;
+    case TD_CAUSE_L3:
+    case TD_CAUSE_CONTESTED: return TD_CPI_OF_L3;
     case TD_CAUSE_DRAM:
     case TD_CAUSE_DRAM_QUEUE: return TD_CPI_OF_DRAM;
     default: return TD_CPI_OF_OTHER;

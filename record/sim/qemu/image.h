@@ -94,7 +94,7 @@ struct td_image {
     struct td_llc *llc;
     bool link; /* td_blocks_link */
     bool sample;
-    bool counting; /* in four ways as well (model/counting.h) */
+    bool counting;           /* in four ways as well (model/counting.h) */
     enum td_sim_mode mode;   /* of all, when it is not sampled */
     struct td_qemu_pmu *pmu; /* NULL: none is simulated */
     unsigned thread_limit;   /* vcpu indices are below */
