@@ -82,41 +82,98 @@ static uint64_t number_field(const char *text, const char *key)
     return number;
 }
 
+/* Where a version of cgroups has its limits of memory. */
+struct group_files {
+    const char *line; /* how its line in /proc/PID/cgroup begins, behind the number */
+    const char *root, *limit, *used;
+    const char *cache[2]; /* lines of memory.stat: what is dropped when memory is short */
+};
+
+static const struct group_files group_files[] = {
+    {":memory:",
+     "/sys/fs/cgroup/memory",
+     "memory.limit_in_bytes",
+     "memory.usage_in_bytes",
+     {"total_inactive_file ", "total_active_file "}},
+    {"::", "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file ", "active_file "}},
+};
+
+static uint64_t cache_of(const struct group_files *files, const char *path)
+{
+    char name[4096];
+    uint64_t bytes = 0;
+
+    snprintf(name, sizeof(name), "%s%s/memory.stat", files->root, path);
+    char *text = td_procfs_text(NULL, name);
+    for (size_t i = 0; text && i < TD_ARRAY_SIZE(files->cache); i++) {
+        const char *at = text;
+
+        while ((at = strstr(at, files->cache[i])) && at != text && at[-1] != '\n')
+            at++;
+        if (at)
+            bytes += strtoull(at + strlen(files->cache[i]), NULL, 10);
+    }
+    free(text);
+    return bytes;
+}
+
 /* Bytes that the cgroup of `path` may still take; a cgroup without a limit has all. */
-static uint64_t group_room(const char *path)
+static uint64_t group_room(const struct group_files *files, const char *path)
 {
     char name[4096];
     int64_t limit = 0, used = 0;
 
-    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.max", path);
+    snprintf(name, sizeof(name), "%s%s/%s", files->root, path, files->limit);
     if (!td_procfs_number(NULL, name, &limit)) /* "max", or no such controller */
         return UINT64_MAX;
-    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.current", path);
+    snprintf(name, sizeof(name), "%s%s/%s", files->root, path, files->used);
     if (!td_procfs_number(NULL, name, &used))
         return UINT64_MAX;
-    return limit > used ? (uint64_t)(limit - used) : 0;
+    const uint64_t cache = cache_of(files, path);
+    const uint64_t taken = (uint64_t)used > cache ? (uint64_t)used - cache : 0;
+    return (uint64_t)limit > taken ? (uint64_t)limit - taken : 0;
 }
 
-/* The least of the process's cgroup and those around it. Version 2 of cgroups only. */
-static uint64_t groups_room(pid_t process)
+/* The least of a cgroup and those around it. `path` is cut. */
+static uint64_t path_room(const struct group_files *files, char *path)
+{
+    uint64_t room = UINT64_MAX;
+
+    for (char *slash = path + strlen(path); slash > path; slash = strrchr(path, '/')) {
+        *slash = '\0';
+        const uint64_t here = group_room(files, path);
+        room = here < room ? here : room;
+    }
+    return room;
+}
+
+/* What the cgroups of a process leave of memory. `who`: its id, or "self". */
+static uint64_t groups_room(const char *who)
 {
     char name[64];
     uint64_t room = UINT64_MAX;
 
-    snprintf(name, sizeof(name), "/proc/%d/cgroup", process);
-    char *text = td_procfs_text(NULL, name);
-    char *path = text ? strstr(text, "0::/") : NULL;
-    if (path && (path == text || path[-1] == '\n')) {
-        path += 3;
-        path[strcspn(path, "\n")] = '\0';
-        for (char *slash = path + strlen(path); slash > path; slash = strrchr(path, '/')) {
-            *slash = '\0';
-            const uint64_t here = group_room(path);
+    snprintf(name, sizeof(name), "/proc/%s/cgroup", who);
+    char *text = td_procfs_text(NULL, name), *rest = text;
+    for (char *line; text && (line = strsep(&rest, "\n"));) {
+        line += strspn(line, "0123456789");
+        for (size_t i = 0; i < TD_ARRAY_SIZE(group_files); i++) {
+            const size_t len = strlen(group_files[i].line);
+
+            if (strncmp(line, group_files[i].line, len) != 0)
+                continue;
+            const uint64_t here = path_room(&group_files[i], line + len);
             room = here < room ? here : room;
+            break;
         }
     }
     free(text);
     return room;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outcome)
@@ -128,13 +185,15 @@ static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outc
 enum td_live_outcome td_live_clone_allowed(pid_t process, uint64_t resident_bytes,
                                            struct td_err *err)
 {
-    char path[64];
+    char path[64], who[16];
 
+    snprintf(who, sizeof(who), "%d", process);
     snprintf(path, sizeof(path), "/proc/%d/status", process);
     char *text = td_procfs_text(NULL, path), *info = td_procfs_text(NULL, "/proc/meminfo");
     const bool gone = !text, confined = number_field(text, "Seccomp") != 0;
     const uint64_t available = number_field(info, "MemAvailable") << 10;
-    const uint64_t room = available < groups_room(process) ? available : groups_room(process);
+    /* The clone's copies are of its group, the image of ours. */
+    const uint64_t room = least(available, least(groups_room(who), groups_room("self")));
     free(text);
     free(info);
     if (gone)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "base/text.h"
 #include "symbolize/elf/elf.h"
 
 /* Of the clone's stack below what it uses, what may be written; it is put back. */
@@ -207,8 +208,12 @@ static void read_module(struct repair *repair, const struct td_map_line *line, c
     struct td_elf *elf = NULL;
     struct stat st;
     uint64_t address = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *there = td_xasprintf("/proc/%d/root%s", repair->clone, path); /* as the program sees it */
+    int fd = open(there, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
+    free(there);
+    if (fd < 0)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == line->inode &&
         td_elf_open_fd(&elf, path, fd, NULL) == TD_OK && td_elf_machine(elf) == EM_X86_64 &&
         td_elf_is_64(elf) && td_elf_vaddr(elf, line->offset, &address)) {

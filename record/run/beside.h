@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "formats/kernel/tasks.h"
 #include "record/run/recorder.h"
@@ -21,6 +22,7 @@ struct td_beside {
     uint64_t (*due_ns)(void *ctx, uint64_t now);
     void (*on_time)(void *ctx, const struct td_beside_now *now);
     td_recorder_clone_fn *clone; /* what of the processes it has made itself */
+    pid_t tracer;                /* who stops the command now and then; 0: nobody */
 };
 
 #endif

@@ -29,6 +29,7 @@
 enum {
     PROCESSES_MAX = 64, /* to choose from at a time */
     WINDOWS_USUAL = 1000,
+    DENIED_MAX = 5,
 };
 
 /* Images are first taken this far apart in CPU time, then this share of the time so far. */
@@ -57,7 +58,8 @@ struct live {
     uint64_t taken, refused[TD_LIVE_OUTCOME_COUNT];
     uint64_t pause_ns, pause_max_ns, queue_ns;
     double gap_least_ns; /* for the budget */
-    bool failed;         /* no images can be taken any more; it was said */
+    bool failed;         /* no images can be taken any more; it was said, or is at the end: */
+    char failure[512];
 };
 
 /* The processes to choose from, and the name of the first. */
@@ -80,7 +82,7 @@ static void add_process(void *ctx, const struct td_process *process)
 
 static void fail(struct live *l, const char *why)
 {
-    char *text = td_xasprintf("no more images are taken: %s", why);
+    char *text = td_xasprintf("no images are taken any more: %s", why);
 
     l->failed = true;
     td_recording_warn(l->recording, &l->status, text);
@@ -147,7 +149,9 @@ static void take_answer(struct live *l, const struct td_beside_now *now)
     } else {
         close(l->fd);
         l->refused[result.outcome]++;
-        if (result.outcome == TD_LIVE_DENIED)
+        /* Of a command's children the kernel may allow less than of itself. */
+        if (result.outcome == TD_LIVE_DENIED && l->taken == 0 &&
+            l->refused[TD_LIVE_DENIED] == DENIED_MAX)
             fail(l, result.text);
     }
     l->fd = -1;
@@ -181,6 +185,8 @@ static void on_time(void *ctx, const struct td_beside_now *now)
 
     take_answer(l, now);
     td_live_windows_turn(l->windows);
+    if (td_live_windows_failure(l->windows) && !l->failed)
+        fail(l, td_live_windows_failure(l->windows));
     if (wants_image(l, now))
         ask(l, now);
     show(l, now);
@@ -278,7 +284,11 @@ static int finish(struct live *l, int status)
 {
     struct td_err err = TD_ERR_INIT;
 
+    if (l->failure[0])
+        fail(l, l->failure);
     run_rest(l);
+    if (td_live_windows_failure(l->windows) && !l->failed)
+        fail(l, td_live_windows_failure(l->windows));
     td_live_windows_write(l->windows, l->recording->writer);
     const struct td_live_counts counts = td_live_windows_counts(l->windows);
     tell_windows(l, &counts);
@@ -296,6 +306,8 @@ static enum td_clone is_clone(void *ctx, uint32_t pid)
 {
     struct live *l = ctx;
 
+    if (!l->imager)
+        return TD_CLONE_NOT;
     if (td_imager_cloned(l->imager, (pid_t)pid))
         return TD_CLONE_IS;
     return td_imager_asked(l->imager) ? TD_CLONE_UNKNOWN : TD_CLONE_NOT;
@@ -303,8 +315,11 @@ static enum td_clone is_clone(void *ctx, uint32_t pid)
 
 static int record(struct live *l, const struct td_caps *caps)
 {
-    const struct td_beside beside = {
-        .ctx = l, .due_ns = due_ns, .on_time = on_time, .clone = is_clone};
+    const struct td_beside beside = {.ctx = l,
+                                     .due_ns = due_ns,
+                                     .on_time = on_time,
+                                     .clone = is_clone,
+                                     .tracer = l->imager ? td_imager_id(l->imager) : 0};
 
     l->recording->more = true;
     l->recording->beside = &beside;
@@ -328,8 +343,11 @@ static int run_live(const struct td_request *request, const struct td_caps *caps
     int rc = td_live_windows_new(&l.windows, &plan->core_desc, &err);
     int status = 0;
 
-    if (rc == TD_OK)
-        rc = td_imager_new(&l.imager, &err);
+    /* The program's time is worth something alone. */
+    if (rc == TD_OK && td_imager_new(&l.imager, &err) < 0) {
+        l.failed = true;
+        snprintf(l.failure, sizeof(l.failure), "%s", err.text);
+    }
     if (rc == TD_OK) {
         plan_next(&l, 0);
         status = record(&l, caps);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "record/run/sim_check.h"
 #include "record/run/snapshots.h"
 #include "record/sim/share/live_image_layout.h"
@@ -19,6 +21,7 @@
 
 enum {
     GIVEN_MAX = 32, /* images that one emulator has at a time */
+    DEATHS_MAX = 5, /* of emulators one after the other that told of no window */
 };
 
 /* Found on SQLite, xz, perl, python and a compiler in chains of windows: less warming leaves the
@@ -47,7 +50,10 @@ struct td_live_windows {
     bool closed;              /* it gets no more */
     struct waiting *images;   /* in the order in which they came */
     size_t count, cap;
-    uint32_t told; /* windows of the mailbox that were looked at */
+    uint32_t told;        /* windows of the mailbox that were looked at */
+    uint32_t told_before; /* when the emulator was started */
+    unsigned deaths;
+    char *failure; /* NULL: none */
     struct td_live_counts counts;
 };
 
@@ -146,10 +152,36 @@ static void take_windows(struct td_live_windows *windows)
     }
 }
 
+/* An emulator that cannot run at all is not started for each image. */
+static void count_death(struct td_live_windows *windows, const char *why)
+{
+    windows->deaths = windows->told > windows->told_before ? 0 : windows->deaths + 1;
+    if (windows->deaths < DEATHS_MAX || windows->failure)
+        return;
+    windows->failure = td_xasprintf("%s (a limit of processes or of memory?)", why);
+    while (windows->count > 0) {
+        drop(windows, windows->count - 1);
+        windows->counts.lost++;
+    }
+}
+
+static void describe_end(const struct td_worker *worker, char *text, size_t size)
+{
+    const int status = td_worker_status(worker);
+
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "the emulator ends at once, by signal %d", WTERMSIG(status));
+    else
+        snprintf(text, size, "the emulator ends at once, with status %d", WEXITSTATUS(status));
+}
+
 /* The first of those that it had is what it died of. */
 static void take_death(struct td_live_windows *windows)
 {
+    char why[128];
+
     take_windows(windows);
+    describe_end(windows->worker, why, sizeof(why));
     for (size_t i = 0; i < windows->count; i++) {
         if (!windows->images[i].given)
             continue;
@@ -161,6 +193,7 @@ static void take_death(struct td_live_windows *windows)
         windows->images[i].given = false;
     td_worker_free(windows->worker);
     windows->worker = NULL;
+    count_death(windows, why);
 }
 
 static void start(struct td_live_windows *windows, const struct waiting *image)
@@ -178,8 +211,11 @@ static void start(struct td_live_windows *windows, const struct waiting *image)
 
     windows->process = image->process;
     windows->closed = false;
-    if (td_worker_start(&windows->worker, &setup, &err) < 0)
+    windows->told_before = windows->told;
+    if (td_worker_start(&windows->worker, &setup, &err) < 0) {
         windows->worker = NULL;
+        count_death(windows, err.text);
+    }
 }
 
 static size_t count_given(const struct td_live_windows *windows)
@@ -218,10 +254,15 @@ void td_live_windows_turn(struct td_live_windows *windows)
     take_windows(windows);
     if (windows->worker && !td_worker_runs(windows->worker))
         take_death(windows);
-    if (!windows->worker && windows->count > 0)
+    if (!windows->worker && windows->count > 0 && !windows->failure)
         start(windows, &windows->images[0]);
     if (windows->worker)
         feed(windows);
+}
+
+const char *td_live_windows_failure(const struct td_live_windows *windows)
+{
+    return windows->failure;
 }
 
 struct td_live_counts td_live_windows_counts(const struct td_live_windows *windows)
@@ -280,5 +321,6 @@ void td_live_windows_free(struct td_live_windows *windows)
     free(windows->mailbox_name);
     free(windows->qemu);
     free(windows->plugin);
+    free(windows->failure);
     free(windows);
 }

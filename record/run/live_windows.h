@@ -42,6 +42,8 @@ void td_live_windows_add(struct td_live_windows *windows, int fd, uint64_t numbe
 uint64_t td_live_windows_bytes(const struct td_live_windows *windows);
 /* Takes what came, and starts and feeds emulators. */
 void td_live_windows_turn(struct td_live_windows *windows);
+/* Why no more windows are run, since the emulator ends at once each time; NULL: they are. */
+const char *td_live_windows_failure(const struct td_live_windows *windows);
 struct td_live_counts td_live_windows_counts(const struct td_live_windows *windows);
 /* What was modelled, and on which core, into the profile: when no more comes. Emulators are ended.
  */

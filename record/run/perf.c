@@ -336,27 +336,37 @@ static void warn_stacks(struct sampling *s)
     td_run_warn(&s->run, text);
 }
 
+struct left {
+    const struct td_beside *beside;
+    struct td_still_running running;
+};
+
 static void add_running_process(void *ctx, const struct td_process *process)
 {
-    if (td_target_runs(process->pid))
-        td_still_running_add(ctx, process->pid);
+    struct left *left = ctx;
+    const struct td_beside *beside = left->beside;
+    const bool clone = beside && beside->clone &&
+                       beside->clone(beside->ctx, process->pid) != TD_CLONE_NOT && !process->judged;
+
+    if (!clone && !process->is_clone && td_target_runs(process->pid))
+        td_still_running_add(&left->running, process->pid);
 }
 
 /* What the command started and did not wait for. */
 static void tell_running(struct sampling *s)
 {
-    struct td_still_running running = {.count = 0};
+    struct left left = {.beside = s->recording->beside};
 
     if (!td_run_launches(&s->run) || !s->run.target.ended)
         return;
-    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
-    if (running.count == 0)
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &left);
+    if (left.running.count == 0)
         return;
     /* What ended the command may just be ending them too: a Ctrl-C. */
     poll(NULL, 0, ENDING_MS);
-    running.count = 0;
-    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &running);
-    td_run_tell_left(&s->run, &running, "recorded");
+    left.running.count = 0;
+    td_tasks_each_running(td_recorder_tasks(s->recorder), add_running_process, &left);
+    td_run_tell_left(&s->run, &left.running, "recorded");
 }
 
 /* Says that the command goes on, when the recording did not end because it was asked to. */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "record/run/beside.h"
 #include "record/events/pair_offset.h"
 #include "record/run/signals.h"
 
@@ -77,8 +78,11 @@ static int find_tids(struct td_run *run, struct td_err *err)
 int td_run_open(struct td_run *run, enum td_events_part part, struct td_err *err)
 {
     const struct td_request *request = run->request;
-    const struct td_target_program program = {
-        .argv = request->command, .env = run->env, .inherited = request->inherited};
+    const struct td_beside *beside = run->recording ? run->recording->beside : NULL;
+    const struct td_target_program program = {.argv = request->command,
+                                              .env = run->env,
+                                              .inherited = request->inherited,
+                                              .tracer = beside ? beside->tracer : 0};
     int rc = request->command ? check_command(run, err) : TD_OK;
 
     if (rc == TD_OK)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,6 +26,9 @@ run_child(int go_fd, int error_fd, const struct td_target_program *program)
     ssize_t n = 0;
 
     td_inherited_restore(program->inherited);
+    /* Documentation/admin-guide/LSM/Yama.rst: it stays so when it executes the command. */
+    if (program->tracer)
+        prctl(PR_SET_PTRACER, program->tracer, 0, 0, 0);
     if (program->env)
         environ = program->env;
     do {

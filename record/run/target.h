@@ -35,6 +35,7 @@ struct td_target_program {
     char **argv;
     char **env;                           /* NULL: ours */
     const struct td_inherited *inherited; /* NULL: as we are now */
+    pid_t tracer;                         /* who may stop it, though it is no ancestor; 0: nobody */
 };
 
 /* Forks a child that waits; what `program` points to is only used until this returns. TD_EIO. */
