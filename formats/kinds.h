@@ -98,13 +98,18 @@ enum td_sample_flag {
     X(LOCATOR, 2, "locator")       /* precise events that say where a node's slots were lost */ \
     X(METRIC, 3, "metric")         /* anything else that was asked for */                       \
     X(MODEL, 4, "model")           /* tallies of the modelled core */                           \
-    X(REPLICATES, 5, "replicates") /* how far what was sampled of them may be off */
+    X(REPLICATES, 5, "replicates") /* how far what was sampled of them may be off */            \
+    X(VARIANT, 6, "variant")       /* the same run on a core with something changed */
 
 enum td_group_role {
 #define X(symbol, number, name) TD_ROLE_##symbol = (number),
     TD_GROUP_ROLES(X)
 #undef X
 };
+
+/* The columns of a group with role VARIANT, whose name says what is changed
+ * (formats/cores/variant.h): slots, instructions. */
+#define TD_VARIANT_COLUMNS 2
 
 /* The event whose samples are waits (--off-cpu). */
 #define TD_OFF_CPU_EVENT "off-cpu"

@@ -109,6 +109,9 @@ void td_measure_free(struct td_measure *measure)
     free(measure->no_line);
     free(measure->rows);
     free(measure->replicates);
+    for (size_t i = 0; i < measure->variant_count; i++)
+        td_measure_free(measure->variants[i]);
+    free(measure->variants);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         free(measure->values[m]);
     free(measure);

@@ -97,6 +97,11 @@ struct td_measure {
     struct td_measure_row *rows;
     uint64_t *values[TD_METRIC_COUNT]; /* each row_count long; NULL: this profile does not say */
     uint64_t totals[TD_METRIC_COUNT];  /* sums of the columns; 0 for NULL */
+    /* The same run on cores with something changed, of the same threads and places: their cycles,
+     * time, instructions and slots. */
+    struct td_measure **variants;
+    size_t variant_count;
+    const char *variant; /* what is changed (formats/cores/variant.h); NULL: nothing */
     struct td_measure_replicates
         *replicates; /* of a sampled model: of the same threads and places */
     size_t replicate_count;

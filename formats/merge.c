@@ -556,7 +556,8 @@ static enum kind kind_of(const struct td_model *model)
         const struct td_group *const group = td_model_group(model, g);
 
         modelled = modelled || group->role == TD_ROLE_MODEL;
-        sampled = sampled || (group->role != TD_ROLE_MODEL && group->role != TD_ROLE_REPLICATES);
+        sampled = sampled || (group->role != TD_ROLE_MODEL && group->role != TD_ROLE_REPLICATES &&
+                              group->role != TD_ROLE_VARIANT);
         time = time || group->role == TD_ROLE_TIME;
         slots = slots || group->role == TD_ROLE_SLOTS;
         cycles = cycles || (group->sampler != TD_NONE &&

@@ -79,12 +79,23 @@ bool td_sums_parts_are_right(const struct td_model *model, const struct td_group
     return !counted || slots <= whole + (whole > 0 ? whole : -whole) / 8 + ROUNDED_CYCLES * most;
 }
 
+static bool is_wrong_variant(struct td_sums *sums, const struct td_group *group,
+                             const uint64_t *values)
+{
+    if (!fits(sums->varied, group, values))
+        return true;
+    add(sums->varied, group, values);
+    return false;
+}
+
 static bool is_wrong(void *ctx, const struct td_model *model, const struct td_tally *tally)
 {
     struct td_sums *sums = ctx;
     const struct td_group *group = td_model_group(model, tally->group);
     uint64_t values[TD_COLUMNS_MAX], slots = 0;
 
+    if (group->role == TD_ROLE_VARIANT)
+        return is_wrong_variant(sums, group, td_model_tally_values(model, tally));
     if (group->role != TD_ROLE_MODEL)
         return false;
     memcpy(values, td_model_tally_values(model, tally), group->column_count * sizeof(*values));

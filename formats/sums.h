@@ -16,7 +16,7 @@
 
 /* Sums so far, by column, over all groups. A zeroed struct is none. */
 struct td_sums {
-    uint64_t sampled[TD_COLUMNS_MAX], modelled[TD_COLUMNS_MAX];
+    uint64_t sampled[TD_COLUMNS_MAX], modelled[TD_COLUMNS_MAX], varied[TD_COLUMNS_MAX];
     uint64_t slots;   /* modelled, of all nodes */
     uint64_t samples; /* times what each stands for */
 };

@@ -37,7 +37,7 @@ struct words {
         .kind = TD_OPT_HEADING, .help = (help_) \
     }
 
-#define OPTION_MAX 56
+#define OPTION_MAX 60
 
 /* Fills the table; `request` and `words` are where the values go. */
 static void make_table(struct td_opt table[OPTION_MAX], struct td_request *request,
@@ -66,6 +66,9 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               &words->source),
         VALUE(TD_OPT_STRING, 0, "sim-core", "NAME",
               "the core that sim models (nearest to this CPU)", &request->sim_core),
+        VALUE(TD_OPT_LIST, 0, "what-if", "WORD,...",
+              "sim: also with perfect branches, l1, l2, l3, dram, ports ..., width=8",
+              &request->what_if),
         FLAG(0, "sim-sample", "sim: model samples of the run, some 5 times faster",
              &request->sim_sample),
         FLAG(0, "cpi-methods", "sim: count in four more ways (tdreport cpi --methods)",
@@ -340,6 +343,7 @@ static int parse_count(struct td_request *request, const struct words *words, st
         {request->sim_sample, "--sim-sample"},
         {request->cpi_methods, "--cpi-methods"},
         {request->sim_pmu != NULL, "--sim-pmu"},
+        {request->what_if.len > 0, "--what-if"},
     };
 
     if (!request->count && (request->interval_ms || request->per_thread))
@@ -416,6 +420,20 @@ static int parse_report(struct td_request *request, const char *name, struct td_
     return TD_OK;
 }
 
+/* It is of the modelled core alone, all of the run. */
+static int parse_what_if(struct td_request *request, struct td_err *err)
+{
+    if (request->what_if.len == 0)
+        return TD_OK;
+    if (request->source != TD_SOURCE_NONE && request->source != TD_SOURCE_SIM)
+        return td_fail(err, TD_EUSAGE, "--what-if goes with --source sim");
+    if (request->sim_sample || request->sim_pmu)
+        return td_fail(err, TD_EUSAGE, "--what-if models all of the run: leave out %s",
+                       request->sim_sample ? "--sim-sample" : "--sim-pmu");
+    request->source = TD_SOURCE_SIM;
+    return TD_OK;
+}
+
 static bool records(const struct td_request *request)
 {
     return !request->help && !request->version && !request->doctor && !request->list &&
@@ -481,6 +499,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     if (rc == TD_OK)
         rc = parse_source(request, words.source, err);
     if (rc == TD_OK)
+        rc = parse_what_if(request, err);
+    if (rc == TD_OK)
         rc = parse_overhead(request, &words, err);
     if (rc == TD_OK)
         rc = parse_count(request, &words, err);
@@ -523,6 +543,7 @@ void td_request_release(struct td_request *request)
 {
     td_opt_list_release(&request->events);
     td_opt_list_release(&request->groups);
+    td_opt_list_release(&request->what_if);
     td_cpulist_release(&request->cpus);
     free(request->ids);
     *request = (struct td_request){0};

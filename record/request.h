@@ -76,8 +76,9 @@ struct td_request {
     uint64_t frequency_hz; /* 0: a period was asked for */
     uint64_t period;       /* 0: a frequency was asked for */
     struct td_opt_list events;
-    struct td_opt_list groups; /* -M: what of the core is counted; empty: what fits */
-    uint32_t *ids;             /* PROCESS, THREAD: pids or tids */
+    struct td_opt_list what_if; /* what is changed in cores that are modelled beside the core */
+    struct td_opt_list groups;  /* -M: what of the core is counted; empty: what fits */
+    uint32_t *ids;              /* PROCESS, THREAD: pids or tids */
     size_t id_count;
     struct td_cpulist cpus; /* CPUS */
     const char *cgroup;

@@ -337,7 +337,8 @@ static bool wants_colour(const struct td_common_opts *o)
 /* What has no times cannot be cut by time: to say that it was would be wrong. */
 static int check_time(const struct td_session *session, struct td_err *err)
 {
-    const uint32_t modelled = UINT32_C(1) << TD_ROLE_MODEL | UINT32_C(1) << TD_ROLE_REPLICATES;
+    const uint32_t modelled = UINT32_C(1) << TD_ROLE_MODEL | UINT32_C(1) << TD_ROLE_REPLICATES |
+                              UINT32_C(1) << TD_ROLE_VARIANT;
     const bool is_modelled = td_measure_is_modelled(session->measure);
 
     if (session->status.timeless & (is_modelled ? modelled : ~modelled))

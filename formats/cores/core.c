@@ -380,6 +380,20 @@ int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *val
     return TD_OK;
 }
 
+bool td_core_desc_predicts_alike(const struct td_core_desc *a, const struct td_core_desc *b)
+{
+    bool alike = true;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
+        const struct field *field = &fields[i];
+
+        if (strcmp(field->section, "predict") == 0)
+            alike = alike && memcmp((const char *)a + field->place, (const char *)b + field->place,
+                                    sizeof(int)) == 0;
+    }
+    return alike;
+}
+
 int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, struct td_err *err)
 {
     const struct td_uarch_section *core = td_uarch_section(uarch, "core");

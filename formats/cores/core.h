@@ -6,6 +6,7 @@
 #ifndef TD_FORMATS_CORES_CORE_H
 #define TD_FORMATS_CORES_CORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/cores/uarch.h"
@@ -269,6 +270,8 @@ int td_core_desc_text(struct td_core_desc *ret, const char *text, struct td_err 
  * it; *desc is then as before. */
 int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *value,
                      struct td_err *err);
+/* Whether branches come out alike on both. */
+bool td_core_desc_predicts_alike(const struct td_core_desc *a, const struct td_core_desc *b);
 /* The built-in core of this name; of NAME+WORDS a variant (variant.h). Fails with TD_ENOENT and the
  * names there are, or as td_variant_apply. */
 int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err);

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/opt.h"
@@ -121,6 +122,17 @@ int td_variant_apply(struct td_core_desc *desc, const char *words, struct td_err
     if (rc == TD_OK)
         *desc = changed;
     return rc;
+}
+
+unsigned td_variant_width(const char *words, unsigned width)
+{
+    static const char key[] = "width=";
+
+    for (; *words; words += strcspn(words, "+"), words += *words == '+') {
+        if (strncmp(words, key, sizeof(key) - 1) == 0)
+            width = (unsigned)strtoul(words + sizeof(key) - 1, NULL, 10);
+    }
+    return width;
 }
 
 /* Appends as much as there is room for. */

@@ -41,11 +41,15 @@ struct td_variant_info {
 };
 struct td_variant_info td_variant_info(enum td_variant variant);
 
+#define TD_VARIANTS_MAX      16 /* beside one core, in one run */
 #define TD_VARIANT_WORDS_MAX 64 /* bytes of "WORD+WORD...", with the end */
 
 /* Changes *desc by `words`, "WORD[+WORD...]", and puts them behind its name. TD_EUSAGE with a
  * sentence that names the word and those there are; *desc is then as before. */
 int td_variant_apply(struct td_core_desc *desc, const char *words, struct td_err *err);
+
+/* The width of a core of `width` slots per cycle that the words change. */
+unsigned td_variant_width(const char *words, unsigned width);
 
 /* What the words mean, to go on after "with ": "perfect branches and width 8". The buffer is
  * returned. Words that are not known stand as they are. */

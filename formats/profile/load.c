@@ -400,10 +400,11 @@ static bool place_of(struct loader *loader, const struct td_value_row *row, uint
     return ret->group != TD_NONE && ret->thread != TD_NONE && ret->node != TD_NONE;
 }
 
-/* Tallies of the modelled core, or of how sure they are. */
+/* Tallies of the modelled core, of how sure they are, or of a variant of it. */
 static bool is_modelled(const struct td_group *group)
 {
-    return group->role == TD_ROLE_MODEL || group->role == TD_ROLE_REPLICATES;
+    return group->role == TD_ROLE_MODEL || group->role == TD_ROLE_REPLICATES ||
+           group->role == TD_ROLE_VARIANT;
 }
 
 /* A row without a place in the model, or whose values cannot be. */
@@ -492,8 +493,8 @@ static uint32_t holder_of(struct loader *loader, uint32_t thread)
     return holder;
 }
 
-/* Signed numbers of slots, as large as their sums may be. */
-static bool are_replicates(const struct td_group *group, const uint64_t *values)
+/* Signed numbers, as large as their sums may be. */
+static bool are_differences(const struct td_group *group, const uint64_t *values)
 {
     for (uint32_t c = 0; c < group->column_count; c++) {
         if (values[c] + TD_SUM_MAX >= 2 * TD_SUM_MAX)
@@ -509,8 +510,8 @@ static bool is_right(struct loader *loader, const struct td_group *group, uint64
         return false;
     if (group->role == TD_ROLE_MODEL)
         return td_sums_parts_are_right(loader->model, group, values, loader->width);
-    if (group->role == TD_ROLE_REPLICATES)
-        return are_replicates(group, values);
+    if (group->role == TD_ROLE_REPLICATES || group->role == TD_ROLE_VARIANT)
+        return are_differences(group, values);
     return td_sums_add(&loader->sums, loader->model, group, samples, values);
 }
 

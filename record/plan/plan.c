@@ -188,6 +188,7 @@ void td_plan_release(struct td_plan *plan)
     }
     free(plan->groups);
     free(plan->left_out);
+    free(plan->variants);
     *plan = (struct td_plan){0};
 }
 

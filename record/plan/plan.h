@@ -87,6 +87,8 @@ struct td_plan {
     char privilege[256];           /* what is missing for lack of privilege; "" when nothing */
     char core[TD_CORE_NAME_MAX];   /* the core description used; "" for none */
     struct td_core_desc core_desc; /* of the modelled core; zeroed when none is modelled */
+    struct td_core_desc *variants; /* of it, modelled as well; their names begin with its */
+    size_t variant_count;
     char levels[128]; /* of the tree that are counted, "levels 1, 2 on zen5"; "": none */
     unsigned passes;  /* runs, or slices of time; 1 */
     bool topdown;     /* the slots are counted, or all that this very core can say */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of the `sim` source: no events, only the core that is modelled; and of `hybrid`. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "formats/cores/core.h"
 #include "formats/cores/variant.h"
 #include "record/machine/host_core.h"
@@ -38,6 +40,43 @@ static const char *default_core(const struct td_caps *caps, const struct td_requ
     return td_guest_by_name(caps->machine) == guest ? td_host_core_base(caps->cpu_id) : guest->core;
 }
 
+/* One core of --what-if; what stands twice is modelled once. */
+static int add_variant(struct td_plan *plan, const char *words, struct td_err *err)
+{
+    struct td_core_desc desc = plan->core_desc;
+    const int rc = td_variant_apply(&desc, words, err);
+
+    if (rc < 0) {
+        td_err_prefix(err, "--what-if");
+        return rc;
+    }
+    for (size_t i = 0; i < plan->variant_count; i++) {
+        if (strcmp(plan->variants[i].name, desc.name) == 0)
+            return TD_OK;
+    }
+    if (plan->variant_count == TD_VARIANTS_MAX)
+        return td_fail(err, TD_EUSAGE, "--what-if: at most %d cores are modelled beside the core",
+                       TD_VARIANTS_MAX);
+    plan->variants[plan->variant_count++] = desc;
+    return TD_OK;
+}
+
+static int add_variants(struct td_plan *plan, const struct td_opt_list *lists, struct td_err *err)
+{
+    int rc = TD_OK;
+
+    if (lists->len > 0)
+        plan->variants = td_xcalloc(TD_VARIANTS_MAX, sizeof(*plan->variants));
+    for (size_t i = 0; i < lists->len; i++) {
+        char *list = td_xstrdup(lists->items[i]), *rest = list;
+
+        for (char *words; rc == TD_OK && (words = strsep(&rest, ","));)
+            rc = add_variant(plan, words, err);
+        free(list);
+    }
+    return rc;
+}
+
 int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct td_request *request,
                 struct td_err *err)
 {
@@ -68,6 +107,9 @@ int td_plan_sim(struct td_plan *plan, const struct td_caps *caps, const struct t
     plan->follow = false;
     snprintf(plan->core, sizeof(plan->core), "%s", desc.name);
     plan->core_desc = desc;
+    const int varied = add_variants(plan, &request->what_if, err);
+    if (varied < 0)
+        return varied;
     const char *option = td_request_sampling_option(request);
     if (option && plan->source == TD_SOURCE_SIM)
         td_plan_leave_out(plan, option,

@@ -48,7 +48,8 @@ struct modelling {
     struct td_mailbox *mailbox;
     uint32_t *seen; /* by image: the sequence of its last snapshot that was added */
     size_t seen_count, seen_cap;
-    uint64_t mhz; /* of the modelled core */
+    const char *variants[TD_VARIANTS_MAX]; /* what is changed in them; borrowed of the plan */
+    uint64_t mhz;                          /* of the modelled core */
     char *qemu, *plugin, *option;
     char **argv, **env;
     uint64_t next_ns, next_line_ns;
@@ -84,6 +85,7 @@ static int prepare_command(struct modelling *m, struct td_err *err)
         char *name = td_mailbox_name(m->mailbox);
 
         td_mailbox_set_core(m->mailbox, &m->plan->core_desc);
+        td_mailbox_set_variants(m->mailbox, m->plan->variants, m->plan->variant_count);
 
         m->option = td_xasprintf("%s,core=%s,mode=%s%s,mailbox=%s%s%s", m->plugin, m->plan->core,
                                  m->request->sim_sample ? "sample" : "exact",
@@ -138,6 +140,10 @@ static int open_run(void *ctx, struct td_err *err)
     m->next_line_ns = run->start_ns + TD_NS_PER_S;
     td_snapshots_init(&m->snapshots, m->recording->writer);
     m->snapshots.native = m->native != NULL;
+    m->snapshots.variants = m->variants;
+    m->snapshots.variant_count = m->plan->variant_count;
+    for (size_t i = 0; i < m->plan->variant_count; i++)
+        m->variants[i] = m->plan->variants[i].name + strlen(m->plan->core) + 1;
     if (m->request->toggle)
         begin_toggle(m);
     write_head(m);

@@ -34,7 +34,9 @@ struct path {
 };
 
 struct task {
-    uint32_t thread; /* the profile's; TD_NONE: not added yet */
+    uint32_t thread;  /* the profile's; TD_NONE: not added yet */
+    uint32_t of;      /* index of the task of the same thread on the core itself */
+    uint32_t variant; /* td_snapshot_task.variant */
     struct path *paths;
     size_t path_count, path_cap;
     struct td_written_regions regions;
@@ -249,6 +251,36 @@ static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_col
     return snapshots->replicates[column] - 1;
 }
 
+/* What the same instructions took on a variant of the core. */
+static uint32_t variant_group(struct td_snapshots *snapshots, uint32_t variant)
+{
+    static const struct td_profile_event events[TD_VARIANT_COLUMNS] = {
+        {.name = "slots", .unit = TD_UNIT_SLOTS, .flags = TD_EVENT_USER},
+        {.name = "instructions", .unit = TD_UNIT_INSTRUCTIONS, .flags = TD_EVENT_USER},
+    };
+    uint32_t *group = &snapshots->variant_groups[variant - 1];
+    struct td_group described = {
+        .role = TD_ROLE_VARIANT,
+        .attribution = TD_ATTRIBUTION_EXACT,
+        .locates = TD_NODE_NONE,
+        .sampler = TD_NONE,
+        .column_count = TD_VARIANT_COLUMNS,
+    };
+
+    for (int c = 0; *group == 0 && c < TD_VARIANT_COLUMNS; c++) {
+        if (snapshots->variant_events[c] == 0)
+            snapshots->variant_events[c] = td_profile_event(snapshots->writer, &events[c]) + 1;
+        described.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
+                                                  .event = snapshots->variant_events[c] - 1,
+                                                  .node = TD_NODE_NONE};
+    }
+    if (*group == 0)
+        *group =
+            td_profile_group(snapshots->writer, &described, snapshots->variants[variant - 1], "") +
+            1;
+    return *group - 1;
+}
+
 /* What a module is, as bytes. */
 static uint32_t module_text(struct td_snapshots *snapshots, const struct td_profile_module *m)
 {
@@ -328,9 +360,12 @@ static void add_tasks(struct adding *a)
 
         if (i >= image->task_count) {
             image->tasks = td_grow(image->tasks, &image->task_cap, i + 1, sizeof(*image->tasks));
-            image->tasks[image->task_count++] = (struct task){.thread = TD_NONE};
+            image->tasks[image->task_count++] =
+                (struct task){.thread = TD_NONE,
+                              .of = task->variant ? image->tasks[i - 1].of : (uint32_t)i,
+                              .variant = task->variant};
         }
-        if (image->tasks[i].thread == TD_NONE && task->tid)
+        if (task->variant == 0 && image->tasks[i].thread == TD_NONE && task->tid)
             image->tasks[i].thread = add_thread(a, task->tid, task->name);
     }
 }
@@ -339,6 +374,7 @@ static void add_tasks(struct adding *a)
  * came after those that are told apart. */
 static uint32_t thread_of(struct adding *a, struct task *task)
 {
+    task = &a->image->tasks[task->of];
     if (task->thread == TD_NONE)
         task->thread = add_thread(a, 0, "(other threads)");
     return task->thread;
@@ -409,12 +445,29 @@ static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, u
     if (!(tally->path < task->path_count && task->paths[tally->path].inside) &&
         !td_toggle_has(snapshots->toggle, module, offset))
         return false;
+    if (task->variant > 0)
+        return true;
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
             snapshots->inside_slots += more[c];
     }
     snapshots->inside_instructions += more[TD_SIM_COLUMN_INSTRUCTIONS];
     return true;
+}
+
+/* A tally of a variant: its slots, whatever they went to. */
+static void write_variant(struct adding *a, struct task *task, uint32_t node, const uint64_t *more)
+{
+    uint64_t values[TD_VARIANT_COLUMNS] = {0, more[TD_SIM_COLUMN_INSTRUCTIONS]};
+
+    if (task->variant > a->snapshots->variant_count)
+        return; /* the program wrote into the mailbox */
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
+            values[0] += more[c];
+    }
+    td_profile_tally(a->snapshots->writer, thread_of(a, task), node,
+                     variant_group(a->snapshots, task->variant), 0, values);
 }
 
 static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
@@ -438,8 +491,11 @@ static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
         place->node = td_profile_new_node(writer, path, module, offset);
         place->epoch = td_profile_node_epoch(writer);
     }
-    td_profile_tally(writer, thread_of(a, task), place->node, a->snapshots->group,
-                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
+    if (task->variant > 0)
+        write_variant(a, task, place->node, more);
+    else
+        td_profile_tally(writer, thread_of(a, task), place->node, a->snapshots->group,
+                         more[TD_SIM_COLUMN_INSTRUCTIONS], more);
 }
 
 /* What a tally tells more than it did before. */
@@ -554,6 +610,8 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
 {
     if (item == TD_SNAPSHOT_PATH)
         add_path(a, walk->tally.task, &walk->path);
+    else if (a->image->tasks[walk->tally.task].variant > 0)
+        return; /* of a variant, only what it took is told */
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
     else if (a->last && item == TD_SNAPSHOT_CODE)
@@ -589,6 +647,15 @@ static void add_items(struct adding *a, struct td_snapshot_walk now)
         take_back(a, &last.tally, place++);
 }
 
+static uint64_t count_threads(const struct td_snapshot *snapshot)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < snapshot->task_count; i++)
+        count += snapshot->tasks[i].variant == 0;
+    return count;
+}
+
 static void add_counters(struct adding *a)
 {
     const struct td_snapshot *snapshot = a->snapshot;
@@ -606,7 +673,7 @@ static void add_counters(struct adding *a)
         TD_SIM_EVENTS(X)
 #undef X
             {1, TD_COUNTER_PROCESSES, true},
-        {snapshot->task_count, TD_COUNTER_THREADS, true},
+        {count_threads(snapshot), TD_COUNTER_THREADS, true},
     };
     struct td_snapshots *snapshots = a->snapshots;
     const uint64_t cycles = snapshots->width ? snapshots->inside_slots / snapshots->width : 0;

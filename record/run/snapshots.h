@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "formats/cores/variant.h"
 #include "formats/ran.h"
 #include "formats/model.h"
 #include "formats/profile/write.h"
@@ -36,6 +37,12 @@ struct td_snapshots {
     /* Set by the caller: what runs while this function is on the stack, and nothing else, is
      * added; NULL: all. `width` of the core is then set, too. */
     struct td_toggle *toggle;
+    /* Set by the caller: what was changed in each of them ("branches"), in the order of
+     * td_snapshot_task.variant; borrowed. */
+    const char *const *variants;
+    size_t variant_count;
+    uint32_t variant_groups[TD_VARIANTS_MAX];    /* plus 1; 0: not described yet */
+    uint32_t variant_events[TD_VARIANT_COLUMNS]; /* likewise */
     uint32_t width;
     uint64_t inside_slots, inside_instructions; /* of what was added then */
     struct td_ran *code; /* what ran, of all images that have ended; NULL: nothing yet */

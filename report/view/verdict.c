@@ -13,6 +13,7 @@
 #include "report/query/figures/names.h"
 #include "report/view/table/table.h"
 #include "report/view/table/units.h"
+#include "report/view/whatif.h"
 
 #define PLACE_WIDTH    24 /* of a place's names at least */
 #define PLACE_MIN      16 /* of them, where the line's number takes the rest */
@@ -110,16 +111,33 @@ static void print_try(enum td_tma_node node, const struct td_style *style)
     td_style_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
 }
 
-static void print_high(const struct td_verdict_node *n, const char *modelled, enum detail detail,
-                       const struct td_style *style)
+/* What it costs: modelled without it, or a bound. */
+static char *gain_words(const struct td_verdict_node *n, const struct td_measure *measure)
 {
+    const size_t variant = td_whatif_of_node(measure, n->node);
+    char *words = NULL, *text = NULL;
+
+    if (variant < measure->variant_count) {
+        const struct td_whatif what_if = td_whatif_of(measure, variant);
+
+        words = td_whatif_words(&what_if);
+    }
+    if (words)
+        text = td_xasprintf("; %s", words);
+    else if (n->speedup >= MORE_GAIN)
+        text = td_xasprintf("; removing it all gives at most %.1f times the speed", n->speedup);
+    free(words);
+    return text ? text : td_xstrdup("");
+}
+
+static void print_high(const struct td_verdict_node *n, const struct td_measure *measure,
+                       enum detail detail, const struct td_style *style)
+{
+    const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
     const struct td_tma_info *info = td_tma_info(n->node);
     char time[48] = "";
     char *share = share_words(n, style);
-    char *gain =
-        n->speedup >= MORE_GAIN
-            ? td_xasprintf("; removing it all gives at most %.1f times the speed", n->speedup)
-            : td_xstrdup("");
+    char *gain = gain_words(n, measure);
 
     if (n->seconds > 0)
         td_format_time(style, time, sizeof(time), n->seconds * 1e9);
@@ -335,13 +353,14 @@ static void print_losses(const struct td_verdict *verdict, const struct td_measu
         if (shown == most)
             break;
         shown++;
-        print_high(&verdict->nodes[i], modelled, detail, style);
+        print_high(&verdict->nodes[i], measure, detail, style);
     }
     if (shown == 0 && !verdict->useful)
         print_spread(verdict, modelled, style);
     print_list(verdict, TD_FINDING_HIGH, i, "also high", "above", style);
     print_list(verdict, TD_FINDING_UNSURE, 0, "not sure", "high is", style);
     print_list(verdict, TD_FINDING_RULED_OUT, 0, "ruled out", "below", style);
+    td_whatif_print_line(measure, style);
 }
 
 static void print_all(const struct td_verdict *verdict, const struct td_measure *measure,
@@ -491,6 +510,8 @@ void td_verdict_json(struct td_json *json, const struct td_verdict *verdict,
     add_nodes(json, "ruled_out", verdict, TD_FINDING_RULED_OUT);
     add_places(json, verdict, measure->model);
     add_useful(json, verdict, measure->model);
+    if (measure->variant_count > 0)
+        td_whatif_json(measure, json);
     td_json_string(json, "next", next);
     td_json_end(json);
 }

@@ -17,6 +17,7 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const variants[] = {"branches", "width=8"};
     const struct td_profile_writer_opts opts = {.max_nodes = 1};
     struct td_profile_writer *writer = NULL;
     struct td_buf profile = {0}, snapshot = {0};
@@ -27,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (td_profile_writer_new(&writer, append, &profile, &opts, NULL) != TD_OK)
         return 0;
     td_snapshots_init(&snapshots, writer);
+    snapshots.variants = variants;
+    snapshots.variant_count = 2;
     td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), "width=6");
     /* The first two bytes say how many of the others are an image's first snapshot; the rest is its
      * second. */

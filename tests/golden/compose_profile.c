@@ -7,6 +7,7 @@
  *   symbol MODULE OFFSET SIZE NAME                            counter NUMBER VALUE
  *   clock FREQUENCY             a group of cpu-clock samples  sim NODE...   a modelled group, with
  *                                                             a last column of cycles
+ *   vary WORDS                  a group of a core with something changed: slots, instructions
  *   slots CPU_TYPE|-[/NAME] EVENT...   a top-down group, sampled by its second event; one with a
  *                               name by its first
  *   locate NODE CPU_TYPE|- EVENT PERIOD   a precise event
@@ -117,6 +118,25 @@ static void add_sim(struct composing *c, char *line)
             (struct td_column){TD_COLUMN_TOTAL, slots_id, td_tma_by_id(word(&line))};
     g.columns[g.column_count++] = (struct td_column){TD_COLUMN_TOTAL, cycles_id, TD_NODE_NONE};
     c->groups[c->group_count++] = td_profile_group(c->writer, &g, "sim", "");
+}
+
+/* The same run on a core with something changed: tallies of slots, instructions. */
+static void add_vary(struct composing *c, char *line)
+{
+    const struct td_profile_event slots = {.name = "slots", .unit = TD_UNIT_SLOTS};
+    const struct td_profile_event instructions = {.name = "instructions",
+                                                  .unit = TD_UNIT_INSTRUCTIONS};
+    struct td_group g = {.role = TD_ROLE_VARIANT,
+                         .attribution = TD_ATTRIBUTION_EXACT,
+                         .locates = TD_NODE_NONE,
+                         .sampler = TD_NONE,
+                         .column_count = TD_VARIANT_COLUMNS};
+
+    g.columns[0] =
+        (struct td_column){TD_COLUMN_TOTAL, td_profile_event(c->writer, &slots), TD_NODE_NONE};
+    g.columns[1] = (struct td_column){TD_COLUMN_TOTAL, td_profile_event(c->writer, &instructions),
+                                      TD_NODE_NONE};
+    c->groups[c->group_count++] = td_profile_group(c->writer, &g, line, "");
 }
 
 static enum td_unit unit_of(const char *event)
@@ -333,7 +353,7 @@ static const struct {
     {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
     {"slots", add_slots},     {"locate", add_locate}, {"sample", add_sample},
     {"region", add_region},   {"row", add_row},       {"weigh", add_weigh},
-    {"block", add_block},
+    {"block", add_block},     {"vary", add_vary},
 };
 
 static bool compose_line(struct composing *c, char *line)

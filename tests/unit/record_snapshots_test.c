@@ -295,6 +295,69 @@ static void programs_are_summed(void **state)
     }
 }
 
+/* A thread on the core and on two variants of it: so many slots each, of as many instructions. */
+static struct td_buf varied(const uint64_t slots[3])
+{
+    struct td_snapshot_task tasks[3] = {0};
+    struct td_snapshot snapshot = {
+        .pid = 7, .process = "app", .cycles = slots[0] / WIDTH, .tasks = tasks, .task_count = 3};
+    struct td_snapshot_writer writer = {.path = 0};
+    struct td_buf bytes = {0};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint64_t values[TD_SIM_COLUMN_COUNT] = {[TD_SIM_COLUMN_INSTRUCTIONS] = 5,
+                                                      [TD_SIM_COLUMN_RETIRED_OTHER] = 3,
+                                                      [TD_SIM_COLUMN_L1] = slots[i] - 3};
+
+        tasks[i] = (struct td_snapshot_task){.tid = 7, .name = "app", .variant = i};
+        td_snapshot_put_tally(&writer, 0, BASE, values);
+        td_snapshot_end_task(&writer);
+    }
+    td_snapshot_put(&bytes, &snapshot, &writer);
+    return bytes;
+}
+
+/* What variants took stands in groups of their own, on the thread itself, and grows as it does. */
+static void variants_have_groups(void **state)
+{
+    static const char *const words[] = {"branches", "l1+width=8"};
+    static const uint64_t begun[] = {60, 30, 20}, grown[] = {600, 300, 90};
+    struct td_model *model = NULL;
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    whole.snapshots.variants = words;
+    whole.snapshots.variant_count = 2;
+    add(&whole, 0, varied(begun));
+    add_snapshot(&whole, 0, varied(grown), true);
+    assert_int_equal(
+        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, NULL, NULL), TD_OK);
+    assert_int_equal(td_model_thread_count(model), 1);
+    assert_int_equal(td_model_counter(model, TD_COUNTER_THREADS), 1);
+    assert_int_equal(td_model_counter(model, TD_COUNTER_CYCLES), 600 / WIDTH);
+    assert_int_equal(td_model_tally_count(model), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct td_tally *tally = td_model_tally(model, i);
+        const struct td_group *group = td_model_group(model, tally->group);
+        const uint64_t *values = td_model_tally_values(model, tally);
+
+        if (group->role == TD_ROLE_MODEL) {
+            assert_int_equal(values[TD_SIM_COLUMN_RETIRED_OTHER] + values[TD_SIM_COLUMN_L1], 600);
+            continue;
+        }
+        const bool second = strcmp(td_model_string(model, group->name), words[1]) == 0;
+        assert_int_equal(group->role, TD_ROLE_VARIANT);
+        assert_string_equal(td_model_string(model, group->name), words[second]);
+        assert_int_equal(group->column_count, TD_VARIANT_COLUMNS);
+        assert_int_equal(values[0], grown[1 + second]);
+        assert_int_equal(values[1], 5);
+        assert_int_equal(tally->samples, 0);
+    }
+    td_model_free(model);
+    end(&whole);
+}
+
 static void expect_thread(struct whole *whole, uint32_t tid, const char *name)
 {
     struct td_model *model = NULL;
@@ -338,10 +401,11 @@ static void late_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),     cmocka_unit_test(test_images),
-        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_counts_that_cannot_be),
-        cmocka_unit_test(test_small_table), cmocka_unit_test(programs_are_summed),
-        cmocka_unit_test(other_threads),    cmocka_unit_test(late_thread),
+        cmocka_unit_test(test_growing),         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_damaged),         cmocka_unit_test(test_counts_that_cannot_be),
+        cmocka_unit_test(test_small_table),     cmocka_unit_test(programs_are_summed),
+        cmocka_unit_test(variants_have_groups), cmocka_unit_test(other_threads),
+        cmocka_unit_test(late_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

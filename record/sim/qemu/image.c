@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu/image.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -117,15 +118,22 @@ static void update_name(struct td_image *process, struct td_image_thread *thread
     free(name);
 }
 
+/* The tasks from `first` on are of the core itself and of each variant. */
+static void set_sims(struct td_image *process, uint32_t first, const struct td_queue *queue)
+{
+    for (unsigned i = 0; i <= process->variant_count; i++)
+        process->tasks[first + i].sim = td_queue_locked(queue, i);
+}
+
 static struct td_snapshot_thread *update_task(struct td_image *process,
-                                              const struct td_image_thread *thread,
-                                              const struct td_sim *sim)
+                                              const struct td_image_thread *thread)
 {
     struct td_snapshot_thread *task = &process->tasks[thread->task];
 
-    task->tid = thread->tid;
-    task->sim = sim;
-    memcpy(task->name, thread->name, sizeof(task->name));
+    for (unsigned i = 0; i <= process->variant_count; i++) {
+        task[i].tid = thread->tid;
+        memcpy(task[i].name, thread->name, sizeof(task[i].name));
+    }
     return task;
 }
 
@@ -135,8 +143,10 @@ static void lock_shared(struct td_image *process)
     for (size_t i = 0; i < TD_IMAGE_SHARED; i++) {
         struct td_image_shared *shared = &process->shared[i];
 
-        if (shared->queue)
-            process->tasks[shared->task].sim = td_queue_lock(shared->queue);
+        if (!shared->queue)
+            continue;
+        td_queue_lock(shared->queue);
+        set_sims(process, shared->task, shared->queue);
     }
 }
 
@@ -167,8 +177,9 @@ static void write_snapshot(struct td_image *process)
         if (!thread || thread->shared)
             continue;
         update_name(process, thread);
-        struct td_snapshot_thread *task =
-            update_task(process, thread, td_queue_lock(thread->queue));
+        struct td_snapshot_thread *task = update_task(process, thread);
+        td_queue_lock(thread->queue);
+        set_sims(process, thread->task, thread->queue);
         if (thread->sampled)
             td_qemu_pmu_write(thread->sampled, process->start_ns, (uint32_t)getpid(), task,
                               &process->maps, NULL);
@@ -222,8 +233,8 @@ static void count_progress(struct td_image *process, struct td_image_thread *thr
     thread->next_count_ns = now + COUNT_EVERY_NS;
 }
 
-/* Writes a snapshot, and says when the next is due. */
-static void write_snapshot_now(struct td_image *process)
+/* Writes a snapshot, and says when the next is due; in the thread `own`. */
+static void write_snapshot_now(struct td_image *process, const struct td_image_thread *own)
 {
     const uint64_t cpu = td_clock_thread_ns();
 
@@ -232,6 +243,9 @@ static void write_snapshot_now(struct td_image *process)
         td_image_abandon(process);
         return;
     }
+    /* All models shall have come as far. */
+    if (process->variant_count > 0 && own)
+        td_queue_drain(own->queue);
     write_snapshot(process);
     const uint64_t after = td_clock_ns(), cost = td_clock_thread_ns() - cpu;
     const uint64_t pause = cost * SNAPSHOT_SHARE, age = after - process->start_ns;
@@ -251,7 +265,7 @@ static void write_snapshot_in_time(struct td_image *process, struct td_image_thr
     const uint64_t next = __atomic_load_n(&process->next_snapshot_ns, __ATOMIC_RELAXED);
     /* UINT64_MAX: another thread is at it. */
     if (now >= next || (next != UINT64_MAX && td_mailbox_asked(process->mailbox, process->place)))
-        write_snapshot_now(process);
+        write_snapshot_now(process, thread);
 }
 
 void td_image_learn_thread(struct td_image_thread *thread)
@@ -320,10 +334,39 @@ void td_image_flush(struct td_image *process, struct td_image_thread *thread, in
 
 static uint32_t new_task(struct td_image *process)
 {
-    process->tasks = td_grow(process->tasks, &process->task_cap, process->task_count + 1,
-                             sizeof(*process->tasks));
-    process->tasks[process->task_count] = (struct td_snapshot_thread){.tid = 0};
-    return (uint32_t)process->task_count++;
+    const uint32_t first = (uint32_t)process->task_count;
+
+    process->tasks =
+        td_grow(process->tasks, &process->task_cap,
+                process->task_count + 1 + process->variant_count, sizeof(*process->tasks));
+    for (unsigned i = 0; i <= process->variant_count; i++)
+        process->tasks[process->task_count++] = (struct td_snapshot_thread){.variant = i};
+    return first;
+}
+
+static struct td_queue_model new_model(const struct td_image *process, unsigned index)
+{
+    if (index == 0) {
+        struct td_sim *sim = td_sim_new(process->blocks, process->llc);
+
+        if (process->counting)
+            td_sim_set_counting(sim);
+        return (struct td_queue_model){.sim = sim};
+    }
+    const struct td_image_core *core = &process->variants[index - 1];
+
+    return (struct td_queue_model){.sim = td_sim_new(core->blocks, core->llc),
+                                   .predicts =
+                                       !td_core_desc_predicts_alike(&core->desc, &process->desc)};
+}
+
+static struct td_queue *new_queue(const struct td_image *process, bool ahead)
+{
+    struct td_queue_model models[1 + TD_VARIANTS_MAX];
+
+    for (unsigned i = 0; i <= process->variant_count; i++)
+        models[i] = new_model(process, i);
+    return td_queue_new(models, 1 + process->variant_count, ahead);
 }
 
 static void note_sharing(const struct td_image *process)
@@ -339,15 +382,6 @@ static void note_sharing(const struct td_image *process)
     free(text);
 }
 
-static struct td_sim *new_model(const struct td_image *process)
-{
-    struct td_sim *sim = td_sim_new(process->blocks, process->llc);
-
-    if (process->counting)
-        td_sim_set_counting(sim);
-    return sim;
-}
-
 static void share_model(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_image_shared *shared = &process->shared[process->made_count % TD_IMAGE_SHARED];
@@ -357,7 +391,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
     if (!shared->queue) {
         pthread_mutex_init(&shared->lock, NULL);
         shared->task = new_task(process);
-        shared->queue = td_queue_new(new_model(process), true);
+        shared->queue = new_queue(process, true);
     }
     thread->shared = shared;
     thread->queue = shared->queue;
@@ -369,13 +403,11 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
 
 static void own_model(struct td_image *process, struct td_image_thread *thread)
 {
-    struct td_sim *sim = new_model(process);
-
     thread->task = new_task(process);
-    if (process->pmu)
-        thread->sampled = td_qemu_pmu_attach(process->pmu, sim);
     /* Sampled, the program's thread has the more to do. */
-    thread->queue = td_queue_new(sim, !process->sample);
+    thread->queue = new_queue(process, !process->sample);
+    if (process->pmu)
+        thread->sampled = td_qemu_pmu_attach(process->pmu, td_queue_locked(thread->queue, 0));
 }
 
 /* QEMU gives a new thread the number of one that has ended. It gets a model of its own, so that
@@ -383,16 +415,21 @@ static void own_model(struct td_image *process, struct td_image_thread *thread)
 static void reuse_thread(struct td_image *process, struct td_image_thread *thread)
 {
     if (thread->shared || !process->mailbox || process->pmu ||
-        process->task_count >= TD_IMAGE_TASKS) {
+        process->task_count / (1 + process->variant_count) >= TD_IMAGE_TASKS) {
         td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
         thread->tid = 0;
         return;
     }
     put_batch(process, thread);
     const unsigned vcpu = thread->vcpu;
-    struct td_sim *ended = td_queue_exchange(thread->queue, new_model(process));
-    td_snapshot_end_thread(update_task(process, thread, ended), process->region_names);
-    td_sim_free(ended);
+    struct td_snapshot_thread *tasks = update_task(process, thread);
+    for (unsigned i = 0; i <= process->variant_count; i++) {
+        struct td_sim *ended = td_queue_exchange(thread->queue, i, new_model(process, i).sim);
+
+        tasks[i].sim = ended;
+        td_snapshot_end_thread(&tasks[i], process->region_names);
+        td_sim_free(ended);
+    }
     *thread =
         (struct td_image_thread){.queue = thread->queue, .task = new_task(process), .vcpu = vcpu};
     begin_batch(thread);
@@ -499,7 +536,8 @@ static struct td_image_thread *forked_thread(struct td_image *process,
     struct td_image_thread *thread = new_thread(process, parent->vcpu);
 
     if (!parent->shared && !thread->shared)
-        td_sim_inherit_regions(td_queue_locked(thread->queue), td_queue_locked(parent->queue));
+        td_sim_inherit_regions(td_queue_locked(thread->queue, 0),
+                               td_queue_locked(parent->queue, 0));
     return thread;
 }
 
@@ -512,6 +550,8 @@ void td_image_forked_child(struct td_image *process)
     process->task_count = 0;
     process->made_count = 0;
     td_llc_forget_threads(process->llc, &process->desc);
+    for (unsigned i = 0; i < process->variant_count; i++)
+        td_llc_forget_threads(process->variants[i].llc, &process->variants[i].desc);
     memset(process->shared, 0, sizeof(process->shared));
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (!process->threads[i])
@@ -565,11 +605,11 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
     td_image_add_word(thread, td_trace_region(begins, id));
 }
 
-void td_image_rest(struct td_image_thread *thread, bool rests)
+void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests)
 {
     /* Of a model of several threads nobody in particular rests. */
-    if (!thread->shared)
-        td_sim_rest(td_queue_locked(thread->queue), rests);
+    for (unsigned i = 0; i <= process->variant_count && !thread->shared; i++)
+        td_sim_rest(td_queue_locked(thread->queue, i), rests);
 }
 
 void td_image_add_thread(struct td_image *process, unsigned vcpu)
@@ -626,7 +666,7 @@ void td_image_before_wait(struct td_image *process, struct td_image_thread *thre
         return;
     put_batch(process, thread);
     td_queue_drain(thread->queue);
-    write_snapshot_now(process);
+    write_snapshot_now(process, thread);
 }
 
 void td_image_read_maps(struct td_image *process)
@@ -641,6 +681,21 @@ uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *co
     return process->mailbox ? td_snapshot_maps_place(&process->maps, pc, code, size) : pc;
 }
 
+const struct td_block *td_image_define(struct td_image *process, uint64_t place,
+                                       const uint8_t *bytes, const uint8_t *lengths, uint32_t count)
+{
+    const uint32_t id = td_blocks_define(process->blocks, place, bytes, lengths, count);
+
+    for (unsigned i = 0; i < process->variant_count; i++) {
+        const uint32_t other =
+            td_blocks_define(process->variants[i].blocks, place, bytes, lengths, count);
+
+        assert(other == id);
+        (void)other;
+    }
+    return td_blocks_get(process->blocks, id);
+}
+
 void td_image_map(struct td_image *process, const struct td_image_change *change)
 {
     pthread_mutex_lock(&process->lock);
@@ -650,6 +705,19 @@ void td_image_map(struct td_image *process, const struct td_image_change *change
                                                   change->covered[i].end);
     process->maps.more = process->maps.more || change->more;
     pthread_mutex_unlock(&process->lock);
+}
+
+/* tdrec's stand in the mailbox. */
+static void make_variants(struct td_image *process)
+{
+    const struct td_core_desc *descs = NULL;
+    const size_t count = process->mailbox ? td_mailbox_variants(process->mailbox, &descs) : 0;
+
+    process->variants = td_xcalloc(count, sizeof(*process->variants));
+    for (size_t i = 0; i < count; i++)
+        process->variants[i] = (struct td_image_core){
+            .desc = descs[i], .blocks = td_blocks_new(&descs[i]), .llc = td_llc_new(&descs[i])};
+    process->variant_count = (unsigned)count;
 }
 
 void td_image_begin(struct td_image *process)
@@ -669,6 +737,7 @@ void td_image_begin(struct td_image *process)
     process->blocks = td_blocks_new(&process->desc);
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);
+    make_variants(process);
     process->region_names = td_region_names_new();
     process->start_ns = td_clock_ns();
     process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "formats/cores/core.h"
+#include "formats/cores/variant.h"
 #include "record/sim/share/launch.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
@@ -72,7 +73,7 @@ struct td_image_thread {
     struct td_queue_batch *batch;   /* the one being filled */
     struct td_image_shared *shared; /* whose model it has; NULL: one of its own */
     unsigned vcpu;                  /* its index in the table */
-    uint32_t task;                  /* index of td_image.tasks */
+    uint32_t task;                  /* index of td_image.tasks; its variants' follow */
     uint32_t tid;                   /* 0: not known yet */
     char name[16];
     struct td_sampling sampling;
@@ -87,11 +88,20 @@ struct td_image_thread {
     struct td_qemu_pmu_thread *sampled;             /* NULL unless the PMU is simulated */
 };
 
+/* A core that is modelled, with what its threads share. Blocks have the same ids in all. */
+struct td_image_core {
+    struct td_core_desc desc;
+    struct td_blocks *blocks;
+    struct td_llc *llc;
+};
+
 struct td_image {
     pthread_mutex_t lock; /* held for definitions, for making threads and for the maps */
     struct td_core_desc desc;
     struct td_blocks *blocks;
     struct td_llc *llc;
+    struct td_image_core *variants; /* of the core, modelled as well */
+    unsigned variant_count;
     bool link; /* td_blocks_link */
     bool sample;
     bool counting;           /* in four ways as well (model/counting.h) */
@@ -162,6 +172,10 @@ void td_image_abandon(struct td_image *process);
 void td_image_before_wait(struct td_image *process, struct td_image_thread *thread);
 /* Where /proc is out of reach afterwards, what is known of the mappings stays. */
 void td_image_read_maps(struct td_image *process);
+/* Announces a block at `place` to all cores (td_blocks_define); process->lock is held. */
+const struct td_block *td_image_define(struct td_image *process, uint64_t place,
+                                       const uint8_t *bytes, const uint8_t *lengths,
+                                       uint32_t count);
 /* The place (trace.h) of code that is about to run; process->lock is held. */
 uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size);
 /* Before and after the system call: another thread may run between it and what is told of it. */
@@ -175,7 +189,7 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
                      uint64_t name);
 
 /* The thread is in a system call, and wants none of the lines that it shares; or goes on. */
-void td_image_rest(struct td_image_thread *thread, bool rests);
+void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests);
 
 /* Around a fork. */
 void td_image_before_fork(struct td_image *process);

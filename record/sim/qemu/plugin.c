@@ -337,8 +337,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     pthread_mutex_lock(&self->lock);
     const uint64_t place = td_image_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
-    const struct td_block *block = td_blocks_get(
-        self->blocks, td_blocks_define(self->blocks, place, bytes, lengths, (uint32_t)count));
+    const struct td_block *block = td_image_define(self, place, bytes, lengths, (uint32_t)count);
     pthread_mutex_unlock(&self->lock);
     for (size_t i = 0; i < count; i++) {
         watch_accesses(qemu_plugin_tb_get_insn(tb, i), block, (uint32_t)i);

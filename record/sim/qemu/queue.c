@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/qemu/queue.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/mem.h"
 
 enum {
     BATCHES = 8, /* of which one is being filled */
     BATCHES_SAMPLED =
-        64,             /* a warming and a window are in it while the program runs through a gap */
-    BATCHES_ALONE = 16, /* some 100,000 instructions; a thread is made for those that go on */
+        64, /* a warming and a window are in it while the program runs through a gap */
+    BATCHES_SEVERAL = 64,  /* models that share few CPUs take turns, and lose their caches each */
+    BATCHES_ALONE = 16,    /* some 100,000 instructions; a thread is made for those that go on */
     STACK_BYTES = 1 << 18, /* the model's functions are shallow and its tables on the heap */
 };
 
-struct td_queue {
+struct model {
+    struct td_queue *queue;
     struct td_sim *sim;
-    bool ahead;    /* predicted by the program's thread: it has less to do than the model's */
-    bool alone;    /* there shall be no other thread */
-    bool threaded; /* the model has a thread; of the program's thread only */
-    pthread_mutex_t model; /* held while the model runs or is read */
-    pthread_mutex_t lock;  /* of what follows */
+    bool threaded;        /* has a thread; of the program's thread only */
+    pthread_mutex_t lock; /* held while the model runs or is read */
+    uint64_t done;        /* batches; under the queue's lock */
+    uint64_t *words;      /* room for a batch with branches of its own; NULL: it has none */
+};
+
+struct td_queue {
+    struct model *models;
+    unsigned model_count;
+    bool ahead;   /* predicted by the program's thread: it has less to do than the model's */
+    bool started; /* threads were made, as far as that can be; of the program's thread only */
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t filled, emptied;
-    uint64_t put, done; /* batches */
-    bool idle;          /* the model's thread waits for `filled` */
-    unsigned waiters;   /* for `emptied` */
-    uint64_t wanted;    /* the least `done` that one of them waits for */
-    unsigned count;     /* of batches */
+    uint64_t put;     /* batches */
+    unsigned idle;    /* models' threads that wait for `filled` */
+    unsigned waiters; /* for `emptied` */
+    uint64_t wanted;  /* the least that one of them waits for all models to have done */
+    unsigned count;   /* of batches */
     struct td_queue_batch batches[];
 };
 
@@ -38,16 +49,25 @@ static bool has_one_cpu(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1;
 }
 
-struct td_queue *td_queue_new(struct td_sim *sim, bool ahead)
+struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool ahead)
 {
-    const unsigned count = ahead ? BATCHES : BATCHES_SAMPLED;
-    struct td_queue *queue = td_xcalloc(1, sizeof(*queue) + count * sizeof(*queue->batches));
+    const unsigned batches = count > 1 ? BATCHES_SEVERAL : ahead ? BATCHES : BATCHES_SAMPLED;
+    struct td_queue *queue = td_xcalloc(1, sizeof(*queue) + batches * sizeof(*queue->batches));
 
-    queue->sim = sim;
-    queue->count = count;
+    assert(count == 1 || ahead);
+    queue->models = td_xcalloc(count, sizeof(*queue->models));
+    for (unsigned i = 0; i < count; i++) {
+        struct model *model = &queue->models[i];
+
+        *model = (struct model){.queue = queue, .sim = models[i].sim};
+        pthread_mutex_init(&model->lock, NULL);
+        if (models[i].predicts)
+            model->words = td_xalloc(sizeof(queue->batches[0].words));
+    }
+    queue->model_count = count;
+    queue->count = batches;
     queue->ahead = ahead;
-    queue->alone = has_one_cpu();
-    pthread_mutex_init(&queue->model, NULL);
+    queue->started = has_one_cpu();
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
     pthread_cond_init(&queue->emptied, NULL);
@@ -59,44 +79,57 @@ struct td_queue_batch *td_queue_batch(struct td_queue *queue)
     return &queue->batches[queue->put % queue->count];
 }
 
-static void predict(struct td_queue *queue, struct td_queue_batch *batch)
+static void run(struct model *model, struct td_queue_batch *batch)
 {
-    td_sim_predict(queue->sim, batch->words, batch->used, batch->mode);
+    const struct td_queue *queue = model->queue;
+    uint64_t *words = batch->words;
+
+    pthread_mutex_lock(&model->lock);
+    if (model->words) {
+        words = model->words;
+        memcpy(words, batch->words, batch->used * sizeof(*words));
+    }
+    if (model->words || !queue->ahead)
+        td_sim_predict(model->sim, words, batch->used, batch->mode);
+    td_sim_run(model->sim, words, batch->used, batch->mode);
+    td_sim_skipped(model->sim, batch->skipped);
+    pthread_mutex_unlock(&model->lock);
 }
 
-static void run(struct td_queue *queue, struct td_queue_batch *batch)
+/* With the lock held: so many batches are behind all models. */
+static uint64_t all_done(const struct td_queue *queue)
 {
-    pthread_mutex_lock(&queue->model);
-    if (!queue->ahead)
-        predict(queue, batch);
-    td_sim_run(queue->sim, batch->words, batch->used, batch->mode);
-    td_sim_skipped(queue->sim, batch->skipped);
-    pthread_mutex_unlock(&queue->model);
+    uint64_t least = queue->models[0].done;
+
+    for (unsigned i = 1; i < queue->model_count; i++)
+        least = queue->models[i].done < least ? queue->models[i].done : least;
+    return least;
 }
 
 static void *run_model(void *ctx)
 {
-    struct td_queue *queue = ctx;
+    struct model *model = ctx;
+    struct td_queue *queue = model->queue;
 
     pthread_mutex_lock(&queue->lock);
     for (;;) {
-        while (queue->done == queue->put) {
-            queue->idle = true;
+        while (model->done == queue->put) {
+            queue->idle++;
             pthread_cond_wait(&queue->filled, &queue->lock);
+            queue->idle--;
         }
-        queue->idle = false;
         pthread_mutex_unlock(&queue->lock);
-        run(queue, &queue->batches[queue->done % queue->count]);
+        run(model, &queue->batches[model->done % queue->count]);
         pthread_mutex_lock(&queue->lock);
-        queue->done++;
-        if (queue->waiters > 0 && queue->done >= queue->wanted)
+        model->done++;
+        if (queue->waiters > 0 && all_done(queue) >= queue->wanted)
             pthread_cond_broadcast(&queue->emptied);
     }
     return NULL;
 }
 
-/* No signal of the program's is for the model's thread. */
-static bool start_thread(struct td_queue *queue)
+/* No signal of the program's is for a model's thread. */
+static bool start_thread(struct model *model)
 {
     pthread_attr_t attr;
     sigset_t all, before;
@@ -107,17 +140,17 @@ static bool start_thread(struct td_queue *queue)
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(&thread, &attr, run_model, queue) == 0;
+    const bool started = pthread_create(&thread, &attr, run_model, model) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return started;
 }
 
-/* With the lock held: until `done` is `wanted`. */
+/* With the lock held: until all models have done `wanted`. */
 static void wait_until(struct td_queue *queue, uint64_t wanted)
 {
     queue->waiters++;
-    while (queue->done < wanted) {
+    while (all_done(queue) < wanted) {
         if (queue->waiters == 1)
             queue->wanted = wanted;
         pthread_cond_wait(&queue->emptied, &queue->lock);
@@ -128,10 +161,9 @@ static void wait_until(struct td_queue *queue, uint64_t wanted)
 
 void td_queue_start(struct td_queue *queue)
 {
-    if (queue->threaded || queue->alone)
-        return;
-    queue->threaded = start_thread(queue);
-    queue->alone = !queue->threaded;
+    for (unsigned i = 0; i < queue->model_count && !queue->started; i++)
+        queue->models[i].threaded = start_thread(&queue->models[i]);
+    queue->started = true;
 }
 
 void td_queue_put(struct td_queue *queue)
@@ -139,19 +171,21 @@ void td_queue_put(struct td_queue *queue)
     struct td_queue_batch *batch = td_queue_batch(queue);
 
     if (queue->ahead)
-        predict(queue, batch);
+        td_sim_predict(queue->models[0].sim, batch->words, batch->used, batch->mode);
     if (queue->put >= BATCHES_ALONE)
         td_queue_start(queue);
-    if (!queue->threaded)
-        run(queue, batch);
+    for (unsigned i = 0; i < queue->model_count; i++) {
+        if (!queue->models[i].threaded)
+            run(&queue->models[i], batch);
+    }
     pthread_mutex_lock(&queue->lock);
     queue->put++;
-    if (!queue->threaded)
-        queue->done++;
-    else if (queue->idle)
-        pthread_cond_signal(&queue->filled);
+    for (unsigned i = 0; i < queue->model_count; i++)
+        queue->models[i].done += !queue->models[i].threaded;
+    if (queue->idle > 0)
+        pthread_cond_broadcast(&queue->filled);
     /* Who waits for room waits for half of it: fewer turns. */
-    if (queue->put - queue->done >= queue->count - 1)
+    if (queue->put - all_done(queue) >= queue->count - 1)
         wait_until(queue, queue->put - queue->count / 2);
     pthread_mutex_unlock(&queue->lock);
     batch = td_queue_batch(queue);
@@ -166,28 +200,32 @@ void td_queue_drain(struct td_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-struct td_sim *td_queue_exchange(struct td_queue *queue, struct td_sim *sim)
+struct td_sim *td_queue_exchange(struct td_queue *queue, unsigned index, struct td_sim *sim)
 {
+    struct model *model = &queue->models[index];
+
     td_queue_drain(queue);
-    pthread_mutex_lock(&queue->model);
-    struct td_sim *former = queue->sim;
-    queue->sim = sim;
-    pthread_mutex_unlock(&queue->model);
+    pthread_mutex_lock(&model->lock);
+    struct td_sim *former = model->sim;
+    model->sim = sim;
+    pthread_mutex_unlock(&model->lock);
     return former;
 }
 
 const struct td_sim *td_queue_lock(struct td_queue *queue)
 {
-    pthread_mutex_lock(&queue->model);
-    return queue->sim;
+    for (unsigned i = 0; i < queue->model_count; i++)
+        pthread_mutex_lock(&queue->models[i].lock);
+    return queue->models[0].sim;
 }
 
-struct td_sim *td_queue_locked(const struct td_queue *queue)
+struct td_sim *td_queue_locked(const struct td_queue *queue, unsigned index)
 {
-    return queue->sim;
+    return queue->models[index].sim;
 }
 
 void td_queue_unlock(struct td_queue *queue)
 {
-    pthread_mutex_unlock(&queue->model);
+    for (unsigned i = 0; i < queue->model_count; i++)
+        pthread_mutex_unlock(&queue->models[i].lock);
 }

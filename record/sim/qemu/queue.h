@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way from a thread of the program to its model: batches of trace words. The model runs in a
- * thread of its own, a few batches behind the program, once the program's thread has shown that it
- * goes on for long enough; until then, and where there is one CPU only, the program waits for it.
+ * The way from a thread of the program to its models: batches of trace words. The first model is of
+ * the core itself; the others are of variants of it (formats/cores/variant.h) and take the same
+ * batches. Each model runs in a thread of its own, some batches behind the program, once the
+ * program's thread has shown that it goes on for long enough; until then, and where there is one
+ * CPU only, the program waits for them. What comes out does not depend on which one is ahead.
  */
 #ifndef TD_RECORD_SIM_QEMU_QUEUE_H
 #define TD_RECORD_SIM_QEMU_QUEUE_H
@@ -26,24 +28,32 @@ struct td_queue_batch {
 
 struct td_queue;
 
-/* Takes the sim over; a queue ends with the process. `ahead`: branches are predicted in
- * the program's thread, else in the model's. */
-struct td_queue *td_queue_new(struct td_sim *sim, bool ahead);
-/* The model gets its thread at once, and not when the program has shown that it goes on. */
+struct td_queue_model {
+    struct td_sim *sim;
+    bool predicts; /* its branches come out otherwise than the first model's */
+};
+
+/* Takes the sims of `count` models over, at least one; a queue ends with the process. `ahead`:
+ * branches are predicted in the program's thread, else in the model's, of which there is one then.
+ */
+struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool ahead);
+/* The models get their threads at once, and not when the program has shown that it goes on. */
 void td_queue_start(struct td_queue *queue);
 /* The batch to fill; the program's thread only. */
 struct td_queue_batch *td_queue_batch(struct td_queue *queue);
 /* Hands that batch over; td_queue_batch is another one then, with `used` 0. */
 void td_queue_put(struct td_queue *queue);
-/* Waits until all batches put have been modelled, and lets another sim, taken over, model what is
- * put from now on. Returns the former, which is the caller's; nobody puts meanwhile. */
-struct td_sim *td_queue_exchange(struct td_queue *queue, struct td_sim *sim);
+/* Waits until all batches put have been modelled, and lets another sim, taken over, be the model
+ * `index` of what is put from now on. Returns the former, which is the caller's; nobody puts
+ * meanwhile. */
+struct td_sim *td_queue_exchange(struct td_queue *queue, unsigned index, struct td_sim *sim);
 /* Waits until all batches put before have been modelled. From any thread. */
 void td_queue_drain(struct td_queue *queue);
-/* Keeps the model still, to be read. From any thread; not across a put or drain. */
+/* Keeps the models still, to be read, and returns the first. From any thread; not across a put or
+ * drain. */
 const struct td_sim *td_queue_lock(struct td_queue *queue);
-/* The model, for who holds its lock, or is the only one to have the queue. */
-struct td_sim *td_queue_locked(const struct td_queue *queue);
+/* The model `index`, for who holds the lock, or is the only one to have the queue. */
+struct td_sim *td_queue_locked(const struct td_queue *queue, unsigned index);
 void td_queue_unlock(struct td_queue *queue);
 
 #endif

@@ -228,6 +228,15 @@ static void write_code(void *ctx, const struct td_ran_block *block)
     td_snapshot_put_code(&w->out, block);
 }
 
+/* Of a variant, what it took is told, and nothing else. */
+static void write_variant(struct writing *w, const struct td_sim *sim)
+{
+    w->sim = sim;
+    w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
+    td_sim_each_tally(sim, write_tally, w);
+    free(w->described);
+}
+
 /* `error`: two standard errors of the cycles. */
 static void add_totals(struct writing *w, const struct td_snapshot *part, double error)
 {
@@ -270,7 +279,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     add_totals(w, &part, totals.cycles_error);
 }
 
-static void write_ended(struct writing *w, const struct td_buf *ended)
+static void write_ended(struct writing *w, const struct td_buf *ended, unsigned variant)
 {
     enum td_snapshot_item item = TD_SNAPSHOT_END;
     struct td_snapshot_view view;
@@ -300,18 +309,21 @@ static void write_ended(struct writing *w, const struct td_buf *ended)
         case TD_SNAPSHOT_END: break;
         }
     }
-    add_totals(w, &view.snapshot, (double)view.snapshot.cycles_error);
+    if (variant == 0)
+        add_totals(w, &view.snapshot, (double)view.snapshot.cycles_error);
     td_snapshot_close(&view);
 }
 
 static void write_thread(struct writing *w, const struct td_snapshot_thread *thread)
 {
-    w->snapshot.tasks[w->snapshot.task_count++] =
-        (struct td_snapshot_task){.tid = thread->tid, .name = thread->name};
-    if (thread->sim)
-        write_running(w, thread->sim);
+    w->snapshot.tasks[w->snapshot.task_count++] = (struct td_snapshot_task){
+        .tid = thread->tid, .name = thread->name, .variant = thread->variant};
+    if (!thread->sim)
+        write_ended(w, &thread->ended, thread->variant);
+    else if (thread->variant > 0)
+        write_variant(w, thread->sim);
     else
-        write_ended(w, &thread->ended);
+        write_running(w, thread->sim);
     td_snapshot_end_task(&w->out);
 }
 
@@ -365,10 +377,12 @@ void td_snapshot_end_thread(struct td_snapshot_thread *thread,
                             const struct td_region_names *region_names)
 {
     struct td_snapshot_maps none = {.paths = NULL};
+    struct td_snapshot_thread own = *thread;
     const struct td_snapshot_source alone = {
-        .maps = &none, .region_names = region_names, .threads = thread, .thread_count = 1};
+        .maps = &none, .region_names = region_names, .threads = &own, .thread_count = 1};
     struct td_buf ended = {0};
 
+    own.variant = 0; /* alone it stands for itself */
     td_snapshot_write(&ended, &alone);
     thread->sim = NULL;
     thread->ended = ended;

@@ -46,6 +46,7 @@ uint64_t td_snapshot_maps_place(struct td_snapshot_maps *maps, uint64_t pc, cons
 struct td_snapshot_thread {
     uint32_t tid;
     char name[16];            /* comm */
+    unsigned variant;         /* 0: the core itself; else of the thread before that has a 0 */
     const struct td_sim *sim; /* borrowed; NULL: the thread has ended */
     struct td_buf ended;      /* then what it did, as a snapshot of its own */
 };

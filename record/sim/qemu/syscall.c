@@ -250,7 +250,7 @@ static bool changes_maps(struct td_image_change *change, int64_t number, const u
 void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,
                            int64_t result)
 {
-    td_image_rest(thread, false);
+    td_image_rest(process, thread, false);
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
         td_image_map(process, &thread->change);
@@ -280,7 +280,7 @@ void td_image_syscall(struct td_image *process, struct td_image_thread *thread, 
         td_window_call(process, thread, number, arguments);
         return;
     }
-    td_image_rest(thread, true);
+    td_image_rest(process, thread, true);
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_RT_SIGACTION)
         td_quirks_before_action(&process->quirks, &thread->action, arguments);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/share/mailbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "formats/cores/variant.h"
 
 enum {
     IMAGES_MAX = 16384,
@@ -56,7 +58,8 @@ struct header {
     _Atomic uint32_t left;  /* 1: nobody reads any more */
     _Atomic uint32_t began; /* 1: a program runs */
     _Atomic uint32_t asked; /* how often snapshots were asked for */
-    struct td_core_desc core;
+    struct td_core_desc core, variants[TD_VARIANTS_MAX];
+    uint32_t variant_count;
     char notes[NOTES_BYTES];
     struct image images[IMAGES_MAX];
     _Atomic uint32_t window_count;
@@ -138,6 +141,23 @@ int td_mailbox_create(struct td_mailbox **ret, struct td_err *err)
 void td_mailbox_set_core(struct td_mailbox *mailbox, const struct td_core_desc *desc)
 {
     mailbox->header->core = *desc;
+}
+
+void td_mailbox_set_variants(struct td_mailbox *mailbox, const struct td_core_desc *descs,
+                             size_t count)
+{
+    assert(count <= TD_VARIANTS_MAX);
+    if (count > 0)
+        memcpy(mailbox->header->variants, descs, count * sizeof(*descs));
+    mailbox->header->variant_count = (uint32_t)count;
+}
+
+size_t td_mailbox_variants(const struct td_mailbox *mailbox, const struct td_core_desc **descs)
+{
+    const uint32_t count = mailbox->header->variant_count;
+
+    *descs = mailbox->header->variants;
+    return count <= TD_VARIANTS_MAX ? count : 0;
 }
 
 const struct td_core_desc *td_mailbox_core(const struct td_mailbox *mailbox)

@@ -34,6 +34,11 @@ bool td_mailbox_fits(void);
 int td_mailbox_create(struct td_mailbox **ret, struct td_err *err);
 /* The core that the images model; to be set before the first opens the mailbox. */
 void td_mailbox_set_core(struct td_mailbox *mailbox, const struct td_core_desc *desc);
+/* The variants of it that they model as well, at most TD_VARIANTS_MAX; as the core. */
+void td_mailbox_set_variants(struct td_mailbox *mailbox, const struct td_core_desc *descs,
+                             size_t count);
+/* How many there are, and them. */
+size_t td_mailbox_variants(const struct td_mailbox *mailbox, const struct td_core_desc **descs);
 const struct td_core_desc *td_mailbox_core(const struct td_mailbox *mailbox);
 /* The name under which others may open it while its maker lives; newly allocated. */
 char *td_mailbox_name(const struct td_mailbox *mailbox);

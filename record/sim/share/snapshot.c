@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "formats/cores/variant.h"
 #include "formats/sums.h"
 
 _Static_assert(TD_SIM_COLUMN_COUNT < 60, "a tally's columns are told by a mask");
@@ -151,6 +152,7 @@ void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
     for (uint32_t i = 0; i < snapshot->task_count; i++) {
         td_buf_uleb(ret, snapshot->tasks[i].tid);
         put_text(ret, snapshot->tasks[i].name);
+        td_buf_uleb(ret, snapshot->tasks[i].variant);
     }
     td_buf_uleb(ret, snapshot->ranges.len);
     for (size_t i = 0; i < snapshot->ranges.len; i++) {
@@ -205,11 +207,13 @@ static void get_tasks(struct td_snapshot_view *view)
 {
     struct td_snapshot *snapshot = &view->snapshot;
 
-    snapshot->task_count = get_count(view, 2);
+    snapshot->task_count = get_count(view, 3);
     snapshot->tasks = td_xcalloc((size_t)snapshot->task_count + 1, sizeof(*snapshot->tasks));
     for (uint32_t i = 0; i < snapshot->task_count; i++) {
         snapshot->tasks[i].tid = (uint32_t)td_rd_uleb_below(&view->items, UINT32_MAX);
         snapshot->tasks[i].name = get_text(view);
+        snapshot->tasks[i].variant =
+            (uint32_t)td_rd_uleb_below(&view->items, i > 0 ? TD_VARIANTS_MAX + 1 : 1);
     }
 }
 

@@ -4,11 +4,11 @@
  * Both are of one build and the bytes are never stored, so that they have no version; but the image
  * shares its memory with the program that it runs, so that they are read as bytes from outside.
  *
- * A snapshot has a head (struct td_snapshot) and, task by task, paths and the tallies on them, and
- * the replicates of what was sampled, the regions that the program marked, and the code that it
- * ran. Tallies come in the order of tasks, paths and addresses, so that two snapshots of one image
- * can be compared by walking through both. Tasks and paths keep their numbers from snapshot to
- * snapshot.
+ * A task is what a thread did on one core. A snapshot has a head (struct td_snapshot) and, task by
+ * task, paths and the tallies on them, and the replicates of what was sampled, the regions that the
+ * program marked, and the code that it ran. Tallies come in the order of tasks, paths and
+ * addresses, so that two snapshots of one image can be compared by walking through both. Tasks and
+ * paths keep their numbers from snapshot to snapshot.
  */
 #ifndef TD_RECORD_SIM_SHARE_SNAPSHOT_H
 #define TD_RECORD_SIM_SHARE_SNAPSHOT_H
@@ -52,6 +52,8 @@ struct td_snapshot_module {
 struct td_snapshot_task {
     uint32_t tid;
     const char *name; /* comm */
+    uint32_t variant; /* 0: of the core itself; else of this variant, numbered from 1, and of the
+                         thread of the last task before it that has a 0 */
 };
 
 struct td_snapshot {

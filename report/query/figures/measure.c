@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/cores/variant.h"
 #include "formats/frames.h"
 #include "formats/replicates.h"
 #include "report/query/figures/machine.h"
@@ -33,6 +34,7 @@ struct builder {
     struct scale *scales; /* by group */
     unsigned used_groups;
     td_metric_set metrics; /* td_filter.metrics */
+    uint64_t width;        /* of a modelled core: slots per cycle; 0: not known */
     size_t cap;            /* rows that there is room for: as many as there can be */
     struct td_kept kept;
     struct td_map rows;
@@ -66,6 +68,20 @@ static struct scale model_scale(const struct td_model *model, const struct td_gr
         scale.metric[c] = model_metric(model, &group->columns[c]);
         if (scale.metric[c] == TD_METRIC_INSTRUCTIONS)
             scale.from_samples = TD_METRIC_COUNT;
+    }
+    return scale;
+}
+
+/* Of a variant, all slots stand in one column. */
+static struct scale variant_scale(const struct td_model *model, const struct td_group *group)
+{
+    struct scale scale = model_scale(model, group);
+
+    for (uint32_t c = 0; c < group->column_count; c++) {
+        const uint32_t event = group->columns[c].event;
+
+        if (event != TD_NONE && td_model_event(model, event)->unit == TD_UNIT_SLOTS)
+            scale.metric[c] = TD_METRIC_SLOTS;
     }
     return scale;
 }
@@ -176,6 +192,23 @@ static int choose_groups(struct builder *b, const char *name, struct td_err *err
     }
     td_sampled_release(&sampled);
     return rc;
+}
+
+/* The groups of a core with something changed. */
+static void choose_variant(struct builder *b, const char *words)
+{
+    b->measure->event = TD_NONE;
+    b->measure->variant = words;
+    b->measure->attribution = TD_ATTRIBUTION_EXACT;
+    for (uint32_t g = 0; g < td_model_group_count(b->model); g++) {
+        const struct td_group *group = td_model_group(b->model, g);
+
+        if (group->role != TD_ROLE_VARIANT ||
+            strcmp(td_model_string(b->model, group->name), words) != 0)
+            continue;
+        b->scales[g] = variant_scale(b->model, group);
+        b->used_groups++;
+    }
 }
 
 static bool names_number(const char *pattern, uint32_t number)
@@ -477,7 +510,7 @@ static bool says_cycles(const struct builder *b)
 static void model_cycles(struct builder *b)
 {
     struct td_measure *m = b->measure;
-    const uint64_t width = td_machine_parameter(b->model, "width");
+    const uint64_t width = b->width;
     const uint64_t *slots = m->values[TD_METRIC_SLOTS];
     uint64_t sum = 0;
 
@@ -505,7 +538,7 @@ static void model_time(struct builder *b)
     struct td_measure *m = b->measure;
     const bool by_cycles = m->values[TD_METRIC_CYCLES] != NULL;
     const uint64_t clock_hz = td_machine_parameter(b->model, "clock_hz");
-    const uint64_t width = by_cycles ? 1 : td_machine_parameter(b->model, "width");
+    const uint64_t width = by_cycles ? 1 : b->width;
     uint64_t sums[TD_METRIC_COUNT] = {0};
     uint64_t before = 0;
 
@@ -554,22 +587,38 @@ static int measure_slots(struct builder *b, const struct td_filter *filter)
     return TD_OK;
 }
 
-/* The measure of one kind of groups. */
+/* What a modelled profile says of itself beside its slots. */
+static void finish_modelled(struct builder *b, const char *variant)
+{
+    const uint64_t width = td_machine_parameter(b->model, "width");
+
+    b->width = variant ? td_variant_width(variant, (unsigned)width) : width;
+    model_cycles(b);
+    model_time(b);
+    if (!variant)
+        add_replicates(b);
+}
+
+/* The measure of one kind of groups; with `variant`, of the modelled core that is changed so. */
 static int measure_groups(struct td_measure **ret, const struct td_model *model,
-                          const struct td_filter *filter, struct td_err *err)
+                          const struct td_filter *filter, const char *variant, struct td_err *err)
 {
     struct builder b = {
         .model = model, .measure = td_xcalloc(1, sizeof(*b.measure)), .metrics = filter->metrics};
     int rc = TD_OK;
 
     b.measure->model = model;
-    if (!filter->event && td_slots_are_in(model) && measure_slots(&b, filter) == TD_OK) {
+    if (!variant && !filter->event && td_slots_are_in(model) &&
+        measure_slots(&b, filter) == TD_OK) {
         *ret = b.measure;
         b.measure = NULL;
         goto out;
     }
     b.scales = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(*b.scales));
-    rc = choose_groups(&b, filter->event, err);
+    if (variant)
+        choose_variant(&b, variant);
+    else
+        rc = choose_groups(&b, filter->event, err);
     if (rc < 0)
         goto out;
     td_kept_of(&b.kept, b.model, filter);
@@ -580,11 +629,8 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
         add_samples(&b);
     else
         add_tallies(&b);
-    if (td_measure_is_modelled(b.measure)) {
-        model_cycles(&b);
-        model_time(&b);
-        add_replicates(&b);
-    }
+    if (td_measure_is_modelled(b.measure))
+        finish_modelled(&b, variant);
     /* Groups that lack their columns count nothing; shares are of something all the same. */
     if (!b.measure->values[td_measure_primary(b.measure)])
         b.measure->values[TD_METRIC_SAMPLES] = td_xcalloc(b.cap + 1, sizeof(uint64_t));
@@ -618,17 +664,17 @@ static int measure_join(struct td_measure **ret, const struct td_model *model,
 {
     const struct td_filter clock = {.event = event}, everything = {0};
     struct td_measure *native = NULL, *modelled = NULL;
-    int rc = measure_groups(&native, model, &clock, err);
+    int rc = measure_groups(&native, model, &clock, NULL, err);
 
     if (rc == TD_OK)
-        rc = measure_groups(&modelled, model, &everything, err);
+        rc = measure_groups(&modelled, model, &everything, NULL, err);
     if (rc == TD_OK && modelled->values[TD_METRIC_SLOTS] && modelled->values[TD_METRIC_TIME_NS] &&
         native->values[TD_METRIC_TIME_NS]) {
         *ret = td_weights_join(native, modelled);
         modelled = NULL;
         filter_join(*ret, filter);
     } else if (rc == TD_OK) {
-        rc = measure_groups(ret, model, filter, err);
+        rc = measure_groups(ret, model, filter, NULL, err);
     }
     td_measure_free(native);
     td_measure_free(modelled);
@@ -642,7 +688,42 @@ static int measure_native(struct td_measure **ret, const struct td_model *model,
     struct td_filter samples = *filter;
 
     samples.event = clock;
-    return measure_groups(ret, model, &samples, err);
+    return measure_groups(ret, model, &samples, NULL, err);
+}
+
+/* Of a modelled profile, whole: what else was modelled of the same run. */
+static int add_variants(struct td_measure *m, const struct td_filter *filter, struct td_err *err)
+{
+    const struct td_model *model = m->model;
+    size_t cap = 0;
+    int rc = TD_OK;
+
+    if (filter->event || filter->metrics || m->by_sample || !td_measure_is_modelled(m))
+        return TD_OK;
+    for (uint32_t g = 0; rc == TD_OK && g < td_model_group_count(model); g++) {
+        const struct td_group *group = td_model_group(model, g);
+        const char *words = td_model_string(model, group->name);
+        bool known = group->role != TD_ROLE_VARIANT;
+
+        for (size_t i = 0; i < m->variant_count && !known; i++)
+            known = strcmp(m->variants[i]->variant, words) == 0;
+        if (known)
+            continue;
+        m->variants = td_grow(m->variants, &cap, m->variant_count + 1, sizeof(struct td_measure *));
+        rc = measure_groups(&m->variants[m->variant_count], model, filter, words, err);
+        m->variant_count += rc == TD_OK;
+    }
+    return rc;
+}
+
+static int measure_plain(struct td_measure **ret, const struct td_model *model,
+                         const struct td_filter *filter, struct td_err *err)
+{
+    int rc = measure_groups(ret, model, filter, NULL, err);
+
+    if (rc == TD_OK && (rc = add_variants(*ret, filter, err)) < 0)
+        td_measure_free(*ret);
+    return rc;
 }
 
 int td_measure_new(struct td_measure **ret, const struct td_model *model,
@@ -653,7 +734,7 @@ int td_measure_new(struct td_measure **ret, const struct td_model *model,
 
     filter = filter ? filter : &everything;
     if (!clock || filter->event)
-        return measure_groups(ret, model, filter, err);
+        return measure_plain(ret, model, filter, err);
     if (filter->by_sample && td_model_sample_count(model) > 0)
         return measure_native(ret, model, filter, clock, err);
     if (td_model_losses(model)->model_is_partial) {

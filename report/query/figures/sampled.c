@@ -102,7 +102,7 @@ void td_sampled_of(struct td_sampled *ret, const struct td_model *model)
     for (uint32_t g = 0; g < groups; g++) {
         const struct td_group *const group = td_model_group(model, g);
 
-        if (group->role == TD_ROLE_REPLICATES)
+        if (group->role == TD_ROLE_REPLICATES || group->role == TD_ROLE_VARIANT)
             continue;
         char *name = td_xstrdup(name_of(model, group));
         const struct td_sampled_event event = {

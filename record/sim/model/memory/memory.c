@@ -457,6 +457,9 @@ void td_memory_follow_others(struct td_memory *memory, int64_t cycle)
 {
     uint64_t line = 0;
 
+    /* What is always in L1 is never with others. */
+    if (memory->desc->perfect & TD_PERFECT_L1)
+        return;
     if (!memory->sharing && td_sharer_has_others(memory->sharer)) {
         memory->sharing = true;
         watch_all(memory);

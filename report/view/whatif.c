@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/whatif.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/cores/variant.h"
+#include "formats/frames.h"
+
+enum {
+    PHRASE_BYTES = 256,
+    DIGITS = 9,
+    CORE_WIDTH = 42, /* of what is changed */
+    CYCLES_WIDTH = 17,
+    SPEEDUP_WIDTH = 10,
+    SHARE_WIDTH = 7,
+    COLUMN_LEAST = 8, /* of one core's speed-ups */
+    NAME_LEAST = 24,  /* of a function */
+};
+
+/* "1.62x" */
+static const char *speedup_text(double speedup, char *buf, size_t size)
+{
+    if (isnan(speedup))
+        snprintf(buf, size, "-");
+    else
+        snprintf(buf, size, speedup < 100 ? "%.2fx" : "%.0fx", speedup);
+    return buf;
+}
+
+char *td_whatif_words(const struct td_whatif *what_if)
+{
+    char phrase[PHRASE_BYTES];
+
+    if (isnan(what_if->speedup))
+        return NULL;
+    return td_xasprintf("with %s %.2f times the speed",
+                        td_variant_phrase(phrase, sizeof(phrase), what_if->words),
+                        what_if->speedup);
+}
+
+void td_whatif_print_line(const struct td_measure *measure, const struct td_style *style)
+{
+    size_t *order = td_whatif_order(measure);
+    char *text = NULL;
+
+    for (size_t i = 0; i < measure->variant_count; i++) {
+        const struct td_whatif what_if = td_whatif_of(measure, order[i]);
+        char phrase[PHRASE_BYTES], speedup[32];
+
+        if (isnan(what_if.speedup))
+            continue;
+        char *more = td_xasprintf("%s%swith %s %s", text ? text : "", text ? ", " : "",
+                                  td_variant_phrase(phrase, sizeof(phrase), what_if.words),
+                                  speedup_text(what_if.speedup, speedup, sizeof(speedup)));
+        free(text);
+        text = more;
+    }
+    if (text)
+        td_style_paragraph(style, "what if", TD_TONE_NOTE, text);
+    free(text);
+    free(order);
+}
+
+/* "NAME  CYCLES  SPEEDUP": without a speed-up (NULL), nothing stands behind the cycles. */
+static void print_core(const char *name, uint64_t cycles, const char *speedup,
+                       const struct td_style *style)
+{
+    char fitted[PHRASE_BYTES], count[32];
+
+    td_fit_text(style, fitted, sizeof(fitted), name, style->full ? 0 : CORE_WIDTH);
+    const unsigned width = (unsigned)td_text_width(fitted);
+    fprintf(style->out, "  %s%*s%*s", fitted, width < CORE_WIDTH ? (int)(CORE_WIDTH - width) : 0,
+            "", CYCLES_WIDTH, td_format_count(count, sizeof(count), cycles));
+    if (speedup)
+        fprintf(style->out, "%*s", SPEEDUP_WIDTH, speedup);
+    fputc('\n', style->out);
+}
+
+static void print_variant(const struct td_whatif *what_if, const struct td_style *style)
+{
+    char phrase[PHRASE_BYTES], speedup[32];
+    char *name = td_xasprintf("with %s", td_variant_phrase(phrase, sizeof(phrase), what_if->words));
+
+    print_core(name, what_if->cycles, speedup_text(what_if->speedup, speedup, sizeof(speedup)),
+               style);
+    free(name);
+}
+
+void td_whatif_print_whole(const struct td_measure *measure, const struct td_style *style)
+{
+    size_t *order = td_whatif_order(measure);
+    bool known = true;
+
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "\n  %-*s%*s%*s", CORE_WIDTH, "the same run", CYCLES_WIDTH, "cycles",
+            SPEEDUP_WIDTH, "speed-up");
+    td_style_end(style, TD_TONE_HEADING);
+    fputc('\n', style->out);
+    print_core("on the core as it is", measure->totals[TD_METRIC_CYCLES], NULL, style);
+    for (size_t i = 0; i < measure->variant_count; i++) {
+        const struct td_whatif what_if = td_whatif_of(measure, order[i]);
+
+        print_variant(&what_if, style);
+        known = known && !isnan(what_if.speedup);
+    }
+    if (!known)
+        fputs("  -: only a part of the instructions was modelled on that core\n", style->out);
+    free(order);
+}
+
+static unsigned column_width(const struct td_measure *variant)
+{
+    const unsigned width = (unsigned)td_text_width(variant->variant) + 2;
+
+    return width < COLUMN_LEAST ? COLUMN_LEAST : width;
+}
+
+/* How many of the variants have a column; `*left` is what names have. */
+static size_t fitting(const struct td_measure *measure, const size_t *order,
+                      const struct td_style *style, unsigned *left)
+{
+    size_t count = 0;
+
+    *left = style->width > SHARE_WIDTH ? style->width - SHARE_WIDTH : 0;
+    for (; count < measure->variant_count; count++) {
+        const unsigned width = column_width(measure->variants[order[count]]);
+
+        if (!style->full && *left < width + NAME_LEAST + 2)
+            break;
+        *left = *left > width ? *left - width : 0;
+    }
+    return count;
+}
+
+static void print_row(const struct td_rows *rows, const struct td_whatif_rows *what_if, size_t r,
+                      const size_t *order, size_t columns, unsigned left,
+                      const struct td_style *style)
+{
+    const struct td_row *row = &rows->at[r];
+    char name[1024];
+
+    fprintf(style->out, "%*.1f", SHARE_WIDTH, 100 * td_row_share(rows, row));
+    for (size_t i = 0; i < columns; i++) {
+        const struct td_whatif *w = td_whatif_row(what_if, r, order[i]);
+        char speedup[32];
+
+        fprintf(style->out, "%*s", (int)column_width(rows->measure->variants[order[i]]),
+                speedup_text(w->speedup, speedup, sizeof(speedup)));
+    }
+    td_fit_name(style, name, sizeof(name), td_row_name(rows, row), style->full ? 0 : left - 2);
+    fprintf(style->out, "  %s\n", name);
+}
+
+void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_rows *what_if,
+                          size_t max, const struct td_style *style)
+{
+    const struct td_measure *measure = rows->measure;
+    size_t *order = td_whatif_order(measure);
+    unsigned left = 0;
+    const size_t columns = fitting(measure, order, style, &left);
+
+    td_style_begin(style, TD_TONE_HEADING);
+    fprintf(style->out, "\n%*s", SHARE_WIDTH, "%");
+    for (size_t i = 0; i < columns; i++) {
+        const struct td_measure *variant = measure->variants[order[i]];
+
+        fprintf(style->out, "%*s", (int)column_width(variant), variant->variant);
+    }
+    fputs("  function", style->out);
+    td_style_end(style, TD_TONE_HEADING);
+    fputc('\n', style->out);
+    for (size_t r = 0; r < rows->len && r < max; r++)
+        print_row(rows, what_if, r, order, columns, left, style);
+    if (columns < measure->variant_count) {
+        td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s %zu more without a column (--json has them)\n",
+                td_style_ellipsis(style), measure->variant_count - columns);
+        td_style_end(style, TD_TONE_DIM);
+    }
+    free(order);
+}
+
+static void json_one(const struct td_whatif *what_if, struct td_json *json)
+{
+    char phrase[PHRASE_BYTES];
+
+    td_json_object(json, NULL);
+    td_json_string(json, "change", what_if->words);
+    td_json_string(json, "with", td_variant_phrase(phrase, sizeof(phrase), what_if->words));
+    td_json_u64(json, "cycles", what_if->cycles);
+    td_json_double(json, "speedup", what_if->speedup, DIGITS);
+    td_json_end(json);
+}
+
+void td_whatif_json(const struct td_measure *measure, struct td_json *json)
+{
+    td_json_array(json, "what_if");
+    for (size_t i = 0; i < measure->variant_count; i++) {
+        const struct td_whatif what_if = td_whatif_of(measure, i);
+
+        json_one(&what_if, json);
+    }
+    td_json_end(json);
+}
+
+void td_whatif_json_rows(const struct td_rows *rows, const struct td_whatif_rows *what_if,
+                         size_t max, struct td_json *json)
+{
+    td_json_array(json, "functions");
+    for (size_t r = 0; r < rows->len && r < max; r++) {
+        const struct td_row *row = &rows->at[r];
+
+        td_json_object(json, NULL);
+        td_json_string(json, "function", td_row_name(rows, row));
+        td_json_string(json, "module", td_module_name(rows->measure->model, row->module));
+        td_json_u64(json, "cycles", row->values[TD_METRIC_CYCLES]);
+        td_json_u64(json, "instructions", row->values[TD_METRIC_INSTRUCTIONS]);
+        td_json_array(json, "what_if");
+        for (size_t v = 0; v < what_if->variants; v++)
+            json_one(td_whatif_row(what_if, r, v), json);
+        td_json_end(json);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# The same run on other cores: as a whole and by function, in the verdict, merged, in JSON; what has none says how to record it.
+. "$CASES/profiles.inc"
+make_sim 'env parameter width=6' 'vary branches' 'vary l1+width=8' \
+    'tally 0 1 0 400000000,50000000 0:0x1010' 'tally 0 1 0 60000000,100000000 0:0x1010 0:0x2010' \
+    'tally 0 2 0 80000000,50000000 0:0x1010' 'tally 0 2 0 240000000,100000000 0:0x1010 0:0x2010' >profile.td
+export COLUMNS=80
+tdreport whatif
+echo ----
+tdreport whatif --thread app -n 1 --function branchy
+echo ----
+tdreport whatif --json -n 1 | sed -n '/"what_if"/,$p'
+echo ----
+tdreport | sed -n '/^high/,/^next/p'
+echo ----
+tdreport merge -o both.td profile.td profile.td && tdreport whatif both.td -n 1
+echo ----
+make_sim 'env parameter width=6' >plain.td
+tdreport merge -o half.td profile.td plain.td && tdreport whatif half.td -n 1
+tdreport half.td | grep 'what if'
+for refused in plain.td 'profile.td chase' '-n x' '--rwos 1'; do
+    # shellcheck disable=SC2086 # words
+    tdreport whatif $refused
+    echo "exit $?"
+done
+make_clock >clock.td
+tdreport whatif clock.td
+echo "exit $?"
