@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/intern.h"
@@ -16,9 +17,9 @@
 #include "formats/sums.h"
 #include "record/machine/pmu_core.h"
 
-/* 170,000 threads and regions. */
-#define MEMORY_BYTES (UINT64_C(64) << 20)
-#define CELL_COUNT   ((MEMORY_BYTES - TDPROF_HEAD_BYTES) / sizeof(struct tdprof1_cell))
+/* 170,000 threads and regions: address space, of which takes room what is written. */
+#define MEMORY_BYTES     (UINT64_C(64) << 20)
+#define MEMORY_MIN_BYTES (UINT64_C(1) << 20)
 
 _Static_assert(sizeof(struct tdprof1_head) <= TDPROF_HEAD_BYTES, "the head has a page");
 _Static_assert(sizeof(struct tdprof1_cell) % 64 == 0, "cells of threads share no cache line");
@@ -32,6 +33,7 @@ struct written {
 struct td_marks {
     int fd;
     struct tdprof1_head *head;
+    size_t size;
     char *name;
     char **env;
     struct td_plan_event events[TDPROF_EVENTS_MAX];
@@ -211,16 +213,35 @@ static char **make_env(const char *name)
     return env;
 }
 
+/* The command may have less: what it maps counts against its limits. 0: too little. */
+static size_t memory_size(void)
+{
+    uint64_t size = MEMORY_BYTES;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
+        size = limit.rlim_cur;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 16 < size)
+        size = limit.rlim_cur / 16;
+    return size < MEMORY_MIN_BYTES ? 0 : (size_t)(size & ~UINT64_C(4095));
+}
+
+static uint32_t cells_of(const struct td_marks *marks)
+{
+    return (uint32_t)((marks->size - TDPROF_HEAD_BYTES) / sizeof(struct tdprof1_cell));
+}
+
 struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *caps)
 {
     struct td_marks *marks = td_xcalloc(1, sizeof(*marks));
     const int self = td_procfs_self();
 
     marks->group = TD_NONE;
-    marks->fd = memfd_create("tdprof regions", MFD_CLOEXEC);
+    marks->size = memory_size();
+    marks->fd = marks->size ? memfd_create("tdprof regions", MFD_CLOEXEC) : -1;
     void *at = MAP_FAILED;
-    if (marks->fd >= 0 && ftruncate(marks->fd, (off_t)MEMORY_BYTES) == 0)
-        at = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, marks->fd,
+    if (marks->fd >= 0 && ftruncate(marks->fd, (off_t)marks->size) == 0)
+        at = mmap(NULL, marks->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, marks->fd,
                   0);
     if (at == MAP_FAILED) {
         td_marks_free(marks);
@@ -228,7 +249,7 @@ struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *
     }
     marks->head = at;
     choose_events(marks, plan, caps);
-    marks->head->cell_count = (uint32_t)CELL_COUNT;
+    marks->head->cell_count = cells_of(marks);
     marks->head->magic = TDPROF_MAGIC;
     marks->name = td_xasprintf("/proc/%d/fd/%d", self ? self : (int)getpid(), marks->fd);
     marks->env = make_env(marks->name);
@@ -241,7 +262,7 @@ void td_marks_free(struct td_marks *marks)
     if (!marks)
         return;
     if (marks->head)
-        munmap(marks->head, MEMORY_BYTES);
+        munmap(marks->head, marks->size);
     if (marks->fd >= 0)
         close(marks->fd);
     for (char **word = marks->env; word && *word; word++) {
@@ -376,7 +397,8 @@ struct td_marks_told td_marks_write(struct td_marks *marks, struct td_profile_wr
 {
     const uint32_t taken =
         atomic_load_explicit((_Atomic uint32_t *)&marks->head->used, memory_order_acquire);
-    const size_t size = (taken < CELL_COUNT ? taken : CELL_COUNT) * sizeof(struct tdprof1_cell);
+    const uint32_t room = cells_of(marks);
+    const size_t size = (size_t)(taken < room ? taken : room) * sizeof(struct tdprof1_cell);
     struct td_marks_told told = {.counted = marks->head->event_count > 0};
     struct td_marked marked;
 

@@ -211,6 +211,17 @@ def between():
     td.check(out.startswith("0 wrong"), out)
 
 
+def limits():
+    """Where the limits leave little room, there is a smaller memory, or none; the program goes on."""
+    for limit, found in (("-f 4096", True), ("-f 8", False), ("-v 4000000", True)):
+        command = f'ulimit {limit}; exec "$0" -q --source clock -o "$1" -- "$2" nested 1000'
+        td.run(["bash", "-c", command, td.TDREC, td.scratch("profile.td"), td.workload("regions")])
+        if found:
+            td.check(len(td.report_json(td.scratch("profile.td"), "regions")["regions"]) == 4, limit)
+        else:
+            td.report(td.scratch("profile.td"), "regions", status=4)
+
+
 def cost():
     """50 ns are 600 instructions of a core that runs four a cycle at 3 GHz."""
     for events in (2, 5):
@@ -236,4 +247,4 @@ def off():
 
 td.cases({"time": time, "misuse": misuse, "many": many, "threads": threads, "forks": forks, "execs": execs,
           "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "cxx": cxx,
-          "counted": counted, "between": between, "cost": cost, "off": off})
+          "counted": counted, "between": between, "limits": limits, "cost": cost, "off": off})
