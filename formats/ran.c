@@ -17,8 +17,8 @@ static void put_uop(struct td_buf *buf, const struct td_ran_uop *uop, uint32_t i
 {
     const uint8_t bytes[] = {uop->src[0],     uop->src[1],  uop->src[2],       uop->address[0],
                              uop->address[1], uop->dst[0],  uop->dst[1],       uop->flags,
-                             uop->slots,      uop->latency, uop->load_latency, uop->busy,
-                             uop->unit};
+                             uop->slots,      uop->latency, uop->load_latency, uop->back,
+                             uop->forward,    uop->busy,    uop->unit};
 
     td_buf_uleb(buf, uop->insn - insn);
     td_buf_bytes(buf, bytes, sizeof(bytes));
@@ -66,6 +66,8 @@ static void get_uop(struct td_rd *rd, struct td_ran_uop *uop, uint32_t insn, uin
     uop->slots = td_rd_u8(rd);
     uop->latency = td_rd_u8(rd);
     uop->load_latency = td_rd_u8(rd);
+    uop->back = td_rd_u8(rd);
+    uop->forward = td_rd_u8(rd);
     uop->busy = td_rd_u8(rd);
     uop->unit = td_rd_u8(rd);
     if (uop->flags > TD_RAN_FLAGS_ALL || uop->unit >= TD_RAN_UNIT_COUNT)

@@ -130,6 +130,23 @@ static size_t choose(const struct td_loops *loops, const struct td_model *model,
     return left;
 }
 
+/* A function that ran has no loops that matter; of another, what it may be. */
+static void complain_function(const struct td_session *session, const char *pattern)
+{
+    struct td_rows rows;
+    bool known = false;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    for (size_t i = 0; i < rows.len; i++)
+        known = known || (rows.at[i].function != TD_NONE &&
+                          td_pattern_names(pattern, td_row_name(&rows, &rows.at[i])));
+    if (known)
+        td_complain("no hot loop is in %s (tdreport loops shows all)", pattern);
+    else
+        td_cmd_complain_unknown(session, &rows, pattern);
+    td_rows_release(&rows);
+}
+
 static void print_text(struct td_session *session, const struct td_loops_view *view, size_t left)
 {
     const struct td_head head = td_session_head(session);
@@ -175,8 +192,7 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
     int exit_code = TD_EXIT_NOTHING;
 
     if (nests == 0 && o->function && !session->opts->json) {
-        td_complain("no hot loop is in a function called '%s' (tdreport loops shows all)",
-                    o->function);
+        complain_function(session, o->function);
     } else if (nests == 0 && !session->opts->json) {
         td_complain("no loop took as much as the limit (--percent-limit 0 shows all)");
     } else {

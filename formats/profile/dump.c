@@ -221,10 +221,10 @@ static void on_code(void *ctx, const struct td_ran_block *b)
 
         fprintf(out,
                 "          uop insn=%u src=%u,%u,%u address=%u,%u dst=%u,%u flags=0x%x slots=%u "
-                "latency=%u,%u busy=%u unit=%u ports=%x,%x,%x,%x,%x\n",
+                "latency=%u,%u store=%u,%u busy=%u unit=%u ports=%x,%x,%x,%x,%x\n",
                 u->insn, u->src[0], u->src[1], u->src[2], u->address[0], u->address[1], u->dst[0],
-                u->dst[1], u->flags, u->slots, u->latency, u->load_latency, u->busy, u->unit,
-                u->ports[0], u->ports[1], u->ports[2], u->ports[3], u->ports[4]);
+                u->dst[1], u->flags, u->slots, u->latency, u->load_latency, u->back, u->forward,
+                u->busy, u->unit, u->ports[0], u->ports[1], u->ports[2], u->ports[3], u->ports[4]);
     }
 }
 

@@ -61,8 +61,12 @@ static const char *format_figure(double value, char *buf, size_t size)
         snprintf(buf, size, "%.2f", value);
     else if (value < 9999.5)
         snprintf(buf, size, "%.1f", value);
-    else
+    else if (value < 999999.5)
         td_format_count(buf, size, (uint64_t)(value + 0.5));
+    else if (value < 999.95e6)
+        snprintf(buf, size, "%.1fM", value / 1e6);
+    else
+        snprintf(buf, size, "%.3gG", value / 1e9);
     return buf;
 }
 
@@ -159,9 +163,16 @@ static void say_verdict(const struct td_loop *loop, char *text, size_t size)
         loop->cycles + (loop->bound == TD_LOOP_CALLS ? loop->bounds[loop->bound] : 0);
 
     format_bound(loop, loop->bound, what, sizeof(what));
-    snprintf(line, sizeof(line), "bound by %s: %s of %s cycles (%.0f %%)", what,
-             format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
-             format_figure(whole, cycles, sizeof(cycles)), 100 * loop->explained);
+    /* Where a loop is entered again, iterations of both entries run at the same time. */
+    if (loop->bounds[loop->bound] > 1.05 * whole)
+        snprintf(line, sizeof(line),
+                 "bound by %s: %s cycles; %s measured, since entries of the loop overlap", what,
+                 format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
+                 format_figure(whole, cycles, sizeof(cycles)));
+    else
+        snprintf(line, sizeof(line), "bound by %s: %s of %s cycles (%.0f %%)", what,
+                 format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
+                 format_figure(whole, cycles, sizeof(cycles)), 100 * loop->explained);
     add(text, size, line);
 }
 

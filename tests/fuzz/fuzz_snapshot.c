@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     td_buf_clear(&snapshot);
     td_buf_bytes(&snapshot, data + rd.pos, td_rd_left(&rd));
     td_snapshots_add(&snapshots, 0, &snapshot, true);
+    td_snapshots_names_end(&snapshots);
     td_profile_finish(writer, NULL);
     if (td_load_bytes(&model, profile.data, profile.len, "profile", NULL, &status, NULL) != TD_OK ||
         status.damaged)

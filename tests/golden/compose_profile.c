@@ -19,7 +19,7 @@
  *                               lengths in slots of a modelled group, else in ns
  *   block MODULE OFFSET BRANCH TARGET RUNS TAKEN LENGTH[,LENGTH...] [eDELTA,COUNT...] [uUOP...]
  *                               UOP: INSN,SRC,SRC,SRC,ADDRESS,ADDRESS,DST,DST,FLAGS,SLOTS,LATENCY,
- *                               LOAD,BUSY,UNIT[,PORTS...]
+ *                               LOAD,BACK,FORWARD,BUSY,UNIT[,PORTS...]
  *   cut                         no end, as after a kill
  */
 #include <stdio.h>
@@ -284,9 +284,9 @@ static void add_row(struct composing *c, char *line)
 static void read_uop(struct td_ran_uop *uop, char *text)
 {
     uint8_t *const fields[] = {
-        &uop->src[0],       &uop->src[1], &uop->src[2], &uop->address[0], &uop->address[1],
-        &uop->dst[0],       &uop->dst[1], &uop->flags,  &uop->slots,      &uop->latency,
-        &uop->load_latency, &uop->busy,   &uop->unit};
+        &uop->src[0],       &uop->src[1], &uop->src[2],  &uop->address[0], &uop->address[1],
+        &uop->dst[0],       &uop->dst[1], &uop->flags,   &uop->slots,      &uop->latency,
+        &uop->load_latency, &uop->back,   &uop->forward, &uop->busy,       &uop->unit};
 
     *uop = (struct td_ran_uop){.insn = (uint16_t)strtoul(text, &text, 0)};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && *text == ','; i++)

@@ -182,6 +182,22 @@ static void chains_are_followed(void **state)
     uop = add_uop(1, 1, 0, 1);
     uop->flags = TD_RAN_FOLD;
     assert_true(chain_of(0) == 0);
+    /* Added to memory again and again: the load has what the store before it stored. */
+    uop = add_uop(0, 3, 0, 1);
+    uop->flags = TD_RAN_LOAD | TD_RAN_STORE;
+    uop->address[0] = 5;
+    uop->load_latency = uop->forward = 5;
+    uop->back = 1;
+    assert_true(chain_of(1) == 6);
+    /* The same by way of a register and of rename, two stores back. */
+    uop = add_uop(1, 0, 0, 0);
+    uop->flags = TD_RAN_LOAD;
+    uop->back = 2;
+    uop->load_latency = 5;
+    add_uop(1, 1, 0, 3);
+    add_uop(0, 1, 0, 0)->flags = TD_RAN_STORE;
+    add_uop(0, 9, 0, 0)->flags = TD_RAN_STORE;
+    assert_true(chain_of(1) == 3);
     /* A call takes what callees may change; rbx stays. */
     add_uop(1, 1, 0, 7);
     add_uop(4, 4, 0, 2);

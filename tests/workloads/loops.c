@@ -134,6 +134,15 @@ KERNEL uint64_t guesses(uint64_t rounds)
     return sum + x;
 }
 
+KERNEL uint64_t in_memory(uint64_t rounds)
+{
+    volatile uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < rounds; i++)
+        sum += i;
+    return sum;
+}
+
 KERNEL uint64_t nested(uint64_t outer, uint64_t middle, uint64_t inner)
 {
     uint64_t sum = 0;
@@ -204,7 +213,8 @@ int main(int argc, char **argv)
     for (unsigned t = 0; t < threads && t < 64; t++)
         pthread_join(ids[t], NULL);
     sum += add_chain(rounds) + multiply_chain(rounds) + divides(rounds) + loads(rounds);
-    sum += stores(rounds) + wide(rounds) + chase(rounds) + chase_near(rounds) + guesses(rounds);
+    sum += stores(rounds) + wide(rounds) + chase(rounds) + chase_near(rounds) + guesses(rounds) +
+           in_memory(rounds);
     sum += nested(20, 30, 40) + caller(rounds) + recursive(7);
     printf("%llu\n", (unsigned long long)sum);
     return 0;

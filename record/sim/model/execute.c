@@ -64,8 +64,10 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
         return -1;
     }
     const bool covered = (word->bytes & wanted) == wanted;
-    if (covered && renames(sim, uop, word, address, hash))
+    if (covered && renames(sim, uop, word, address, hash)) {
+        td_flow_forward(&sim->flow, row, sim->stores.serial - word->serial + 1, true);
         return td_cycle_later(sim->core.cycle + 1, word->data);
+    }
     if (word->address > *t) {
         machine_clear(sim, row, word->address);
         sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)] = TD_ORDER_WAITS;
@@ -73,8 +75,10 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
     }
     uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
     *waits = *waits ? TD_ORDER_WAITS : 0;
-    if (covered)
+    if (covered) {
+        td_flow_forward(&sim->flow, row, sim->stores.serial - word->serial + 1, false);
         return td_cycle_later(*t, word->data) + desc->forward;
+    }
     /* Bytes from the store and from L1: it waits until the store is in L1. */
     *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
     *late = TD_CAUSE_BLOCKED;

@@ -18,6 +18,7 @@ void td_flow_release(struct td_flow *flow)
 {
     free(flow->jumps);
     td_map_release(&flow->ids);
+    free(flow->forwards);
 }
 
 static uint32_t *find_jump(struct td_flow *flow, uint32_t from, uint32_t to)
@@ -46,6 +47,21 @@ void td_flow_jump(struct td_flow *flow, uint32_t from, uint32_t to)
         *memo = *index + 1;
     }
     flow->jumps[*memo - 1].count++;
+}
+
+void td_flow_forward(struct td_flow *flow, uint32_t row, uint32_t back, bool renamed)
+{
+    if (__builtin_expect(row >= flow->forward_cap, 0))
+        flow->forwards = td_grow_zeroed(flow->forwards, &flow->forward_cap, (size_t)row + 1,
+                                        sizeof(*flow->forwards));
+    struct td_flow_forward *known = &flow->forwards[row];
+    if (known->count > 0 && known->back != back) {
+        known->count--;
+        return;
+    }
+    known->back = (uint16_t)back;
+    known->renamed = renamed;
+    known->count += known->count < UINT32_MAX;
 }
 
 /* A block that ran. */
@@ -198,10 +214,38 @@ static struct td_flow_jump *sort_jumps(const struct td_flow *flow)
     return jumps;
 }
 
+/* The accounts of each block, one after the other: NO_ACCOUNT ends. */
+struct account_lists {
+    uint32_t *first; /* by block */
+    uint32_t *next;  /* by account */
+};
+
+enum { NO_ACCOUNT = UINT32_MAX };
+
+static struct account_lists list_accounts(const struct td_sim *sim)
+{
+    const size_t count = sim->ledger.account_count;
+    struct account_lists lists = {
+        .first = td_xcalloc(sim->state_cap + 1, sizeof(*lists.first)),
+        .next = td_xcalloc(count + 1, sizeof(*lists.next)),
+    };
+
+    for (size_t id = 0; id < sim->state_cap; id++)
+        lists.first[id] = NO_ACCOUNT;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t block = sim->ledger.accounts[i].block;
+
+        lists.next[i] = lists.first[block];
+        lists.first[block] = i;
+    }
+    return lists;
+}
+
 /* What is told of one block after the other. */
 struct telling {
     const struct td_sim *sim;
     const struct td_flow_jump *jumps; /* sorted */
+    struct account_lists lists;
     struct td_ran_room room;
 };
 
@@ -227,6 +271,40 @@ static uint32_t copy_edges(struct telling *t, const struct td_block *block)
     return used;
 }
 
+/* Where the loads of an instruction had their data from, on the path on which they had them from a
+ * store most often; a count of 0 unless most had. */
+static struct td_flow_forward forward_of(const struct telling *t, const struct td_block *block,
+                                         uint32_t insn)
+{
+    const struct td_flow *flow = &t->sim->flow;
+    struct td_flow_forward best = {.count = 0};
+    uint64_t count = 0;
+
+    for (uint32_t i = t->lists.first[block->id]; i != NO_ACCOUNT; i = t->lists.next[i]) {
+        const uint32_t row = t->sim->ledger.accounts[i].row + insn;
+
+        if (row >= flow->forward_cap || flow->forwards[row].count == 0)
+            continue;
+        if (flow->forwards[row].count > best.count)
+            best = flow->forwards[row];
+        count += flow->forwards[row].count;
+    }
+    return 2 * count > runs_of(t->sim, block->id) && best.back <= UINT8_MAX
+               ? best
+               : (struct td_flow_forward){.count = 0};
+}
+
+static void tell_forward(const struct telling *t, const struct td_block *block,
+                         struct td_ran_uop *uop)
+{
+    const struct td_flow_forward forward = forward_of(t, block, uop->insn);
+
+    if (!(uop->flags & TD_RAN_LOAD) || forward.count == 0)
+        return;
+    uop->back = (uint8_t)forward.back;
+    uop->forward = (uint8_t)(forward.renamed ? 0 : t->sim->desc->forward);
+}
+
 static void tell(struct telling *t, const struct td_block *block, bool hot, td_sim_code_fn *fn,
                  void *ctx)
 {
@@ -235,8 +313,10 @@ static void tell(struct telling *t, const struct td_block *block, bool hot, td_s
     const uint32_t size = (uint32_t)(block->end - block->pc);
     const bool uops = hot && block->uop_count <= TD_RAN_UOPS_MAX;
 
-    for (uint32_t i = 0; uops && i < block->uop_count; i++)
+    for (uint32_t i = 0; uops && i < block->uop_count; i++) {
         copy_uop(t->sim, &block->uops[i], &t->room.uops[i]);
+        tell_forward(t, block, &t->room.uops[i]);
+    }
     for (uint32_t i = 0; uops && i < block->insn_count; i++)
         t->room.lengths[i] =
             (uint8_t)((i + 1U < block->insn_count ? block->insn_offsets[i + 1] : size) -
@@ -267,8 +347,11 @@ void td_sim_each_code(const struct td_sim *sim, td_sim_code_fn *fn, void *ctx)
 
     telling->sim = sim;
     telling->jumps = jumps;
+    telling->lists = list_accounts(sim);
     for (size_t i = 0; i < count; i++)
         tell(telling, sim->states[ranked[i].id].block, ranked[i].hot, fn, ctx);
+    free(telling->lists.first);
+    free(telling->lists.next);
     free(telling);
     free(jumps);
     free(ranked);

@@ -2,7 +2,6 @@
 #include "report/query/loops/chain.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
@@ -13,6 +12,7 @@ enum {
     LEAST = 12, /* rounds that a chain is followed over: several of its periods */
     SINK = TD_RAN_REGISTERS - 1,
     NOBODY = -1,
+    STORES = 256, /* as far back as a load may have its data from */
 };
 
 /* A value: when it is there, and the execution of a uop that made it. */
@@ -25,8 +25,11 @@ struct walk {
     const struct td_chain_uop *uops;
     size_t count;
     struct value registers[TD_RAN_REGISTERS];
-    struct value last;      /* the latest of all so far */
-    struct value *operands; /* by execution: the one that it waited for */
+    struct value last;           /* the latest of all so far */
+    struct value stored[STORES]; /* data of the stores that came last, by number */
+    uint32_t stores;             /* so far; those before a call are not counted */
+    struct value *operands;      /* by execution: the one that it waited for */
+    int64_t *done;               /* by execution */
 };
 
 /* Whether callees keep the register, as the model numbers them: x86-64's System V convention keeps
@@ -51,6 +54,18 @@ static void wait_for(struct operands *o, struct value value, int64_t delay)
     o->start = value.ready + delay;
 }
 
+/* The load of the uop: from a store that it mostly has its data from, else from L1. */
+static void wait_for_load(const struct walk *w, const struct td_ran_uop *uop, struct operands *o)
+{
+    const bool forwards = uop->back > 0 && uop->back <= w->stores;
+
+    if (forwards)
+        wait_for(o, w->stored[(w->stores - uop->back) % STORES], uop->forward);
+    /* Rename passes a register on without an address. */
+    for (int a = 0; a < 2 && !(forwards && uop->forward == 0); a++)
+        wait_for(o, w->registers[uop->address[a]], forwards ? uop->forward : uop->load_latency);
+}
+
 static struct operands operands_of(const struct walk *w, const struct td_ran_uop *uop)
 {
     const bool loads = (uop->flags & TD_RAN_LOAD) != 0;
@@ -59,8 +74,8 @@ static struct operands operands_of(const struct walk *w, const struct td_ran_uop
     wait_for(&o, w->registers[uop->src[0]], 0);
     wait_for(&o, w->registers[uop->src[1]], 0);
     wait_for(&o, w->registers[uop->src[2]], loads ? 0 : -(int64_t)uop->load_latency);
-    for (int a = 0; loads && a < 2; a++)
-        wait_for(&o, w->registers[uop->address[a]], uop->load_latency);
+    if (loads)
+        wait_for_load(w, uop, &o);
     if (uop->flags & TD_RAN_SERIAL)
         wait_for(&o, w->last, 0);
     return o;
@@ -81,29 +96,33 @@ static void run(struct walk *w, int32_t index)
         if (!survives(r, at->link))
             w->registers[r] = (struct value){.by = NOBODY};
     }
+    if (at->after_call)
+        w->stores = 0;
     const struct operands operands = operands_of(w, uop);
     const struct value done = {.ready = operands.start + uop->latency, .by = index};
 
     w->operands[index] = operands.critical;
+    w->done[index] = done.ready;
+    if (uop->flags & TD_RAN_STORE)
+        w->stored[w->stores++ % STORES] = done;
     set(w, uop->dst[0], uop->flags & TD_RAN_FOLD ? operands.start : done.ready, index);
     set(w, uop->dst[1], done.ready, index);
     if (w->last.by == NOBODY || done.ready > w->last.ready)
         w->last = done;
 }
 
-/* The register whose value came later and later, by the most. */
-static struct value steepest(const struct walk *w, const struct value *before)
+/* The result of the last round that came later and later, by the most. */
+static struct value steepest(const struct walk *w)
 {
+    const size_t last = (ROUNDS - 1) * w->count, before = last - SPAN * w->count;
     struct value found = {.by = NOBODY};
     int64_t most = 0;
 
-    for (int r = 1; r < TD_RAN_REGISTERS; r++) {
-        const struct value now = w->registers[r];
-
-        if (now.by != NOBODY && now.ready - before[r].ready > most) {
-            most = now.ready - before[r].ready;
-            found = now;
-        }
+    for (size_t u = 0; u < w->count; u++) {
+        if (w->done[last + u] - w->done[before + u] <= most)
+            continue;
+        most = w->done[last + u] - w->done[before + u];
+        found = (struct value){.ready = w->done[last + u], .by = (int32_t)(last + u)};
     }
     return found;
 }
@@ -154,7 +173,6 @@ static void tell_parts(struct td_chain *ret, const struct td_chain_uop *uops, si
 void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t count)
 {
     struct walk w = {.uops = uops, .count = count, .last = {.by = NOBODY}};
-    struct value before[TD_RAN_REGISTERS];
 
     *ret = (struct td_chain){.cycles = 0};
     if (count == 0 || count > TD_CHAIN_UOPS_MAX)
@@ -162,18 +180,17 @@ void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t
     for (int r = 0; r < TD_RAN_REGISTERS; r++)
         w.registers[r] = (struct value){.by = NOBODY};
     w.operands = td_xcalloc(count * ROUNDS, sizeof(*w.operands));
-    for (size_t i = 0; i < count * ROUNDS; i++) {
-        if (i == count * (ROUNDS - SPAN))
-            memcpy(before, w.registers, sizeof(before));
+    w.done = td_xcalloc(count * ROUNDS, sizeof(*w.done));
+    for (size_t i = 0; i < count * ROUNDS; i++)
         run(&w, (int32_t)i);
-    }
     int64_t *took = td_xcalloc(count, sizeof(*took));
-    const int64_t rounds = follow(&w, steepest(&w, before), took);
+    const int64_t rounds = follow(&w, steepest(&w), took);
 
     if (rounds > 0)
         tell_parts(ret, uops, count, took, rounds);
     free(took);
     free(w.operands);
+    free(w.done);
 }
 
 void td_chain_release(struct td_chain *chain)

@@ -164,8 +164,37 @@ static void push_scope(struct finding *f, uint32_t loop, const uint32_t *nodes, 
         f->pending[f->pending_count++] = nodes[i];
 }
 
+/* So many iterations for each entry, or fewer, make no loop of their own. */
+#define HARDLY 1.25
+
+static uint64_t runs_of(const struct finding *f, const struct td_nest_loop *loop)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < loop->count; i++)
+        sum += f->graph->at[f->nest->members[loop->first + i]].runs;
+    return sum;
+}
+
+/* A part that is not told by itself: hardly any entry comes round again, or it is most of an outer
+ * loop and comes round as often: a loop of several ways round, as an interpreter's, which sheds one
+ * header after the other. */
+static bool is_part_of(const struct finding *f, const struct td_nest_loop *loop, uint32_t outer)
+{
+    const double entries = (double)loop->entries, iterations = (double)loop->iterations;
+    struct td_nest_loop *above = outer == TD_NONE ? NULL : &f->nest->at[outer];
+
+    if (iterations < entries / 4)
+        return true;
+    if (!above || 2 * runs_of(f, loop) < runs_of(f, above))
+        return false;
+    if (iterations < HARDLY * entries && !loop->irregular)
+        above->irregular = true;
+    return above->irregular && (loop->irregular || iterations < HARDLY * entries);
+}
+
 /* A part that is strongly connected is a loop of `outer`. Parts of an irregular loop that are
- * irregular, too, are the same loop still: only what is regular in them is told. */
+ * irregular, too, are the same loop still. */
 static void add_loop(struct finding *f, uint32_t outer, const uint32_t *nodes, uint32_t count)
 {
     struct td_nest *nest = f->nest;
@@ -183,7 +212,7 @@ static void add_loop(struct finding *f, uint32_t outer, const uint32_t *nodes, u
     measure_loop(f, &loop, number);
     cut_entries(f, &loop);
     uint32_t own = outer;
-    if (!(loop.irregular && outer != TD_NONE && nest->at[outer].irregular)) {
+    if (!is_part_of(f, &loop, outer)) {
         own = (uint32_t)nest->len;
         nest->at = td_grow(nest->at, &nest->cap, nest->len + 1, sizeof(*nest->at));
         nest->at[nest->len++] = loop;
