@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The command cpi: cycles per instruction, divided among what the slots went to. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/query/cpi.h"
@@ -9,6 +12,7 @@
 #include "report/query/cpi_methods.h"
 #include "report/view/cpi.h"
 #include "report/view/cpi_methods.h"
+#include "report/view/cpi_svg.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 
@@ -22,6 +26,7 @@ struct cpi_opts {
     uint64_t levels;
     double percent_limit; /* negative: not given */
     const char *function; /* NULL: the program and its hottest functions */
+    const char *svg;      /* a picture goes to this file; NULL: none is wanted */
     bool methods;         /* counted in several ways, of the program */
 };
 
@@ -114,6 +119,30 @@ static size_t shown_rows(const struct td_session *session, const struct cpi_opts
     return shown;
 }
 
+/* A new file; "-" is stdout. */
+static int write_svg(struct td_session *session, const struct cpi_opts *o,
+                     const struct td_cpi_view *view, const struct td_rows *rows)
+{
+    struct td_err err = TD_ERR_INIT;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = td_xmemstream(&text, &size);
+    int rc = TD_OK;
+
+    td_cpi_svg(view, rows, out);
+    fclose(out);
+    if (strcmp(o->svg, "-") == 0)
+        fwrite(text, 1, size, stdout);
+    else
+        rc = td_file_replace(o->svg, text, size, &err);
+    free(text);
+    if (rc < 0)
+        td_complain("%s", err.text);
+    else if (strcmp(o->svg, "-") != 0)
+        fprintf(stderr, "tdreport: wrote %s: open it in a browser\n", o->svg);
+    return rc < 0 ? td_exit_of((enum td_code)rc) : td_session_end_output(session);
+}
+
 static int show_rows(struct td_session *session, const struct cpi_opts *o,
                      const struct td_cpi_basis *basis, struct td_rows *rows)
 {
@@ -132,6 +161,8 @@ static int show_rows(struct td_session *session, const struct cpi_opts *o,
     const size_t dropped = rows->len - max;
 
     rows->len = max;
+    if (o->svg)
+        return write_svg(session, o, &view, rows);
     td_session_begin_output(session);
     if (json) {
         struct td_json out = td_json_init(stdout, 3);
@@ -210,6 +241,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          &o.levels},
         {TD_OPT_DOUBLE, 0, "percent-limit", "P",
          "components below P percent of a stack go together (1)", &o.percent_limit},
+        {TD_OPT_STRING, 0, "svg", "FILE", "draw the stacks (- is stdout), in place of the text",
+         &o.svg},
         {TD_OPT_FLAG, 0, "methods", NULL, "the program's stack as four ways of counters give it",
          &o.methods},
         TD_OPT_COMMON_JSON(common),
@@ -225,6 +258,11 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     td_cmd_take_profile(common, used, &argc, argv);
     if (!take_function(&o, argc - used, argv + used))
         return TD_EXIT_USAGE;
+    if (o.svg && (o.methods || common->json)) {
+        td_complain("--svg draws the stacks alone: leave out %s",
+                    o.methods ? "--methods" : "--json");
+        return TD_EXIT_USAGE;
+    }
     if (o.methods && o.function) {
         td_complain("--methods is of the whole program: leave out '%s'", o.function);
         return TD_EXIT_USAGE;

@@ -145,6 +145,16 @@ struct td_cpi td_cpi_of(const struct td_cpi_basis *basis, const uint64_t *values
     return stack;
 }
 
+void td_cpi_set_errors(struct td_cpi *stack, const double of_node[TD_NODE_COUNT], double of_cpi)
+{
+    for (size_t i = 0; i < stack->len; i++) {
+        struct td_cpi_part *part = &stack->at[i];
+
+        if (part->node != TD_NODE_NONE && !isnan(stack->cpi))
+            part->error = hypot(of_node[part->node] * stack->cpi, of_cpi * part->cpi);
+    }
+}
+
 void td_cpi_cut(struct td_cpi *stack, double percent)
 {
     struct td_cpi_part other = {.kind = TD_CPI_OTHER, .node = TD_NODE_NONE};
@@ -163,6 +173,7 @@ void td_cpi_cut(struct td_cpi *stack, double percent)
         }
         other.count++;
         other.slots += part.slots;
+        other.error = hypot(other.error, part.error);
     }
     stack->at[kept++] = other;
     stack->len = kept;

@@ -40,6 +40,7 @@ struct td_cpi_part {
     uint64_t slots;
     double share; /* of the slots */
     double cpi;   /* NaN: no instructions */
+    double error; /* of `cpi`: ±, 95 %; 0 when exact, or not known */
 };
 
 struct td_cpi {
@@ -58,6 +59,9 @@ struct td_cpi_basis td_cpi_basis_of(const struct td_measure *measure);
  * stay with what they are part of. Components of no slots are left out. */
 struct td_cpi td_cpi_of(const struct td_cpi_basis *basis, const uint64_t *values, td_tma_set thin,
                         int levels);
+/* Sets the errors: `of_node` are those of each node's share of the slots, `of_cpi` that of the
+ * whole CPI as a part of it. What no category says has none. */
+void td_cpi_set_errors(struct td_cpi *stack, const double of_node[TD_NODE_COUNT], double of_cpi);
 /* Puts those below `percent` of the slots together, as the last one; not a single one, and never
  * the base. */
 void td_cpi_cut(struct td_cpi *stack, double percent);

@@ -8,17 +8,19 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/attribution/stats.h"
+#include "report/query/figures/replicated.h"
+#include "report/query/figures/tree.h"
 #include "report/view/json.h"
 
 enum {
     NAME_WIDTH = 24, /* columns of a name, at least */
-    NAME_BYTES = 64,
-    BAR_WIDTH = 40, /* columns of the whole stack, at most */
-    BAR_LEAST = 10, /* and in fewer none */
-    FIGURES = 21,   /* columns before the name */
+    BAR_WIDTH = 40,  /* columns of the whole stack, at most */
+    BAR_LEAST = 10,  /* and in fewer none */
+    FIGURES = 21,    /* columns before the name */
+    ERRORS = 10,     /* and more where figures have errors */
 };
 
-static const char *part_name(const struct td_cpi_part *part, char *buf, size_t size)
+const char *td_cpi_part_name(const struct td_cpi_part *part, char *buf, size_t size)
 {
     const char *id = part->node == TD_NODE_NONE ? "" : td_tma_info(part->node)->id;
 
@@ -32,8 +34,7 @@ static const char *part_name(const struct td_cpi_part *part, char *buf, size_t s
     return buf;
 }
 
-/* Four digits of the whole stack, so that its parts stand in one column. */
-static int decimals_of(double cpi)
+int td_cpi_decimals(double cpi)
 {
     return cpi < 10 ? 3 : cpi < 100 ? 2 : cpi < 1000 ? 1 : 0;
 }
@@ -41,14 +42,31 @@ static int decimals_of(double cpi)
 static unsigned names_width(const struct td_cpi *stack)
 {
     unsigned width = NAME_WIDTH;
-    char name[NAME_BYTES];
+    char name[TD_CPI_NAME_BYTES];
 
     for (size_t i = 0; i < stack->len; i++) {
-        const size_t len = strlen(part_name(&stack->at[i], name, sizeof(name)));
+        const size_t len = strlen(td_cpi_part_name(&stack->at[i], name, sizeof(name)));
 
         width = len > width ? (unsigned)len : width;
     }
     return width;
+}
+
+bool td_cpi_has_errors(const struct td_cpi *stack)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < stack->len; i++)
+        any = any || stack->at[i].error > 0;
+    return any;
+}
+
+static void print_error(double error, int decimals, const struct td_style *style)
+{
+    if (error > 0)
+        fprintf(style->out, "%8.*f  ", decimals + 1, error);
+    else
+        fprintf(style->out, "%10s", "");
 }
 
 static void print_figures(double cpi, int decimals, double share, const struct td_style *style)
@@ -75,15 +93,19 @@ static void print_bar(double before, double share, unsigned width, const struct 
 
 static void print_stack(const struct td_cpi *stack, const struct td_style *style)
 {
-    const unsigned names = names_width(stack), used = FIGURES + names + 2;
+    const bool errors = td_cpi_has_errors(stack);
+    const unsigned names = names_width(stack), used = FIGURES + (errors ? ERRORS : 0) + names + 2;
     const unsigned left = style->width > used ? style->width - used : 0;
     const unsigned bar = left < BAR_LEAST ? 0 : left < BAR_WIDTH ? left : BAR_WIDTH;
-    const int decimals = decimals_of(stack->cpi);
+    const int decimals = td_cpi_decimals(stack->cpi);
     double before = 0;
-    char name[NAME_BYTES];
+    char name[TD_CPI_NAME_BYTES];
 
     td_style_begin(style, TD_TONE_HEADING);
-    fprintf(style->out, "  %9s  %6s  component", "CPI", "%");
+    fprintf(style->out, "  %9s  %6s  ", "CPI", "%");
+    if (errors)
+        fprintf(style->out, "%*s%s CPI  ", style->utf8 ? 3 : 2, "", td_style_plus_minus(style));
+    fputs("component", style->out);
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
     for (size_t i = 0; i < stack->len; i++) {
@@ -92,21 +114,44 @@ static void print_stack(const struct td_cpi *stack, const struct td_style *style
             (unsigned)((before + part->share) * bar + 0.5) > (unsigned)(before * bar + 0.5);
 
         print_figures(part->cpi, decimals, part->share, style);
-        fprintf(style->out, has_bar ? "%-*s  " : "%.*s", has_bar ? (int)names : NAME_BYTES,
-                part_name(part, name, sizeof(name)));
+        if (errors)
+            print_error(part->error, decimals, style);
+        fprintf(style->out, has_bar ? "%-*s  " : "%.*s", has_bar ? (int)names : TD_CPI_NAME_BYTES,
+                td_cpi_part_name(part, name, sizeof(name)));
         print_bar(before, part->share, bar, style);
         fputc('\n', style->out);
         before += part->share;
     }
     print_figures(stack->cpi, decimals, 1, style);
+    if (errors)
+        print_error(0, decimals, style);
     fputs("total\n", style->out);
 }
 
-static struct td_cpi stack_of(const struct td_cpi_view *view, const uint64_t *values,
-                              td_tma_set thin)
+struct td_cpi td_cpi_stack_of_all(const struct td_cpi_view *view)
 {
-    struct td_cpi stack = td_cpi_of(view->basis, values, thin, view->levels);
+    const struct td_measure *measure = view->basis->measure;
+    struct td_cpi stack = td_cpi_of(view->basis, measure->totals, 0, view->levels);
+    const struct td_tree tree = td_tree_of(measure);
+    double errors[TD_NODE_COUNT] = {0};
 
+    for (size_t i = 0; i < tree.len; i++)
+        errors[tree.at[i].node] = tree.at[i].error;
+    td_cpi_set_errors(&stack, errors,
+                      td_replicated_is(measure) ? td_replicated_total_error(measure) : 0);
+    td_cpi_cut(&stack, view->percent_limit);
+    return stack;
+}
+
+struct td_cpi td_cpi_stack_of_row(const struct td_cpi_view *view, const struct td_rows *rows,
+                                  const struct td_row *row)
+{
+    struct td_cpi stack = td_cpi_of(view->basis, row->values, td_row_thin(rows, row), view->levels);
+    double errors[TD_NODE_COUNT] = {0};
+
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        errors[n] = td_row_cell(rows, row, (enum td_tma_node)n).error;
+    td_cpi_set_errors(&stack, errors, 0);
     td_cpi_cut(&stack, view->percent_limit);
     return stack;
 }
@@ -116,13 +161,13 @@ static void print_cpi(const struct td_cpi *stack, const struct td_style *style)
     if (isnan(stack->cpi) || stack->cpi <= 0)
         fputs("CPI not known, no instruction ended here", style->out);
     else
-        fprintf(style->out, "CPI %.*f (IPC %.*f)", decimals_of(stack->cpi), stack->cpi,
-                decimals_of(1 / stack->cpi), 1 / stack->cpi);
+        fprintf(style->out, "CPI %.*f (IPC %.*f)", td_cpi_decimals(stack->cpi), stack->cpi,
+                td_cpi_decimals(1 / stack->cpi), 1 / stack->cpi);
 }
 
 void td_cpi_print_whole(const struct td_cpi_view *view, const struct td_style *style)
 {
-    const struct td_cpi stack = stack_of(view, view->basis->measure->totals, 0);
+    const struct td_cpi stack = td_cpi_stack_of_all(view);
     char cycles[32], instructions[32];
 
     fputc('\n', style->out);
@@ -148,7 +193,7 @@ static void print_row(const struct td_cpi_view *view, const struct td_rows *rows
                       const struct td_row *row, const struct td_style *style)
 {
     const struct td_measure *measure = view->basis->measure;
-    const struct td_cpi stack = stack_of(view, row->values, td_row_thin(rows, row));
+    const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
     const double all = cycles_of(view->basis, measure->totals);
     char name[1024], module[256];
 
@@ -192,6 +237,8 @@ static void json_part(const struct td_cpi_part *part, struct td_json *json)
         td_json_u64(json, "components", part->count);
     td_json_double(json, "cpi", part->cpi, 15);
     td_json_double(json, "share", part->share, 15);
+    if (part->error > 0)
+        td_json_double(json, "cpi_error", part->error, 4);
     td_json_u64(json, "slots", part->slots);
     td_json_end(json);
 }
@@ -216,7 +263,7 @@ static void json_row(const struct td_cpi_view *view, const struct td_rows *rows,
                      const struct td_row *row, struct td_json *json)
 {
     const struct td_model *model = view->basis->measure->model;
-    const struct td_cpi stack = stack_of(view, row->values, td_row_thin(rows, row));
+    const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
 
     td_json_object(json, NULL);
     td_json_string(json, "function", td_row_name(rows, row));
@@ -227,7 +274,7 @@ static void json_row(const struct td_cpi_view *view, const struct td_rows *rows,
 
 void td_cpi_json(const struct td_cpi_view *view, const struct td_rows *rows, struct td_json *json)
 {
-    const struct td_cpi whole = stack_of(view, view->basis->measure->totals, 0);
+    const struct td_cpi whole = td_cpi_stack_of_all(view);
 
     td_json_object(json, "cpi_stack");
     json_stack(&whole, json);

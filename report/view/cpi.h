@@ -3,6 +3,9 @@
 #ifndef TD_REPORT_VIEW_CPI_H
 #define TD_REPORT_VIEW_CPI_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "formats/export/json.h"
 #include "report/query/cpi.h"
 #include "report/query/figures/rows.h"
@@ -14,6 +17,17 @@ struct td_cpi_view {
     int levels;
     double percent_limit; /* components below go together */
 };
+
+#define TD_CPI_NAME_BYTES 64
+/* What a component is called; the buffer, of TD_CPI_NAME_BYTES, is returned. */
+const char *td_cpi_part_name(const struct td_cpi_part *part, char *buf, size_t size);
+/* Four digits of the whole stack, so that its parts stand in one column. */
+int td_cpi_decimals(double cpi);
+bool td_cpi_has_errors(const struct td_cpi *stack);
+/* As the view wants it, with errors. */
+struct td_cpi td_cpi_stack_of_all(const struct td_cpi_view *view);
+struct td_cpi td_cpi_stack_of_row(const struct td_cpi_view *view, const struct td_rows *rows,
+                                  const struct td_row *row);
 
 /* The stack of all that the measure holds. */
 void td_cpi_print_whole(const struct td_cpi_view *view, const struct td_style *style);
