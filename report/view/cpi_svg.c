@@ -25,15 +25,22 @@ enum {
     LABEL_LEAST = 70 /* a part of a bar so wide has its name in it */
 };
 
-/* Of Okabe and Ito, told apart by all: the first is the base's. */
-static const char *const colours[] = {"#bbbbbb", "#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                      "#56b4e9", "#d55e00", "#f0e442", "#999933", "#882255"};
+/* Light, so that black text can be read on them; the first is the base's. */
+static const char *const colours[] = {"#c8c8c8", "#86b6e8", "#e8a33d", "#5fcca6", "#e2a6cd",
+                                      "#a9dff6", "#f0905a", "#f0e442", "#c6c67a", "#d690ae"};
 
-static const char *colour_of(size_t part)
+/* That which the component has in the stack of all; of those that it has not there, one by place.
+ */
+static const char *colour_of(const struct td_cpi *whole, const struct td_cpi *stack, size_t part)
 {
     const size_t count = sizeof(colours) / sizeof(colours[0]);
+    size_t i = 0;
 
-    return part == 0 ? colours[0] : colours[1 + (part - 1) % (count - 1)];
+    while (i < whole->len &&
+           (whole->at[i].kind != stack->at[part].kind || whole->at[i].node != stack->at[part].node))
+        i++;
+    i += i == whole->len ? part : 0;
+    return i == 0 ? colours[0] : colours[1 + (i - 1) % (count - 1)];
 }
 
 static void put_text(FILE *out, const char *text)
@@ -74,7 +81,7 @@ static void put_figure(FILE *out, int x, int y, double value, int decimals, cons
     fputs("</text>", out);
 }
 
-static void put_bar(const struct td_cpi *stack, int y, FILE *out)
+static void put_bar(const struct td_cpi *whole, const struct td_cpi *stack, int y, FILE *out)
 {
     double before = 0;
     char name[TD_CPI_NAME_BYTES];
@@ -87,7 +94,7 @@ static void put_bar(const struct td_cpi *stack, int y, FILE *out)
         fprintf(out,
                 "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" "
                 "stroke=\"#ffffff\"><title>",
-                x, y, width, BAR_HEIGHT, colour_of(i));
+                x, y, width, BAR_HEIGHT, colour_of(whole, stack, i));
         put_text(out, name);
         fprintf(out, ": %.3f, %.1f %%</title></rect>\n", part->cpi, 100 * part->share);
         if (width >= LABEL_LEAST && (double)strlen(name) * 7 < width)
@@ -97,7 +104,7 @@ static void put_bar(const struct td_cpi *stack, int y, FILE *out)
     }
 }
 
-static void put_part(const struct td_cpi *stack, size_t i, int y, bool errors, FILE *out)
+static void put_part(const struct td_cpi *stack, size_t i, int y, const char *colour, FILE *out)
 {
     const struct td_cpi_part *part = &stack->at[i];
     const int decimals = td_cpi_decimals(stack->cpi);
@@ -108,18 +115,18 @@ static void put_part(const struct td_cpi *stack, size_t i, int y, bool errors, F
     if (!isnan(part->cpi))
         fprintf(out, " data-cpi=\"%.15g\"", part->cpi);
     fprintf(out, "><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>", MARGIN,
-            y - SWATCH + 2, SWATCH, SWATCH, colour_of(i));
+            y - SWATCH + 2, SWATCH, SWATCH, colour);
     fprintf(out, "<text x=\"%d\" y=\"%d\">", NAME_X, y);
     put_text(out, td_cpi_part_name(part, name, sizeof(name)));
     fputs("</text>", out);
     put_figure(out, CPI_X, y, part->cpi, decimals, "");
     put_figure(out, SHARE_X, y, 100 * part->share, 1, " %");
-    if (errors && part->error > 0)
+    if (part->error > 0)
         put_figure(out, ERROR_X, y, part->error, decimals + 1, "");
     fputs("</g>\n", out);
 }
 
-static void put_table(const struct td_cpi *stack, int y, FILE *out)
+static void put_table(const struct td_cpi *whole, const struct td_cpi *stack, int y, FILE *out)
 {
     const bool errors = td_cpi_has_errors(stack);
 
@@ -133,13 +140,13 @@ static void put_table(const struct td_cpi *stack, int y, FILE *out)
                 ERROR_X, y);
     fputs("</g>\n<g role=\"list\">\n", out);
     for (size_t i = 0; i < stack->len; i++)
-        put_part(stack, i, y + (int)(i + 1) * LINE, errors, out);
+        put_part(stack, i, y + (int)(i + 1) * LINE, colour_of(whole, stack, i), out);
     fputs("</g>\n", out);
 }
 
-/* `module` NULL: of all. Returns where the next one begins. */
-static int put_stack(const struct td_cpi *stack, const char *name, const char *module, int y,
-                     FILE *out)
+/* `module` NULL: of all, `whole`. Returns where the next one begins. */
+static int put_stack(const struct td_cpi *whole, const struct td_cpi *stack, const char *name,
+                     const char *module, int y, FILE *out)
 {
     fprintf(out, "<g role=\"group\" data-slots=\"%llu\"", (unsigned long long)stack->slots);
     if (!isnan(stack->cpi))
@@ -158,8 +165,8 @@ static int put_stack(const struct td_cpi *stack, const char *name, const char *m
         fprintf(out, "CPI %.*f, %.0f cycles, %llu instructions", td_cpi_decimals(stack->cpi),
                 stack->cpi, stack->cycles, (unsigned long long)stack->instructions);
     fputs("</text>\n", out);
-    put_bar(stack, y + HEADING + LINE, out);
-    put_table(stack, y + HEADING + LINE + BAR_HEIGHT + LINE, out);
+    put_bar(whole, stack, y + HEADING + LINE, out);
+    put_table(whole, stack, y + HEADING + LINE + BAR_HEIGHT + LINE, out);
     fputs("</g>\n", out);
     return y + height_of(stack);
 }
@@ -191,12 +198,13 @@ void td_cpi_svg(const struct td_cpi_view *view, const struct td_rows *rows, FILE
         height += height_of(&stack);
     }
     put_head(height, rows->len, out);
-    y = put_stack(&whole, "All", NULL, y, out);
+    y = put_stack(&whole, &whole, "All", NULL, y, out);
     for (size_t i = 0; i < rows->len; i++) {
         const struct td_row *row = &rows->at[i];
         const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
 
-        y = put_stack(&stack, td_row_name(rows, row), td_module_name(model, row->module), y, out);
+        y = put_stack(&whole, &stack, td_row_name(rows, row), td_module_name(model, row->module), y,
+                      out);
     }
     fputs("</svg>\n", out);
 }

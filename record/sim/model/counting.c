@@ -371,22 +371,22 @@ void td_counting_branch(struct td_counting *counting, const struct td_sim *sim,
 static void add_naive(uint64_t *ret, const struct events *seen, const struct td_core_desc *desc)
 {
     const struct {
-        enum td_cpi_component component;
         uint64_t count;
+        enum td_cpi_component component;
         int cycles;
     } misses[] = {
-        {TD_CPI_OF_ICACHE, seen->code[TD_LEVEL_L2], desc->l2_latency},
-        {TD_CPI_OF_ICACHE, seen->code[TD_LEVEL_L3], desc->l3_latency},
-        {TD_CPI_OF_ICACHE, seen->code[TD_LEVEL_DRAM] + seen->code[TD_LEVEL_DRAM_QUEUE],
+        {seen->code[TD_LEVEL_L2], TD_CPI_OF_ICACHE, desc->l2_latency},
+        {seen->code[TD_LEVEL_L3], TD_CPI_OF_ICACHE, desc->l3_latency},
+        {seen->code[TD_LEVEL_DRAM] + seen->code[TD_LEVEL_DRAM_QUEUE], TD_CPI_OF_ICACHE,
          desc->dram_latency},
-        {TD_CPI_OF_ITLB, seen->itlb_misses - seen->code_walks, desc->stlb_latency},
-        {TD_CPI_OF_ITLB, seen->code_walks, desc->walk},
-        {TD_CPI_OF_BRANCHES, seen->mispredicts, desc->refill},
-        {TD_CPI_OF_BRANCHES, seen->unknown_targets, desc->unknown},
-        {TD_CPI_OF_DTLB, seen->data_walks, desc->walk},
-        {TD_CPI_OF_L2, seen->l1d_misses - seen->l2_misses, desc->l2_latency},
-        {TD_CPI_OF_L3, seen->l2_misses - seen->l3_misses, desc->l3_latency},
-        {TD_CPI_OF_DRAM, seen->l3_misses, desc->dram_latency},
+        {seen->itlb_misses - seen->code_walks, TD_CPI_OF_ITLB, desc->stlb_latency},
+        {seen->code_walks, TD_CPI_OF_ITLB, desc->walk},
+        {seen->mispredicts, TD_CPI_OF_BRANCHES, desc->refill},
+        {seen->unknown_targets, TD_CPI_OF_BRANCHES, desc->unknown},
+        {seen->data_walks, TD_CPI_OF_DTLB, desc->walk},
+        {seen->l1d_misses - seen->l2_misses, TD_CPI_OF_L2, desc->l2_latency},
+        {seen->l2_misses - seen->l3_misses, TD_CPI_OF_L3, desc->l3_latency},
+        {seen->l3_misses, TD_CPI_OF_DRAM, desc->dram_latency},
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(misses); i++) {
