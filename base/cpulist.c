@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 void td_cpulist_release(struct td_cpulist *list)
 {
@@ -18,16 +19,9 @@ void td_cpulist_release(struct td_cpulist *list)
 /* The index of the first CPU that is not below `cpu`. */
 static size_t lower_bound(const struct td_cpulist *list, unsigned cpu)
 {
-    size_t low = 0, high = list->len;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (list->cpus[middle] < cpu)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, list->len, i, list->cpus[i] < cpu)
     return low;
 }
 

@@ -49,21 +49,33 @@ int td_file_read(const char *path, size_t limit, struct td_buf *buf, struct td_e
     return rc;
 }
 
-int td_file_map(struct td_file_map *ret, const char *path, struct td_err *err)
+/* Opens a regular file; *fd is the caller's to close. */
+static int open_regular(int *fd, struct stat *st, const char *path, struct td_err *err)
 {
-    const int fd = open_to_read(path, err);
-    struct stat st;
     int rc = TD_OK;
 
-    if (fd < 0)
+    *fd = open_to_read(path, err);
+    if (*fd < 0)
         return errno == ENOENT ? TD_ENOENT : TD_EIO;
-    if (fstat(fd, &st) < 0) {
+    if (fstat(*fd, st) < 0)
         rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
-    } else if (!S_ISREG(st.st_mode)) {
+    else if (!S_ISREG(st->st_mode))
         rc = td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
-    } else if (st.st_size == 0) {
-        *ret = (struct td_file_map){0};
-    } else {
+    if (rc != TD_OK)
+        close(*fd);
+    return rc;
+}
+
+int td_file_map(struct td_file_map *ret, const char *path, struct td_err *err)
+{
+    struct stat st;
+    int fd = -1;
+    int rc = open_regular(&fd, &st, path, err);
+
+    if (rc != TD_OK)
+        return rc;
+    *ret = (struct td_file_map){0};
+    if (st.st_size > 0) {
         void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
         if (data == MAP_FAILED)
@@ -117,18 +129,14 @@ static off_t read_parts(int fd, uint8_t *data, off_t size)
 
 int td_file_load(struct td_file_map *ret, const char *path, struct td_err *err)
 {
-    const int fd = open_to_read(path, err);
     struct stat st;
-    int rc = TD_OK;
+    int fd = -1;
+    int rc = open_regular(&fd, &st, path, err);
 
-    if (fd < 0)
-        return errno == ENOENT ? TD_ENOENT : TD_EIO;
+    if (rc != TD_OK)
+        return rc;
     *ret = (struct td_file_map){0};
-    if (fstat(fd, &st) < 0) {
-        rc = td_fail_errno(err, TD_EIO, errno, "cannot stat '%s'", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        rc = td_fail(err, TD_EUNSUPPORTED, "'%s' is not a regular file", path);
-    } else if (st.st_size > 0) {
+    if (st.st_size > 0) {
         void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         const off_t got = data == MAP_FAILED ? -1 : read_parts(fd, data, st.st_size);

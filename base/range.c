@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 void td_range_set_release(struct td_range_set *ranges)
 {
@@ -12,25 +13,17 @@ void td_range_set_release(struct td_range_set *ranges)
     *ranges = (struct td_range_set){0};
 }
 
-/* The index of the first range that ends behind `at`. */
-static size_t first_behind(const struct td_range_set *ranges, uint64_t at)
+size_t td_range_set_first(const struct td_range_set *ranges, uint64_t at)
 {
-    size_t low = 0, high = ranges->len;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (ranges->items[middle].end <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, ranges->len, i, ranges->items[i].end <= at)
     return low;
 }
 
 const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint64_t at)
 {
-    const size_t i = first_behind(ranges, at);
+    const size_t i = td_range_set_first(ranges, at);
 
     return i < ranges->len && ranges->items[i].start <= at ? &ranges->items[i] : NULL;
 }
@@ -49,7 +42,7 @@ void td_range_set_put(struct td_range_set *ranges, const struct td_range *range)
 {
     struct td_range pieces[3];
     size_t piece_count = 0;
-    const size_t first = first_behind(ranges, range->start);
+    const size_t first = td_range_set_first(ranges, range->start);
     size_t last = first; /* items[first..last) overlap the new one */
 
     if (range->start >= range->end)

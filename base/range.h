@@ -21,6 +21,8 @@ struct td_range_set {
 void td_range_set_release(struct td_range_set *ranges);
 /* Adds a range; what it overlaps is cut back, split or dropped. An empty range is ignored. */
 void td_range_set_put(struct td_range_set *ranges, const struct td_range *range);
+/* The index of the first range that ends behind `at`; the number of ranges when none does. */
+size_t td_range_set_first(const struct td_range_set *ranges, uint64_t at);
 /* The range that holds `at`, or NULL. Valid until the next put. */
 const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint64_t at);
 void td_range_set_copy(struct td_range_set *ret, const struct td_range_set *ranges);

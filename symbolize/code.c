@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "symbolize/debugfile.h"
 #include "symbolize/elf/elf.h"
 #include "symbolize/elf/symbols.h"
@@ -144,16 +145,9 @@ static int by_address(const void *a, const void *b)
 
 static size_t lower(const struct td_code_extent *extents, size_t count, uint64_t offset)
 {
-    size_t low = 0, high = count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (extents[mid].offset < offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    TD_SEARCH(low, count, i, extents[i].offset < offset)
     return low;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/cursor.h"
+#include "base/search.h"
 
 #define BIT(name) PERF_SAMPLE_##name
 
@@ -27,21 +28,12 @@ static unsigned count_bits(uint64_t word)
 
 static const struct td_layout *find_layout(const struct td_layouts *layouts, uint64_t id)
 {
-    size_t low = 0, high = layouts->count;
+    size_t low = 0;
 
     if (layouts->count == 1)
         return layouts->items;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (layouts->items[middle].id == id)
-            return &layouts->items[middle];
-        if (layouts->items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    TD_SEARCH(low, layouts->count, i, layouts->items[i].id < id)
+    return low < layouts->count && layouts->items[low].id == id ? &layouts->items[low] : NULL;
 }
 
 /* The layout of a sample whose body `rd` stands at: IDENTIFIER is its first word, ID stands behind

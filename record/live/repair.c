@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "symbolize/elf/elf.h"
 
@@ -325,16 +326,9 @@ static int by_before(const void *left, const void *right)
 /* The last choice whose function begins at or before the address; NULL: none. */
 static const struct choice *find_choice(const struct repair *repair, uint64_t address)
 {
-    size_t low = 0, high = repair->choice_count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (repair->choices[middle].before <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, repair->choice_count, i, repair->choices[i].before <= address)
     return low > 0 ? &repair->choices[low - 1] : NULL;
 }
 

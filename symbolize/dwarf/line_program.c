@@ -3,20 +3,14 @@
  * is held against the next of them while the program runs. */
 #include <string.h>
 
+#include "base/search.h"
 #include "symbolize/dwarf/line_table.h"
 
 size_t td_query_lower(const struct td_query *queries, size_t count, uint64_t address)
 {
-    size_t low = 0, high = count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (queries[mid].address < address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    TD_SEARCH(low, count, i, queries[i].address < address)
     return low;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "formats/model.h"
 #include "symbolize/dwarf/dwarf.h"
 
@@ -73,16 +74,9 @@ static void list(struct td_dwarf_unit *unit, uint32_t index)
 static uint32_t child_around(const struct td_dwarf_unit *unit, const struct td_space *space,
                              uint64_t offset)
 {
-    size_t low = space->first, high = space->first + space->count;
+    size_t low = space->first;
 
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (unit->spaces[mid].start < offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    TD_SEARCH(low, space->first + space->count, i, unit->spaces[i].start < offset)
     return low > space->first && offset < unit->spaces[low - 1].end ? (uint32_t)low - 1 : TD_NONE;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 /* For hand-written code: symbols of no size. Each stands at the first query behind it. */
 struct near {
@@ -23,16 +24,9 @@ struct lookup {
 
 static size_t lower(const struct lookup *l, uint64_t address)
 {
-    size_t low = 0, high = l->count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (l->queries[mid].address < address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    TD_SEARCH(low, l->count, i, l->queries[i].address < address)
     return low;
 }
 

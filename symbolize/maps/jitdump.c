@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 #define MAGIC          0x4a695444u /* "JiTD", in the writer's byte order */
 #define MAGIC_SWAPPED  0x4454694au
@@ -423,16 +424,10 @@ bool td_jitdump_find(const struct td_jitdump *dump, uint64_t address, uint64_t t
                      struct td_jitdump_place *ret)
 {
     const struct td_jitdump_code *best = NULL;
-    size_t low = 0, high = dump->code_count;
+    size_t low = 0;
 
-    while (low < high) { /* the first piece behind the address */
-        const size_t middle = low + (high - low) / 2;
-
-        if (dump->codes[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first piece behind the address */
+    TD_SEARCH(low, dump->code_count, i, dump->codes[i].start <= address)
     for (size_t i = low; i > 0 && low - i < LOOK_BACK && dump->ends[i - 1] > address; i--) {
         const struct td_jitdump_code *code = &dump->codes[i - 1];
 

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/intern.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 /* Longer lines are not believed: KSYM_NAME_LEN is 512 (linux/kallsyms.h). */
 #define LINE_MAX_BYTES 1024
@@ -214,16 +215,10 @@ static const struct symbol *best_alias(const struct td_kallsyms *symbols, const 
 int td_kallsyms_find(const struct td_kallsyms *symbols, uint64_t address,
                      struct td_kernel_symbol *ret)
 {
-    size_t low = 0, high = symbols->len;
+    size_t low = 0;
 
-    while (low < high) { /* the first symbol behind the address */
-        const size_t middle = low + (high - low) / 2;
-
-        if (symbols->items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first symbol behind the address */
+    TD_SEARCH(low, symbols->len, i, symbols->items[i].start <= address)
     if (low == 0)
         return TD_ENODATA;
     const struct symbol *found = best_alias(symbols, &symbols->items[low - 1]);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 /* What is read at once: the clock is looked at as often, and a longer line is none. */
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -53,16 +54,9 @@ static int compare(const void *a, const void *b)
 /* The first of the addresses that is not below this one. */
 static size_t first_from(const struct td_perfmap *map, uint64_t address)
 {
-    size_t low = 0, high = map->count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (map->names[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, map->count, i, map->names[i].address < address)
     return low;
 }
 

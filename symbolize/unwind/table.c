@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "symbolize/unwind/rule.h"
 #include "symbolize/unwind/scan.h"
 
@@ -402,15 +403,9 @@ static uint32_t find_row(const struct td_unwind_table *t, uint64_t address)
     if (t->row_count == 0 || pc >= t->pcs[t->row_count - 1] || pc < t->pcs[0])
         return t->row_count;
     const uint32_t bucket = (uint32_t)pc >> t->index_shift;
-    uint32_t low = t->index[bucket], high = t->index[bucket + 1];
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (t->pcs[middle] <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1;
+    size_t low = t->index[bucket];
+    TD_SEARCH(low, t->index[bucket + 1], i, t->pcs[i] <= pc)
+    return (uint32_t)low - 1;
 }
 
 const struct td_unwind_rule *td_unwind_table_find(const struct td_unwind_table *table,
@@ -461,16 +456,10 @@ int td_unwind_table_full_row(const struct td_unwind_table *table, uint64_t addre
     struct full_search search = {.address = address};
     struct td_cfi_fde fde;
     const uint64_t pc = address - table->base;
-    uint32_t low = 0, high = table->fde_count;
+    size_t low = 0;
     uint64_t budget = 1 << 20;
 
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (table->fdes[middle].pc <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, table->fde_count, i, table->fdes[i].pc <= pc)
     if (low == 0 || pc > UINT32_MAX)
         return TD_ENODATA;
     const struct td_unwind_fde *f = &table->fdes[low - 1];

@@ -19,28 +19,12 @@ void td_mappings_clear(struct td_mappings *mappings)
     mappings->now.len = 0;
 }
 
-/* The index of the first range that ends behind `at`. */
-static size_t first_behind(const struct td_range_set *ranges, uint64_t at)
-{
-    size_t low = 0, high = ranges->len;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (ranges->items[middle].end > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Whether all that was ever at the places of the range is the same part of the same file. *known:
  * all of it was. */
 static bool fits(const struct td_mappings *m, const struct td_range *range, bool *known)
 {
     const struct td_range_set *places = &m->places;
-    size_t i = first_behind(places, range->start);
+    size_t i = td_range_set_first(places, range->start);
     uint64_t covered = range->start;
 
     for (; i < places->len && places->items[i].start < range->end; i++) {
@@ -78,7 +62,7 @@ void td_mappings_add(struct td_mappings *mappings, const struct td_range *range)
     td_range_set_put(&mappings->now, range);
     mappings->numbers =
         td_grow(mappings->numbers, &mappings->number_cap, before + 1, sizeof(*mappings->numbers));
-    const size_t at = first_behind(&mappings->now, range->start);
+    const size_t at = td_range_set_first(&mappings->now, range->start);
     memmove(&mappings->numbers[at + 1], &mappings->numbers[at],
             (before - at) * sizeof(*mappings->numbers));
     mappings->numbers[at] = number;
@@ -96,7 +80,7 @@ const struct td_range *td_mappings_find(const struct td_mappings *mappings, uint
 
 bool td_mappings_overlap(const struct td_mappings *mappings, uint64_t start, uint64_t end)
 {
-    const size_t i = first_behind(&mappings->now, start);
+    const size_t i = td_range_set_first(&mappings->now, start);
 
     return i < mappings->now.len && mappings->now.items[i].start < end;
 }

@@ -29,15 +29,15 @@ struct td_sim;
 
 enum td_sim_mode {
     TD_SIM_EXACT, /* every slot */
-    TD_SIM_PRIME, /* the same, but nothing is counted: the pipeline fills */
-    /* Caches, TLBs and predictors only: no time passes. Of accesses at least those that leave a
-     * cache smaller than L1 are in the stream, and those of calls and returns; all when
-     * td_blocks_link. */
+    TD_SIM_PRIME, /* detailed warming: the same, but nothing is counted; the pipeline fills */
+    /* Functional warming: caches, TLBs and predictors only; no time passes. Of accesses at least
+     * those that leave a cache smaller than L1 are in the stream, and those of calls and returns;
+     * all when td_blocks_link. */
     TD_SIM_WARM,
-    /* Most is not in the stream: of accesses at least those that leave a cache smaller than L1, of
-     * blocks only those that end with a call or return, each before the access that it makes to the
-     * stack; all blocks when td_blocks_link. Else those whose code may have left L1 come with
-     * TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
+    /* Fast-forward: most is not in the stream. Of accesses at least those that leave a cache
+     * smaller than L1, of blocks only those that end with a call or return, each before the access
+     * that it makes to the stack; all blocks when td_blocks_link. Else those whose code may have
+     * left L1 come with TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
     TD_SIM_SKIP,
 };
 

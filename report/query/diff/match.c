@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "report/query/figures/names.h"
 
 #define NONE UINT32_MAX
@@ -260,16 +261,9 @@ static size_t longest_rising(struct td_match_anchor *pairs, size_t count)
     size_t longest = 0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t low = 0, high = longest;
+        size_t low = 0;
 
-        while (low < high) {
-            const size_t middle = (low + high) / 2;
-
-            if (pairs[last[middle]].old < pairs[i].old)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        TD_SEARCH(low, longest, length, pairs[last[length]].old < pairs[i].old)
         before[i] = low > 0 ? last[low - 1] : SIZE_MAX;
         last[low] = i;
         longest = low == longest ? longest + 1 : longest;
@@ -345,15 +339,8 @@ void td_match_sort_anchors(struct td_match_anchor *anchors, size_t count)
 
 uint32_t td_match_line(const struct td_match_anchor *anchors, size_t count, uint32_t line)
 {
-    size_t low = 0, high = count;
+    size_t low = 0;
 
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-
-        if (anchors[middle].now <= line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    TD_SEARCH(low, count, i, anchors[i].now <= line)
     return low > 0 ? anchors[low - 1].old + (line - anchors[low - 1].now) : line;
 }

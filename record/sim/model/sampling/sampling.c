@@ -4,12 +4,12 @@
 #include "base/hash.h"
 
 /*
- * Instructions of each phase. Many small windows see a program better than a few large ones
- * (Wunderlich et al., SMARTS, ISCA 2003, found 1,000 instructions best): of zstd, windows of 2,000
- * and of 24,000 instructions at the same distances give the same error. They are larger here
- * because each begins with a change of phase, which costs about as much as a thousand instructions
- * modelled. Priming fills the pipeline and lets loads learn which stores they take their data from,
- * which warming does not; warming, a few times the lines of L1 and the branches of a loop nest.
+ * Instructions of each phase. Many small windows see a program better than a few large ones (SMARTS
+ * found 1,000 instructions best): of zstd, windows of 2,000 and of 24,000 instructions at the same
+ * distances give the same error. They are larger here because each begins with a change of phase,
+ * which costs about as much as a thousand instructions modelled. Detailed warming lets loads learn
+ * which stores they take their data from, which functional warming does not. Functional warming is
+ * a few times as long as the lines of L1 and the branches of a loop nest.
  *
  * Programs begin unlike what they go on with: python3 takes 18 M instructions until it runs the
  * script, and has up to ten times the cycles an instruction there. So the first part is short, with
@@ -20,8 +20,8 @@ enum {
     FIRST = 10 * 1000 * 1000,
     PARTS_FROM = 20 * 1000 * 1000, /* the second part begins */
     WARMED_TO = 40 * 1000 * 1000,  /* nothing is left out before */
-    WARM = 160 * 1000,
-    PRIME = 12 * 1000,
+    FUNCTIONAL_WARMING = 160 * 1000,
+    DETAILED_WARMING = 12 * 1000,
     WINDOW = 4000,
     FIRST_DISTANCE = 200 * 1000, /* of the first part's windows */
     DISTANCE = 600 * 1000,       /* the least of all others */
@@ -40,7 +40,8 @@ static const double ERROR = 0.025;
 static struct td_sampling_phase gap(struct td_sampling *sampling)
 {
     const enum td_sim_mode mode = sampling->warms_all ? TD_SIM_WARM : TD_SIM_SKIP;
-    const uint64_t fixed = PRIME + WINDOW + (sampling->warms_all ? 0 : WARM);
+    const uint64_t fixed =
+        DETAILED_WARMING + WINDOW + (sampling->warms_all ? 0 : FUNCTIONAL_WARMING);
     const uint64_t mean = sampling->distance - fixed;
 
     return (struct td_sampling_phase){mode, mean * 2 / 5 +
@@ -59,8 +60,8 @@ static struct td_sampling_phase next(struct td_sampling *sampling)
     }
     switch (sampling->mode) {
     case TD_SIM_EXACT: return gap(sampling);
-    case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, WARM};
-    case TD_SIM_WARM: return (struct td_sampling_phase){TD_SIM_PRIME, PRIME};
+    case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, FUNCTIONAL_WARMING};
+    case TD_SIM_WARM: return (struct td_sampling_phase){TD_SIM_PRIME, DETAILED_WARMING};
     case TD_SIM_PRIME: break;
     }
     return (struct td_sampling_phase){TD_SIM_EXACT, WINDOW};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which part of a thread is modelled how closely when it is sampled. The beginning is modelled
- * exactly, so a short program is as a whole; after that, short windows are, far apart. Between them
- * the caches are kept up to date with the lines that go beyond L1, and before each the predictors
- * and L1 are warmed and the pipeline is filled. Predictors that then still learn, as those of large
- * programs do, are warmed all the time, and so are all while a program begins. The rest is split
- * into parts, each as long as all before it; how far apart a part's windows are follows from how
- * much those before differed.
+ * Systematic sampling of a thread, as SMARTS does it (Wunderlich et al., ISCA 2003). The beginning
+ * is modelled exactly, so a short program is as a whole. After that, short windows are (SMARTS:
+ * measurement units), far apart. Between them comes first a fast-forward, in which the caches
+ * follow the lines that go beyond L1; then functional warming of predictors and L1; then detailed
+ * warming, which fills the pipeline and counts nothing. Predictors of large programs still learn in
+ * all of that: then functional warming takes the place of the fast-forward, as it does for all
+ * while a program begins. The rest is split into parts (strata), each as long as all before it; how
+ * far apart a part's windows are follows from how much those before differed.
  */
 #ifndef TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
 #define TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
