@@ -33,14 +33,18 @@ enum {
 };
 
 /* Images are first taken this far apart in CPU time, then this share of the time so far. */
-#define GAP_FIRST_NS 20e6
+#define GAP_FIRST_NS 5e6
 #define GAP_SHARE    0.0125
+/* What images may cost before the budget holds: else a program of 50 ms has one or two. */
+#define FREE_NS 10e6
 /* Until writing into memory that the clone shares costs no more: a page of 4 KB is copied. */
 #define COPY_NS_PER_PAGE 1500
 /* Images that wait for their windows. */
 #define WAITING_BYTES (UINT64_C(1) << 30)
 #define ASKED_NS      (TD_NS_PER_S / 500) /* how often it is looked for an answer */
 #define LOOK_NS       (TD_NS_PER_S / 50)
+#define LOOK_FIRST_NS (TD_NS_PER_S / 200) /* for the first CPU time, so much: */
+#define FIRST_CPU_NS  (TD_NS_PER_S / 4)
 #define AFTER_NS      (8 * TD_NS_PER_S) /* after the program's end */
 
 struct live {
@@ -57,7 +61,9 @@ struct live {
     uint64_t asked_cpu_ns, taken_cpu_ns; /* CPU time when it was asked for, and of the last taken */
     uint64_t taken, refused[TD_LIVE_OUTCOME_COUNT];
     uint64_t pause_ns, pause_max_ns, queue_ns;
+    double cost_ns;      /* of all images */
     double gap_least_ns; /* for the budget */
+    bool later;          /* FIRST_CPU_NS are over */
     bool failed;         /* no images can be taken any more; it was said, or is at the end: */
     char failure[512];
 };
@@ -131,7 +137,8 @@ static void count_cost(struct live *l, const struct td_live_result *result)
     if (result->pause_ns > l->pause_max_ns)
         l->pause_max_ns = result->pause_ns;
     const double held = (double)(result->pause_ns - result->queue_ns);
-    l->gap_least_ns = (held + copies) / l->request->overhead;
+    l->cost_ns += held + copies;
+    l->gap_least_ns = l->cost_ns < FREE_NS ? 0 : (held + copies) / l->request->overhead;
 }
 
 static void take_answer(struct live *l, const struct td_beside_now *now)
@@ -183,6 +190,7 @@ static void on_time(void *ctx, const struct td_beside_now *now)
 {
     struct live *l = ctx;
 
+    l->later = now->sampled_ns > FIRST_CPU_NS;
     take_answer(l, now);
     td_live_windows_turn(l->windows);
     if (td_live_windows_failure(l->windows) && !l->failed)
@@ -196,7 +204,7 @@ static uint64_t due_ns(void *ctx, uint64_t now)
 {
     const struct live *l = ctx;
 
-    return now + (l->fd >= 0 ? ASKED_NS : LOOK_NS);
+    return now + (l->fd >= 0 ? ASKED_NS : l->later ? LOOK_NS : LOOK_FIRST_NS);
 }
 
 /* After the program's end: what waits, for a while, or until an interrupt. */

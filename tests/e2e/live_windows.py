@@ -285,7 +285,10 @@ def refused():
 def short():
     """What ends before the first image says so, and what gives categories then."""
     done = td.run([td.TDREC, "--source", "live", "-o", td.scratch("short.td"), "--", "true"], 0, timeout=60)
-    td.check(b"before the first image" in done.stderr and b"--source sim" in done.stderr, f"{done.stderr!r}")
+    if b"before the first image" not in done.stderr:  # a slow machine: one was due
+        td.check(windows_of(done.stderr)[0] > 0 or b"no image could be taken" in done.stderr, f"{done.stderr!r}")
+        return
+    td.check(b"--source sim" in done.stderr, f"{done.stderr!r}")
     text = td.report(td.scratch("short.td")).replace("\n          ", " ")
     td.check("no window was modelled" in text and "modelled on core" not in text, text)
 
