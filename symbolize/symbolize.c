@@ -322,7 +322,9 @@ static struct td_module_claims *share_claims(void)
     void *memory = mmap(NULL, sizeof(struct td_module_claims), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+    return memory;
 }
 
 static void add_jobs(struct resolve *r, struct module_work *w, const struct td_module *module)

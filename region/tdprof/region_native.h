@@ -905,7 +905,7 @@ static __attribute__((noinline)) struct tdprof1_thread *tdprof1_thread_new(void)
         t->wiped = tdprof1_call(TDPROF_SYS_MADVISE, tdprof1_address(alive), 4096, 18, 0, 0, 0) == 0;
         t->alive = alive;
         t->head = head;
-        t->cells = (struct tdprof1_cell *)((char *)head + TDPROF_HEAD_BYTES);
+        t->cells = (struct tdprof1_cell *)(void *)((char *)head + TDPROF_HEAD_BYTES);
         if (tdprof1_enter(t)) {
             /* The first thread ends with its process, which may set marks up to there. */
             if (tdprof1_at_thread_end && t->cells[t->self].of.thread.tid != t->pid)
