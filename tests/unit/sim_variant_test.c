@@ -168,6 +168,30 @@ static void code_is_always_there(void **state)
     assert_in_range(front * 10 / ROUNDS, 24, 27);
 }
 
+/* Each word on each core, of either instruction set: a core that can be modelled. */
+static void every_core_can_be_varied(void **state)
+{
+    (void)state;
+    static const char *const cores[] = {"golden-cove", "skylake", "zen4", "neoverse-n2"};
+    const struct stream stream = {.code = chase, .lines = 1 << 12};
+    for (size_t c = 0; c < TD_ARRAY_SIZE(cores); c++) {
+        for (int v = 0; v < TD_VARIANT_COUNT; v++) {
+            const char *word = td_variant_info((enum td_variant)v).word;
+            struct td_core_desc desc;
+
+            assert_int_equal(td_core_desc_builtin(&desc, cores[c], NULL), TD_OK);
+            if (strcmp(desc.isa, "x86_64") == 0) {
+                assert_true(cycles(cores[c], word, &stream) <= cycles(cores[c], NULL, &stream));
+                continue;
+            }
+            assert_int_equal(td_variant_apply(&desc, word, NULL), TD_OK);
+            struct td_blocks *blocks = td_blocks_new(&desc);
+            assert_non_null(blocks);
+            td_blocks_free(blocks);
+        }
+    }
+}
+
 static void what_is_unknown_is_said(void **state)
 {
     (void)state;
@@ -214,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_port_for_each_operation),
         cmocka_unit_test(width_is_a_number_like_others),
         cmocka_unit_test(code_is_always_there),
+        cmocka_unit_test(every_core_can_be_varied),
         cmocka_unit_test(what_is_unknown_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
