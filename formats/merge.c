@@ -488,6 +488,26 @@ static void merge_code(struct td_merge *merge, const struct td_model *model, con
     }
 }
 
+static void merge_side(const struct ids *ids, struct td_shared_side *side)
+{
+    side->thread = side->thread == TD_NONE ? TD_NONE : ids->threads[side->thread];
+    side->module = side->module == TD_NONE ? TD_NONE : ids->modules[side->module];
+}
+
+static void merge_sharing(struct td_merge *merge, const struct td_model *model,
+                          const struct ids *ids)
+{
+    for (uint32_t i = 0; i < td_model_shared_count(model); i++) {
+        struct td_shared_row row = *td_model_shared(model, i);
+
+        row.process = ids->threads[row.process];
+        row.module = row.module == TD_NONE ? TD_NONE : ids->modules[row.module];
+        merge_side(ids, &row.mine);
+        merge_side(ids, &row.theirs);
+        td_model_add_shared(merge->sum, &row);
+    }
+}
+
 static bool is_slots(const struct td_model *model, uint32_t group)
 {
     return td_model_group(model, group)->role == TD_ROLE_SLOTS;
@@ -638,6 +658,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_tallies(merge, model, &ids);
         merge_regions(merge, model, &ids);
         merge_code(merge, model, &ids);
+        merge_sharing(merge, model, &ids);
         merge_samples(merge, model, &ids);
         merge->incomplete = merge->incomplete || !td_model_complete(model);
         free(origin);

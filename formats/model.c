@@ -73,6 +73,7 @@ struct td_model {
     VECTOR(td_region) regions;
     VECTOR(td_region_row) region_rows;
     struct td_ran *code;
+    VECTOR(td_shared_row) shareds;
     struct td_map region_ids;     /* parent and name to region */
     struct td_map region_row_ids; /* thread and region, group to row */
     uint64_t *region_values;
@@ -166,6 +167,7 @@ void td_model_free(struct td_model *model)
     free(model->regions.at);
     free(model->region_rows.at);
     td_ran_free(model->code);
+    free(model->shareds.at);
     td_map_release(&model->region_ids);
     td_map_release(&model->region_row_ids);
     free(model->region_values);
@@ -192,6 +194,7 @@ size_t td_model_bytes(const struct td_model *model)
     bytes += VECTOR_BYTES(model->lines) + VECTOR_BYTES(model->tallies);
     bytes += VECTOR_BYTES(model->samples) + VECTOR_BYTES(model->symbols);
     bytes += td_ran_bytes(model->code);
+    bytes += VECTOR_BYTES(model->shareds);
     bytes += VECTOR_BYTES(model->regions) + VECTOR_BYTES(model->region_rows);
     bytes += (model->region_ids.cap + model->region_row_ids.cap) * sizeof(struct td_map_slot);
     bytes += (model->tally_values_cap + model->sample_values_cap + model->region_values_cap) *
@@ -691,6 +694,23 @@ bool td_model_add_region_row(struct td_model *model, const struct td_region_row 
     return put_region_row(model, row, values, true);
 }
 
+static void locate_side(struct td_model *model, struct td_shared_side *side)
+{
+    side->location = side->module == TD_NONE
+                         ? TD_NONE
+                         : td_model_put_location(model, side->module, side->offset);
+}
+
+void td_model_add_shared(struct td_model *model, const struct td_shared_row *row)
+{
+    assert(row->process < model->threads.len);
+    struct td_shared_row *added = VECTOR_PUSH(model->shareds);
+
+    *added = *row;
+    locate_side(model, &added->mine);
+    locate_side(model, &added->theirs);
+}
+
 const uint64_t *td_model_region_values(const struct td_model *model,
                                        const struct td_region_row *row)
 {
@@ -717,6 +737,7 @@ MODEL_ARRAY(function, td_function, functions)
 MODEL_ARRAY(line, td_line, lines)
 MODEL_ARRAY(region, td_region, regions)
 MODEL_ARRAY(region_row, td_region_row, region_rows)
+MODEL_ARRAY(shared, td_shared_row, shareds)
 
 size_t td_model_tally_count(const struct td_model *model)
 {

@@ -22,6 +22,7 @@
 #include "formats/kinds.h"
 #include "formats/cores/tma.h"
 #include "formats/regions.h"
+#include "formats/sharing.h"
 
 #define TD_BUILD_ID_MAX    32
 #define TD_NONE            UINT32_MAX
@@ -255,6 +256,8 @@ bool td_model_set_region_row(struct td_model *model, const struct td_region_row 
                              const uint64_t *values);
 bool td_model_add_region_row(struct td_model *model, const struct td_region_row *row,
                              const uint64_t *values);
+/* What threads paid for a line that they share; equal sides may come several times. */
+void td_model_add_shared(struct td_model *model, const struct td_shared_row *row);
 
 /* The blocks of code that ran (code.h); empty where nobody recorded them. */
 struct td_ran *td_model_ran(struct td_model *model) __attribute__((returns_nonnull));
@@ -296,6 +299,7 @@ TD_MODEL_ARRAY(function, td_function)
 TD_MODEL_ARRAY(line, td_line)
 TD_MODEL_ARRAY(region, td_region)
 TD_MODEL_ARRAY(region_row, td_region_row)
+TD_MODEL_ARRAY(shared, td_shared_row)
 #undef TD_MODEL_ARRAY
 /* As many as its group has columns. */
 const uint64_t *td_model_region_values(const struct td_model *model,

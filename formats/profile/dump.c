@@ -228,6 +228,28 @@ static void on_code(void *ctx, const struct td_ran_block *b)
     }
 }
 
+static void print_side(FILE *out, const char *name, const struct td_shared_side *side)
+{
+    fprintf(out, " %s", name);
+    print_id(out, "thread", side->thread);
+    print_id(out, "module", side->module);
+    fprintf(out, " offset=%" PRIx64 " store=%d", side->offset, side->store);
+}
+
+static void on_shared(void *ctx, const struct td_shared_row *r)
+{
+    FILE *out = begin(ctx, "shared");
+
+    fprintf(out, " process=%" PRIu32 " address=%" PRIx64 " area=%s", r->process, r->address,
+            td_shared_area_name(r->area));
+    print_id(out, "module", r->module);
+    fprintf(out, " offset=%" PRIx64, r->offset);
+    print_side(out, "mine", &r->mine);
+    print_side(out, "theirs", &r->theirs);
+    fprintf(out, " false=%d transfers=%" PRIu64 " invalidations=%" PRIu64 " cycles=%" PRIu64 "\n",
+            r->is_false, r->transfers, r->invalidations, r->cycles);
+}
+
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
 {
     FILE *out = begin(ctx, "nodes");
@@ -317,6 +339,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .region = on_region,
         .region_row = on_region_row,
         .code = on_code,
+        .shared = on_shared,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

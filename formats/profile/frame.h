@@ -45,7 +45,8 @@
     X(PASSES, 16, "passes", true)            \
     X(REGIONS, 17, "regions", false)         \
     X(REGION_ROWS, 18, "region rows", false) \
-    X(CODE, 19, "code", false)
+    X(CODE, 19, "code", false)               \
+    X(SHARING, 21, "sharing", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -54,7 +55,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 20
+#define TD_CHUNK_KIND_LIMIT 22
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

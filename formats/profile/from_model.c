@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "formats/notes.h"
 #include "formats/profile/nodes.h"
+#include "formats/sums.h"
 
 /* The model's things of one kind in their canonical order. */
 struct ranking {
@@ -596,6 +597,70 @@ static void write_env_and_counters(const struct writer *w)
                            td_model_counter(w->model, (enum td_counter)c));
 }
 
+static uint32_t rank_of(const struct ranking *ranking, uint32_t id)
+{
+    return id == TD_NONE ? TD_NONE : ranking->rank[id];
+}
+
+static int compare_sides(const struct writer *w, const struct td_shared_side *x,
+                         const struct td_shared_side *y)
+{
+    RETURN_IF_DIFFERENT(
+        compare_u64(rank_of(&w->threads, x->thread), rank_of(&w->threads, y->thread)));
+    RETURN_IF_DIFFERENT(
+        compare_u64(rank_of(&w->modules, x->module), rank_of(&w->modules, y->module)));
+    RETURN_IF_DIFFERENT(compare_u64(x->offset, y->offset));
+    return compare_u64(x->store, y->store);
+}
+
+static int compare_shared(const struct writer *w, uint32_t a, uint32_t b)
+{
+    const struct td_shared_row *x = td_model_shared(w->model, a);
+    const struct td_shared_row *y = td_model_shared(w->model, b);
+
+    RETURN_IF_DIFFERENT(compare_u64(w->threads.rank[x->process], w->threads.rank[y->process]));
+    RETURN_IF_DIFFERENT(compare_u64(x->address, y->address));
+    RETURN_IF_DIFFERENT(compare_u64(x->area, y->area));
+    RETURN_IF_DIFFERENT(
+        compare_u64(rank_of(&w->modules, x->module), rank_of(&w->modules, y->module)));
+    RETURN_IF_DIFFERENT(compare_u64(x->offset, y->offset));
+    RETURN_IF_DIFFERENT(compare_sides(w, &x->mine, &y->mine));
+    RETURN_IF_DIFFERENT(compare_sides(w, &x->theirs, &y->theirs));
+    return compare_u64(x->is_false, y->is_false);
+}
+
+static uint64_t sum_or_first(uint64_t sum, uint64_t more)
+{
+    return sum + more < TD_SUM_MAX ? sum + more : sum;
+}
+
+/* Rows of equal sides become one. */
+static void write_sharing(const struct writer *w)
+{
+    struct ranking order = {0};
+
+    rank_all(w, &order, td_model_shared_count(w->model), compare_shared);
+    for (uint32_t i = 0; i < order.count;) {
+        struct td_shared_row sum = *td_model_shared(w->model, order.order[i]);
+
+        for (i++; i < order.count && !is_first(&order, i); i++) {
+            const struct td_shared_row *row = td_model_shared(w->model, order.order[i]);
+
+            sum.transfers = sum_or_first(sum.transfers, row->transfers);
+            sum.invalidations = sum_or_first(sum.invalidations, row->invalidations);
+            sum.cycles = sum_or_first(sum.cycles, row->cycles);
+        }
+        sum.process = w->threads.rank[sum.process];
+        sum.module = rank_of(&w->modules, sum.module);
+        sum.mine.thread = rank_of(&w->threads, sum.mine.thread);
+        sum.mine.module = rank_of(&w->modules, sum.mine.module);
+        sum.theirs.thread = rank_of(&w->threads, sum.theirs.thread);
+        sum.theirs.module = rank_of(&w->modules, sum.theirs.module);
+        td_profile_shared(w->out, &sum);
+    }
+    ranking_release(&order);
+}
+
 /* Later ranks need earlier ones: groups name events, nodes name modules. */
 static void rank_everything(struct writer *w)
 {
@@ -684,6 +749,7 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     write_modules(w);
     write_regions(w);
     write_code(w);
+    write_sharing(w);
     write_nodes(w);
     if (rows)
         write_rows(w, rows);

@@ -289,6 +289,27 @@ static void on_region_row(void *ctx, const struct td_region_row *row, const uint
         say_wrong(loader, "regions hold counts that cannot be");
 }
 
+/* What was lost of a side is not known of it. */
+static void translate_side(struct loader *loader, struct td_shared_side *side)
+{
+    side->thread = id_map_get(&loader->tables[TD_TABLE_THREADS], side->thread);
+    side->module = id_map_get(&loader->tables[TD_TABLE_MODULES], side->module);
+}
+
+static void on_shared(void *ctx, const struct td_shared_row *row)
+{
+    struct loader *loader = ctx;
+    struct td_shared_row ours = *row;
+
+    ours.process = id_map_get(&loader->tables[TD_TABLE_THREADS], row->process);
+    ours.module = id_map_get(&loader->tables[TD_TABLE_MODULES], row->module);
+    if (ours.process == TD_NONE || (ours.module == TD_NONE && row->module != TD_NONE))
+        return;
+    translate_side(loader, &ours.mine);
+    translate_side(loader, &ours.theirs);
+    td_model_add_shared(loader->model, &ours);
+}
+
 static void on_code(void *ctx, const struct td_ran_block *block)
 {
     struct loader *loader = ctx;
@@ -770,6 +791,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .region = on_region,
         .region_row = on_region_row,
         .code = on_code,
+        .shared = on_shared,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

@@ -404,6 +404,39 @@ static void read_code(struct reader *reader, struct td_rd *rd)
     free(room);
 }
 
+static void get_side(struct reader *reader, struct td_rd *rd, struct td_shared_side *side)
+{
+    side->thread = get_id_or_none(reader, rd, TD_TABLE_THREADS);
+    side->module = get_id_or_none(reader, rd, TD_TABLE_MODULES);
+    side->offset = td_rd_uleb(rd);
+    side->location = TD_NONE;
+    side->store = td_rd_uleb_below(rd, 2);
+}
+
+static void read_sharing(struct reader *reader, struct td_rd *rd)
+{
+    while (td_rd_left(rd) > 0) {
+        struct td_shared_row row = {0};
+
+        begin_record(reader, rd, TD_CHUNK_SHARING);
+        row.process = get_id(reader, rd, TD_TABLE_THREADS);
+        row.address = td_rd_uleb(rd);
+        row.area = (uint32_t)td_rd_uleb_below(rd, TD_SHARED_AREA_COUNT);
+        row.module = get_id_or_none(reader, rd, TD_TABLE_MODULES);
+        row.offset = td_rd_uleb(rd);
+        get_side(reader, rd, &row.mine);
+        get_side(reader, rd, &row.theirs);
+        row.is_false = td_rd_uleb_below(rd, 2);
+        row.transfers = td_rd_uleb(rd);
+        row.invalidations = td_rd_uleb(rd);
+        row.cycles = td_rd_uleb(rd);
+        if (!td_shared_row_is_right(&row))
+            td_rd_fail(rd);
+        if (td_rd_ok(rd))
+            VISIT(reader, shared, &row);
+    }
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -557,6 +590,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_REGIONS] = read_regions,
     [TD_CHUNK_REGION_ROWS] = read_region_rows,
     [TD_CHUNK_CODE] = read_code,
+    [TD_CHUNK_SHARING] = read_sharing,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

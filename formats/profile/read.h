@@ -61,6 +61,7 @@ struct td_profile_visitor {
     void (*region_row)(void *ctx, const struct td_region_row *row, const uint64_t *values,
                        uint32_t value_count);
     void (*code)(void *ctx, const struct td_ran_block *block);
+    void (*shared)(void *ctx, const struct td_shared_row *row);
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);
     void (*nodes)(void *ctx, const struct td_profile_nodes *nodes);
     void (*samples)(void *ctx, const struct td_profile_values *values);

@@ -113,7 +113,7 @@ static void flush_texts(struct td_profile_writer *w)
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
         TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
         TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
-        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,
+        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,    TD_CHUNK_SHARING,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -438,6 +438,32 @@ void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block 
     td_ran_put(buf, block);
     writer->last_code_offset = block->offset;
     end_text(writer, TD_CHUNK_CODE);
+}
+
+static void put_side(struct td_buf *buf, const struct td_shared_side *side)
+{
+    put_or_none(buf, side->thread);
+    put_or_none(buf, side->module);
+    td_buf_uleb(buf, side->module == TD_NONE ? 0 : side->offset);
+    td_buf_uleb(buf, side->store);
+}
+
+void td_profile_shared(struct td_profile_writer *writer, const struct td_shared_row *row)
+{
+    struct td_buf *buf = &writer->texts[TD_CHUNK_SHARING].buf;
+
+    td_buf_uleb(buf, row->process);
+    td_buf_uleb(buf, row->address);
+    td_buf_uleb(buf, row->area);
+    put_or_none(buf, row->module);
+    td_buf_uleb(buf, row->module == TD_NONE ? 0 : row->offset);
+    put_side(buf, &row->mine);
+    put_side(buf, &row->theirs);
+    td_buf_uleb(buf, row->is_false);
+    td_buf_uleb(buf, row->transfers);
+    td_buf_uleb(buf, row->invalidations);
+    td_buf_uleb(buf, row->cycles);
+    end_text(writer, TD_CHUNK_SHARING);
 }
 
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,

@@ -82,6 +82,9 @@ void td_profile_region_row(struct td_profile_writer *writer, const struct td_reg
 /* A block of code (formats/ran.h) with its module and offset. */
 void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block *block);
 
+/* What threads paid for a line that they share (formats/sharing.h); rows of equal sides add up. */
+void td_profile_shared(struct td_profile_writer *writer, const struct td_shared_row *row);
+
 /* The node of a frame under `parent` (0: outermost); interned. `offset` as in struct td_location.
  */
 uint32_t td_profile_node(struct td_profile_writer *writer, uint32_t parent, uint32_t module,

@@ -604,6 +604,41 @@ static void add_code(struct adding *a, const struct td_snapshot_code *code)
     td_ran_add(snapshots->code, &block);
 }
 
+static struct td_shared_side add_side(struct adding *a, const struct td_snapshot_side *side)
+{
+    struct td_shared_side ours = {
+        .thread = TD_NONE, .module = TD_NONE, .location = TD_NONE, .store = side->store};
+
+    if (side->task == TD_NONE)
+        return ours;
+    ours.thread = thread_of(a, &a->image->tasks[side->task]);
+    ours.offset = locate(a, side->pc, &ours.module);
+    return ours;
+}
+
+/* What is known at the end is known of all. */
+static void add_shared(struct adding *a, const struct td_snapshot_shared *shared)
+{
+    struct td_shared_row row = {.process = thread_of(a, &a->image->tasks[0]),
+                                .address = shared->address,
+                                .area = shared->area,
+                                .module = TD_NONE,
+                                .mine = add_side(a, &shared->mine),
+                                .theirs = add_side(a, &shared->theirs),
+                                .is_false = shared->is_false,
+                                .transfers = shared->transfers,
+                                .invalidations = shared->invalidations,
+                                .cycles = shared->cycles};
+
+    if (shared->area == TD_SHARED_MODULE) {
+        row.module = a->modules[shared->module];
+        row.offset = shared->offset;
+    }
+    if (shared->area == TD_SHARED_MODULE && row.module == TD_NONE)
+        row.area = TD_SHARED_OTHER;
+    td_profile_shared(a->snapshots->writer, &row);
+}
+
 /* Those that are not tallies. */
 static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
                      enum td_snapshot_item item)
@@ -614,6 +649,8 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
         return; /* of a variant, only what it took is told */
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
+    else if (a->last && item == TD_SNAPSHOT_SHARED)
+        add_shared(a, &walk->shared);
     else if (a->last && item == TD_SNAPSHOT_CODE)
         add_code(a, &walk->code);
     else if (a->last && item == TD_SNAPSHOT_REPLICATES)

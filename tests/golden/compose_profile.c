@@ -324,6 +324,36 @@ static void add_block(struct composing *c, char *line)
     td_profile_ran(c->writer, &block);
 }
 
+/* shared PROCESS ADDRESS AREA MODULE|- OFFSET, two sides THREAD MODULE OFFSET STORE, FALSE and the
+ * three sums */
+static struct td_shared_side shared_side(const struct composing *c, char **line)
+{
+    struct td_shared_side side = {.thread = c->threads[number(line)]};
+
+    side.module = c->modules[number(line)];
+    side.offset = number(line);
+    side.store = number(line) != 0;
+    return side;
+}
+
+static void add_shared(struct composing *c, char *line)
+{
+    struct td_shared_row row = {.process = c->threads[number(&line)]};
+
+    row.address = number(&line);
+    row.area = (uint32_t)number(&line);
+    const char *module = word(&line);
+    row.module = strcmp(module, "-") == 0 ? TD_NONE : c->modules[strtoul(module, NULL, 10)];
+    row.offset = number(&line);
+    row.mine = shared_side(c, &line);
+    row.theirs = shared_side(c, &line);
+    row.is_false = number(&line) != 0;
+    row.transfers = number(&line);
+    row.invalidations = number(&line);
+    row.cycles = number(&line);
+    td_profile_shared(c->writer, &row);
+}
+
 static void add_env(struct composing *c, char *line)
 {
     const char *key = word(&line);
@@ -353,7 +383,7 @@ static const struct {
     {"counter", add_counter}, {"tally", add_tally},   {"cut", set_cut},
     {"slots", add_slots},     {"locate", add_locate}, {"sample", add_sample},
     {"region", add_region},   {"row", add_row},       {"weigh", add_weigh},
-    {"block", add_block},     {"vary", add_vary},
+    {"block", add_block},     {"vary", add_vary},     {"shared", add_shared},
 };
 
 static bool compose_line(struct composing *c, char *line)

@@ -156,6 +156,8 @@ static void lists_agree(void **state)
     char row[80];
 
     for (unsigned kind = 1; kind < TD_CHUNK_KIND_LIMIT; kind++) {
+        if (!td_chunk_kind_name(kind))
+            continue; /* a number that nothing has yet */
         snprintf(row, sizeof(row), "\n| %u | %s | %s |", kind, td_chunk_kind_name(kind),
                  td_chunk_kind_required((enum td_chunk_kind)kind) ? "yes" : "no");
         if (!strstr(page, row))

@@ -321,7 +321,9 @@ static void rows_of_a_line_are_bounded(void **state)
     open_world(&w, 2);
     for (uint64_t i = 0; i < 1000; i++) {
         for (int thread = 0; thread < 2; thread++) {
-            const struct td_share_access access = {.address = (uint64_t)LINE * 64,
+            /* True and false ones, in turns. */
+            const uint64_t offset = i / 10 % 2 ? 8 * (uint64_t)thread : 16;
+            const struct td_share_access access = {.address = (uint64_t)LINE * 64 + offset,
                                                    .bytes = 4,
                                                    .place = 10000 * (uint64_t)(thread + 1) + i,
                                                    .store = true,
@@ -331,6 +333,7 @@ static void rows_of_a_line_are_bounded(void **state)
     }
     const struct sums sums = sums_of(&w);
     assert_int_equal(sums.transfers + sums.invalidations, late);
+    assert_true(sums.trues > 100 && sums.falses > 100);
     assert_true(late > 1000 && sums.rows <= TD_SHARING_ROWS);
     close_world(&w);
 }

@@ -193,6 +193,12 @@ static void write_snapshot(struct td_image *process)
         .region_names = process->region_names,
         .threads = process->tasks,
         .thread_count = process->task_count,
+        .sharing = process->task_count > 1 + process->variant_count ? process->llc->sharing : NULL,
+        .tasks_each = 1 + process->variant_count,
+        .areas = {.heap_start = process->heap_start,
+                  .heap_end = process->heap_end,
+                  .stack_start = process->stack.low - process->stack.shift,
+                  .stack_end = process->stack.high - process->stack.shift},
     };
     td_snapshot_write(&bytes, &image);
     /* There is nobody to tell: the next one may succeed, and tdrec misses the snapshot. */
@@ -603,6 +609,24 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
     const uint32_t id = td_region_names_put(process->region_names, name);
     pthread_mutex_unlock(&process->lock);
     td_image_add_word(thread, td_trace_region(begins, id));
+}
+
+void td_image_before_meeting(struct td_image *process, struct td_image_thread *thread)
+{
+    if (process->task_count <= 1 + process->variant_count || thread->shared)
+        return;
+    put_batch(process, thread);
+    td_queue_drain(thread->queue);
+}
+
+void td_image_set_break(struct td_image *process, uint64_t end)
+{
+    pthread_mutex_lock(&process->lock);
+    if (process->heap_start == 0)
+        process->heap_start = end;
+    if (end > process->heap_end)
+        process->heap_end = end;
+    pthread_mutex_unlock(&process->lock);
 }
 
 void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests)

@@ -124,6 +124,7 @@ struct td_image {
     struct td_quirks quirks;
     struct td_guest_stack stack; /* of the main thread; set by its first batch */
     bool stack_known;
+    uint64_t heap_start, heap_end; /* what brk gave; under `lock` */
 
     /* Snapshots; mailbox NULL: none are wanted. */
     struct td_mailbox *mailbox;
@@ -188,6 +189,11 @@ void td_image_finish(struct td_image *process, struct td_image_thread *own);
 void td_image_region(struct td_image *process, struct td_image_thread *thread, bool begins,
                      uint64_t name);
 
+/* The thread wakes others or waits for them: what it did before is modelled before what they do
+ * then. */
+void td_image_before_meeting(struct td_image *process, struct td_image_thread *thread);
+/* The program's break is at `end` now. */
+void td_image_set_break(struct td_image *process, uint64_t end);
 /* The thread is in a system call, and wants none of the lines that it shares; or goes on. */
 void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests);
 

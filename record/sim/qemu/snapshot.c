@@ -26,9 +26,13 @@ struct writing {
     double squares; /* of the threads' errors */
     struct td_snapshot_writer out;
     const struct td_snapshot_maps *maps;
+    const struct td_snapshot_source *source;
     const struct td_region_names *region_names; /* NULL: none were marked */
-    bool *used;                                 /* by index of maps->code.places */
-    const struct td_range *range;               /* of the last address */
+    uint32_t *modules;          /* of the snapshot, plus 1, by index of maps->paths; 0: none yet */
+    struct mapped_data *mapped; /* by address */
+    size_t mapped_count, mapped_cap;
+    bool *used;                   /* by index of maps->code.places */
+    const struct td_range *range; /* of the last address */
     const struct td_sim *sim;
     bool *described; /* by path of this sim */
 };
@@ -306,12 +310,127 @@ static void write_ended(struct writing *w, const struct td_buf *ended, unsigned 
             use_address(w, walk.code.place);
             td_snapshot_copy_code(&w->out, &walk.code);
             break;
+        case TD_SNAPSHOT_SHARED:
         case TD_SNAPSHOT_END: break;
         }
     }
     if (variant == 0)
         add_totals(w, &view.snapshot, (double)view.snapshot.cycles_error);
     td_snapshot_close(&view);
+}
+
+/* A stretch of memory that belongs to a file: what is mapped of it, and the data that begin as
+ * zeros behind that. */
+struct mapped_data {
+    uint64_t start, end, base; /* base: where the file begins in memory */
+    uint32_t file;             /* index of maps->paths */
+};
+
+static void add_mapped(struct writing *w, const struct mapped_data *data)
+{
+    w->mapped = td_grow(w->mapped, &w->mapped_cap, w->mapped_count + 1, sizeof(*w->mapped));
+    w->mapped[w->mapped_count++] = *data;
+}
+
+static void read_mapped(struct writing *w, struct td_snapshot_maps *maps)
+{
+    char *text = td_procfs_text(NULL, "/proc/self/maps");
+    const char *at = text;
+    struct mapped_data last = {0};
+    struct td_map_line line;
+
+    while (at && td_map_line_next(&at, &line)) {
+        const bool file = line.path_len > 0 && line.path[0] == '/';
+        const bool follows = last.end != 0 && line.start == last.end;
+
+        if (file) {
+            const uint32_t index = file_of(maps, &line);
+
+            last = (struct mapped_data){
+                .start = line.start,
+                .end = line.end,
+                .base = line.offset != 0 && last.end != 0 && last.file == index ? last.base
+                                                                                : line.start,
+                .file = index};
+        } else if (line.path_len == 0 && follows) {
+            last.start = line.start;
+            last.end = line.end;
+        } else {
+            last.end = 0;
+            continue;
+        }
+        add_mapped(w, &last);
+    }
+    free(text);
+}
+
+static const struct mapped_data *find_mapped(const struct writing *w, uint64_t address)
+{
+    for (size_t i = 0; i < w->mapped_count; i++) {
+        if (address >= w->mapped[i].start && address < w->mapped[i].end)
+            return &w->mapped[i];
+    }
+    return NULL;
+}
+
+/* The snapshot's module of a file. */
+static uint32_t module_of(struct writing *w, struct td_snapshot_maps *maps, uint32_t file)
+{
+    struct td_snapshot *snapshot = &w->snapshot;
+
+    if (!w->modules[file]) {
+        snapshot->modules[snapshot->module_count] =
+            (struct td_snapshot_module){.path = maps->paths[file], .build_id = *id_of(maps, file)};
+        w->modules[file] = ++snapshot->module_count;
+    }
+    return w->modules[file] - 1;
+}
+
+static void find_area(struct writing *w, struct td_snapshot_shared *shared)
+{
+    const struct td_snapshot_areas *areas = &w->source->areas;
+    const uint64_t address = shared->address;
+
+    if (address == 0) {
+        shared->area = TD_SHARED_LINES;
+    } else if (address >= areas->heap_start && address < areas->heap_end) {
+        shared->area = TD_SHARED_HEAP;
+    } else if (address >= areas->stack_start && address < areas->stack_end) {
+        shared->area = TD_SHARED_STACK;
+    } else {
+        const struct mapped_data *mapped = find_mapped(w, address);
+
+        if (!mapped)
+            return;
+        shared->area = TD_SHARED_MODULE;
+        shared->module = module_of(w, w->source->maps, mapped->file);
+        shared->offset = address - mapped->base;
+    }
+}
+
+static struct td_snapshot_side side_of(struct writing *w, const struct td_sharing_side *side)
+{
+    if (side->thread >= w->source->thread_count / w->source->tasks_each)
+        return (struct td_snapshot_side){.task = TD_NONE};
+    use_address(w, side->place);
+    return (struct td_snapshot_side){
+        .task = side->thread * w->source->tasks_each, .store = side->store, .pc = side->place};
+}
+
+static void write_shared(void *ctx, const struct td_sharing_row *row)
+{
+    struct writing *w = ctx;
+    struct td_snapshot_shared shared = {.address = row->line << 6,
+                                        .area = TD_SHARED_OTHER,
+                                        .mine = side_of(w, &row->mine),
+                                        .theirs = side_of(w, &row->theirs),
+                                        .is_false = row->is_false,
+                                        .transfers = row->transfers,
+                                        .invalidations = row->invalidations,
+                                        .cycles = row->cycles};
+
+    find_area(w, &shared);
+    td_snapshot_put_shared(&w->out, &shared);
 }
 
 static void write_thread(struct writing *w, const struct td_snapshot_thread *thread)
@@ -324,6 +443,8 @@ static void write_thread(struct writing *w, const struct td_snapshot_thread *thr
         write_variant(w, thread->sim);
     else
         write_running(w, thread->sim);
+    if (w->snapshot.task_count == 1 && w->source->sharing)
+        td_sharing_each(w->source->sharing, write_shared, w);
     td_snapshot_end_task(&w->out);
 }
 
@@ -331,9 +452,7 @@ static void write_thread(struct writing *w, const struct td_snapshot_thread *thr
 static void add_ranges(struct writing *w, struct td_snapshot_maps *maps)
 {
     struct td_snapshot *snapshot = &w->snapshot;
-    uint32_t *modules = td_xcalloc(maps->path_count + 1, sizeof(*modules)); /* index plus 1, or 0 */
 
-    snapshot->modules = td_xcalloc(maps->path_count + 1, sizeof(*snapshot->modules));
     for (size_t i = 0; i < maps->code.places.len; i++) {
         struct td_range range = maps->code.places.items[i];
         const uint32_t file = range.value;
@@ -341,15 +460,9 @@ static void add_ranges(struct writing *w, struct td_snapshot_maps *maps)
         /* A jitdump is mapped so that it is found, and never run. */
         if (!w->used[i] && !td_jitdump_is_name(maps->paths[file]))
             continue;
-        if (!modules[file]) {
-            snapshot->modules[snapshot->module_count] = (struct td_snapshot_module){
-                .path = maps->paths[file], .build_id = *id_of(maps, file)};
-            modules[file] = ++snapshot->module_count;
-        }
-        range.value = modules[file] - 1;
+        range.value = module_of(w, maps, file);
         td_range_set_put(&snapshot->ranges, &range);
     }
-    free(modules);
 }
 
 void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *image)
@@ -357,11 +470,16 @@ void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *imag
     struct writing w = {
         .snapshot = {.pid = image->pid, .process = image->process, .start_ns = image->start_ns},
         .maps = image->maps,
+        .source = image,
         .region_names = image->region_names,
         .used = td_xcalloc(image->maps->code.places.len + 1, sizeof(*w.used)),
     };
 
     w.snapshot.tasks = td_xcalloc(image->thread_count + 1, sizeof(*w.snapshot.tasks));
+    if (image->sharing)
+        read_mapped(&w, image->maps);
+    w.modules = td_xcalloc(image->maps->path_count + 1, sizeof(*w.modules));
+    w.snapshot.modules = td_xcalloc(image->maps->path_count + 1, sizeof(*w.snapshot.modules));
     for (size_t i = 0; i < image->thread_count; i++)
         write_thread(&w, &image->threads[i]);
     w.snapshot.cycles_error = (uint64_t)sqrt(w.squares);
@@ -369,6 +487,8 @@ void td_snapshot_write(struct td_buf *ret, const struct td_snapshot_source *imag
     td_snapshot_put(ret, &w.snapshot, &w.out);
     free(w.snapshot.modules);
     free(w.snapshot.tasks);
+    free(w.modules);
+    free(w.mapped);
     td_range_set_release(&w.snapshot.ranges);
     free(w.used);
 }

@@ -16,6 +16,7 @@
 #include "formats/file_id.h"
 #include "formats/model.h"
 #include "record/sim/model/mappings.h"
+#include "record/sim/model/memory/sharing.h"
 #include "record/sim/model/sim.h"
 #include "record/sim/qemu/regions.h"
 
@@ -55,6 +56,12 @@ struct td_snapshot_thread {
 void td_snapshot_end_thread(struct td_snapshot_thread *thread,
                             const struct td_region_names *region_names);
 
+/* Where data is that lies in no file; empty: not known. */
+struct td_snapshot_areas {
+    uint64_t heap_start, heap_end;
+    uint64_t stack_start, stack_end; /* as the model is told it */
+};
+
 struct td_snapshot_source {
     uint32_t pid;
     const char *process; /* comm of the main thread */
@@ -63,6 +70,9 @@ struct td_snapshot_source {
     const struct td_region_names *region_names;
     const struct td_snapshot_thread *threads;
     size_t thread_count;
+    struct td_sharing *sharing; /* threads in the order in which they joined; NULL: nothing of it */
+    uint32_t tasks_each;        /* of the threads there: one, and one for each variant */
+    struct td_snapshot_areas areas;
 };
 
 /* Appends the snapshot to the buffer. */

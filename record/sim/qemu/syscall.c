@@ -21,6 +21,7 @@
 enum {
     GUEST_MMAP = 9,
     GUEST_MUNMAP = 11,
+    GUEST_BRK = 12,
     GUEST_RT_SIGACTION = 13,
     GUEST_RT_SIGPROCMASK = 14,
     GUEST_MREMAP = 25,
@@ -34,6 +35,7 @@ enum {
     GUEST_PRCTL = 157,
     GUEST_SETRLIMIT = 160,
     GUEST_CHROOT = 161,
+    GUEST_FUTEX = 202,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
     GUEST_UNSHARE = 272,
@@ -254,6 +256,8 @@ void td_image_syscall_done(struct td_image *process, struct td_image_thread *thr
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
         td_image_map(process, &thread->change);
+    if (number == GUEST_BRK && result > 0)
+        td_image_set_break(process, (uint64_t)result);
     td_quirks_after_action(&process->quirks, &thread->action, result);
     td_quirks_after_map(&process->quirks);
     if (thread->asked && thread->asked->refusal == result && !process->abandoned)
@@ -298,6 +302,8 @@ void td_image_syscall(struct td_image *process, struct td_image_thread *thread, 
         return;
     if (number == GUEST_CHROOT || number == GUEST_PIVOT_ROOT)
         td_image_read_maps(process);
+    if (number == GUEST_FUTEX)
+        td_image_before_meeting(process, thread);
     if (kills_itself(number, arguments))
         td_image_finish(process, thread);
     else if (may_wait(number))

@@ -17,9 +17,11 @@ enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 
 #define REGION (REPLICATES + 1)
 #define CODE   (REPLICATES + 2)
+#define SHARED (REPLICATES + 4)
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
+#define SHARED_MAX    (UINT64_C(1) << 40)
 
 static uint8_t *put_uleb(uint8_t *at, uint64_t value)
 {
@@ -110,6 +112,29 @@ void td_snapshot_put_code(struct td_snapshot_writer *writer, const struct td_ran
         .place = block->offset, .bytes = bytes.data, .size = bytes.len};
     td_snapshot_copy_code(writer, &code);
     td_buf_release(&bytes);
+}
+
+static void put_side(struct td_buf *buf, const struct td_snapshot_side *side)
+{
+    td_buf_uleb(buf, side->task + 1); /* TD_NONE is all ones */
+    td_buf_uleb(buf, side->store);
+    td_buf_uleb(buf, side->pc);
+}
+
+void td_snapshot_put_shared(struct td_snapshot_writer *writer,
+                            const struct td_snapshot_shared *shared)
+{
+    td_buf_uleb(&writer->body, SHARED);
+    td_buf_uleb(&writer->body, shared->address);
+    td_buf_uleb(&writer->body, shared->area);
+    td_buf_uleb(&writer->body, shared->area == TD_SHARED_MODULE ? shared->module : 0);
+    td_buf_uleb(&writer->body, shared->offset);
+    put_side(&writer->body, &shared->mine);
+    put_side(&writer->body, &shared->theirs);
+    td_buf_uleb(&writer->body, shared->is_false);
+    td_buf_uleb(&writer->body, shared->transfers);
+    td_buf_uleb(&writer->body, shared->invalidations);
+    td_buf_uleb(&writer->body, shared->cycles);
 }
 
 void td_snapshot_end_task(struct td_snapshot_writer *writer)
@@ -275,7 +300,9 @@ void td_snapshot_close(struct td_snapshot_view *view)
 
 struct td_snapshot_walk td_snapshot_walk(const struct td_snapshot_view *view)
 {
-    return (struct td_snapshot_walk){.rd = view->items, .task_count = view->snapshot.task_count};
+    return (struct td_snapshot_walk){.rd = view->items,
+                                     .task_count = view->snapshot.task_count,
+                                     .module_count = view->snapshot.module_count};
 }
 
 /* As td_rd_uleb, inlined: a walk is little else. */
@@ -394,6 +421,33 @@ static enum td_snapshot_item get_code(struct td_snapshot_walk *walk)
     return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_CODE : TD_SNAPSHOT_END;
 }
 
+static void get_side(struct td_snapshot_walk *walk, struct td_snapshot_side *side)
+{
+    side->task = (uint32_t)td_rd_uleb_below(&walk->rd, (uint64_t)walk->task_count + 1) - 1;
+    side->store = td_rd_uleb_below(&walk->rd, 2);
+    side->pc = td_rd_uleb(&walk->rd);
+}
+
+static enum td_snapshot_item get_shared(struct td_snapshot_walk *walk)
+{
+    struct td_snapshot_shared *shared = &walk->shared;
+
+    shared->address = td_rd_uleb(&walk->rd);
+    shared->area = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SHARED_AREA_COUNT);
+    shared->module = (uint32_t)td_rd_uleb_below(&walk->rd, UINT32_MAX);
+    shared->offset = td_rd_uleb(&walk->rd);
+    get_side(walk, &shared->mine);
+    get_side(walk, &shared->theirs);
+    shared->is_false = td_rd_uleb_below(&walk->rd, 2);
+    shared->transfers = td_rd_uleb_below(&walk->rd, SHARED_MAX);
+    shared->invalidations = td_rd_uleb_below(&walk->rd, SHARED_MAX);
+    shared->cycles = td_rd_uleb_below(&walk->rd, SHARED_MAX);
+    if (shared->address % 64 != 0 ||
+        (shared->area == TD_SHARED_MODULE && shared->module >= walk->module_count))
+        td_rd_fail(&walk->rd);
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_SHARED : TD_SNAPSHOT_END;
+}
+
 static void end_task(struct td_snapshot_walk *walk)
 {
     walk->replicates.pc = walk->code.place = 0;
@@ -419,6 +473,8 @@ enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
             return get_region(walk);
         if (item == CODE)
             return get_code(walk);
+        if (item == SHARED)
+            return get_shared(walk);
         if (item >= FIRST_MASK)
             return get_tally(walk, item - FIRST_MASK);
         if (item == NEXT_PATH)

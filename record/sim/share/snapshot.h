@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/range.h"
 #include "formats/model.h"
+#include "formats/sharing.h"
 #include "record/sim/model/sim.h"
 
 /* Paths are numbered below this. */
@@ -107,6 +108,22 @@ struct td_snapshot_code {
     size_t size;
 };
 
+/* What threads of the image paid for a line that they share; TD_NONE: not known. */
+struct td_snapshot_side {
+    uint32_t task;
+    bool store;
+    uint64_t pc; /* a place; of no task: nothing */
+};
+struct td_snapshot_shared {
+    uint64_t address; /* of the line, 0: of many */
+    uint32_t area;    /* enum td_shared_area */
+    uint32_t module;  /* of TD_SHARED_MODULE */
+    uint64_t offset;  /* in what is mapped of it */
+    struct td_snapshot_side mine, theirs;
+    bool is_false;
+    uint64_t transfers, invalidations, cycles;
+};
+
 /* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
 struct td_snapshot_writer {
     struct td_buf body;
@@ -129,6 +146,9 @@ void td_snapshot_put_region(struct td_snapshot_writer *writer,
 void td_snapshot_put_code(struct td_snapshot_writer *writer, const struct td_ran_block *block);
 /* The same of one that was read. */
 void td_snapshot_copy_code(struct td_snapshot_writer *writer, const struct td_snapshot_code *code);
+/* Of all tasks together: among the items of the first. */
+void td_snapshot_put_shared(struct td_snapshot_writer *writer,
+                            const struct td_snapshot_shared *shared);
 void td_snapshot_end_task(struct td_snapshot_writer *writer);
 /* Appends the whole snapshot, and empties the writer. */
 void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
@@ -151,7 +171,8 @@ enum td_snapshot_item {
     TD_SNAPSHOT_TALLY,
     TD_SNAPSHOT_REPLICATES,
     TD_SNAPSHOT_REGION,
-    TD_SNAPSHOT_CODE
+    TD_SNAPSHOT_CODE,
+    TD_SNAPSHOT_SHARED
 };
 
 /* A walk through the items of a snapshot. */
@@ -166,6 +187,8 @@ struct td_snapshot_walk {
     struct td_snapshot_replicates replicates;
     struct td_snapshot_region region;
     struct td_snapshot_code code;
+    struct td_snapshot_shared shared;
+    uint32_t module_count;
     uint32_t region_count; /* of the task, so far */
     uint8_t region_depths[TD_SNAPSHOT_REGIONS_MAX];
 };

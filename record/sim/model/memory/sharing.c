@@ -231,7 +231,8 @@ static void add_to(struct td_sharing_row *rows, size_t *count, size_t limit,
 
     while (i < *count && !is_same_row(&rows[i], &row))
         i++;
-    if (i == *count && *count + 2 > limit) {
+    /* Of those there are two at most. */
+    if (i == *count && *count + 2 >= limit) {
         row.mine = row.theirs = (struct td_sharing_side){.thread = UINT32_MAX};
         for (i = 0; i < *count && !is_same_row(&rows[i], &row);)
             i++;

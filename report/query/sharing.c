@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/sharing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static void add_thread(struct td_shared_threads *threads, uint32_t thread)
+{
+    size_t i = 0;
+
+    if (thread == TD_NONE)
+        return;
+    while (i < threads->len && threads->at[i] < thread)
+        i++;
+    if (i < threads->len && threads->at[i] == thread)
+        return;
+    threads->at = td_grow(threads->at, &threads->cap, threads->len + 1, sizeof(*threads->at));
+    for (size_t k = threads->len++; k > i; k--)
+        threads->at[k] = threads->at[k - 1];
+    threads->at[i] = thread;
+}
+
+static void add_sums(struct td_shared_sums *sums, const struct td_shared_row *row)
+{
+    sums->transfers += row->transfers;
+    sums->invalidations += row->invalidations;
+    sums->cycles += row->cycles;
+}
+
+/* Two places of one line of a program are told apart: they may be of several instructions. */
+static bool is_same_place(const struct td_shared_place *place, const struct td_shared_side *side)
+{
+    return place->location == side->location && place->store == side->store;
+}
+
+static struct td_shared_pair *pair_of(struct td_shared_line *line, const struct td_shared_row *row)
+{
+    for (size_t i = 0; i < line->pair_count; i++) {
+        struct td_shared_pair *pair = &line->pairs[i];
+
+        if (pair->is_false == row->is_false && is_same_place(&pair->mine, &row->mine) &&
+            is_same_place(&pair->theirs, &row->theirs))
+            return pair;
+    }
+    line->pairs = td_grow(line->pairs, &line->pair_cap, line->pair_count + 1, sizeof(*line->pairs));
+    line->pairs[line->pair_count] = (struct td_shared_pair){
+        .mine = {.location = row->mine.location, .store = row->mine.store},
+        .theirs = {.location = row->theirs.location, .store = row->theirs.store},
+        .is_false = row->is_false,
+    };
+    return &line->pairs[line->pair_count++];
+}
+
+static void add_row(struct td_shared_line *line, const struct td_shared_row *row)
+{
+    struct td_shared_pair *pair = pair_of(line, row);
+
+    add_sums(&pair->sums, row);
+    add_sums(&line->sums, row);
+    if (row->is_false)
+        add_sums(&line->falses, row);
+    add_thread(&pair->mine.threads, row->mine.thread);
+    add_thread(&pair->theirs.threads, row->theirs.thread);
+    add_thread(&line->threads, row->mine.thread);
+    add_thread(&line->threads, row->theirs.thread);
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct td_shared_row *x = *(const struct td_shared_row *const *)a;
+    const struct td_shared_row *y = *(const struct td_shared_row *const *)b;
+
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return (x > y) - (x < y); /* of one array */
+}
+
+static int by_cost(const struct td_shared_sums *x, const struct td_shared_sums *y)
+{
+    if (x->cycles != y->cycles)
+        return x->cycles > y->cycles ? -1 : 1;
+    return (x->transfers < y->transfers) - (x->transfers > y->transfers);
+}
+
+static int costliest_pair(const void *a, const void *b)
+{
+    const struct td_shared_pair *x = a, *y = b;
+    const int order = by_cost(&x->sums, &y->sums);
+
+    if (order != 0)
+        return order;
+    if (x->mine.location != y->mine.location)
+        return x->mine.location < y->mine.location ? -1 : 1;
+    return (x->theirs.location > y->theirs.location) - (x->theirs.location < y->theirs.location);
+}
+
+static int costliest_line(const void *a, const void *b)
+{
+    const struct td_shared_line *x = a, *y = b;
+    const int order = by_cost(&x->sums, &y->sums);
+
+    if (order != 0)
+        return order;
+    return x->address != y->address ? (x->address < y->address ? -1 : 1)
+                                    : (x->process > y->process) - (x->process < y->process);
+}
+
+static struct td_shared_line *line_of(struct td_shared_table *table,
+                                      const struct td_shared_row *row)
+{
+    struct td_shared_line *last = table->len > 0 ? &table->lines[table->len - 1] : NULL;
+
+    if (last && last->process == row->process && last->address == row->address)
+        return last;
+    table->lines = td_grow(table->lines, &table->cap, table->len + 1, sizeof(*table->lines));
+    table->lines[table->len] = (struct td_shared_line){.process = row->process,
+                                                       .address = row->address,
+                                                       .area = row->area,
+                                                       .module = row->module,
+                                                       .offset = row->offset};
+    return &table->lines[table->len++];
+}
+
+void td_shared_table_init(struct td_shared_table *table, const struct td_model *model)
+{
+    const uint32_t count = td_model_shared_count(model);
+    const struct td_shared_row **rows = td_xcalloc((size_t)count + 1, sizeof(*rows));
+    const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
+
+    *table = (struct td_shared_table){.cycles = cycles > 0 ? (double)cycles : NAN};
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = td_model_shared(model, i);
+    if (count > 0)
+        qsort(rows, count, sizeof(const struct td_shared_row *), by_line);
+    for (uint32_t i = 0; i < count; i++) {
+        add_row(line_of(table, rows[i]), rows[i]);
+        add_sums(&table->sums, rows[i]);
+        if (rows[i]->is_false)
+            add_sums(&table->falses, rows[i]);
+    }
+    for (size_t i = 0; i < table->len; i++)
+        qsort(table->lines[i].pairs, table->lines[i].pair_count, sizeof(*table->lines[i].pairs),
+              costliest_pair);
+    if (table->len > 0)
+        qsort(table->lines, table->len, sizeof(*table->lines), costliest_line);
+    free((void *)rows);
+}
+
+void td_shared_table_release(struct td_shared_table *table)
+{
+    for (size_t i = 0; i < table->len; i++) {
+        struct td_shared_line *line = &table->lines[i];
+
+        for (size_t p = 0; p < line->pair_count; p++) {
+            free(line->pairs[p].mine.threads.at);
+            free(line->pairs[p].theirs.threads.at);
+        }
+        free(line->pairs);
+        free(line->threads.at);
+        free(line->data);
+    }
+    free(table->lines);
+    *table = (struct td_shared_table){.lines = NULL};
+}

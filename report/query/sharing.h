@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of the cache that several threads use: what each cost, and who used it. */
+#ifndef TD_REPORT_QUERY_SHARING_H
+#define TD_REPORT_QUERY_SHARING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/model.h"
+
+/* Threads of the model, each once, in rising order. */
+struct td_shared_threads {
+    uint32_t *at;
+    size_t len, cap;
+};
+
+struct td_shared_place {
+    uint32_t location; /* TD_NONE: not known */
+    bool store;
+    struct td_shared_threads threads;
+};
+
+struct td_shared_sums {
+    uint64_t transfers, invalidations, cycles;
+};
+
+/* One piece of code that waited for a line because of another. */
+struct td_shared_pair {
+    struct td_shared_place mine, theirs;
+    bool is_false;
+    struct td_shared_sums sums;
+};
+
+struct td_shared_line {
+    uint32_t process;                   /* a thread of it */
+    uint64_t address;                   /* 0: many lines, that are not told apart */
+    uint32_t area;                      /* enum td_shared_area */
+    uint32_t module;                    /* TD_NONE: none */
+    uint64_t offset;                    /* in what is mapped of it */
+    char *data;                         /* what lies there; NULL: no name is known */
+    struct td_shared_sums sums, falses; /* falses: of sums */
+    struct td_shared_threads threads;   /* of both sides */
+    struct td_shared_pair *pairs;       /* the costliest first */
+    size_t pair_count, pair_cap;
+};
+
+struct td_shared_table {
+    struct td_shared_line *lines; /* the costliest first */
+    size_t len, cap;
+    struct td_shared_sums sums, falses;
+    double cycles; /* of all that was modelled; NaN: not known */
+};
+
+/* Release in any case. No lines is no failure. `data` of the lines is left out. */
+void td_shared_table_init(struct td_shared_table *table, const struct td_model *model);
+void td_shared_table_release(struct td_shared_table *table);
+
+#endif

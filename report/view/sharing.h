@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of the cache that threads share, as text and as JSON. */
+#ifndef TD_REPORT_VIEW_SHARING_H
+#define TD_REPORT_VIEW_SHARING_H
+
+#include "formats/export/json.h"
+#include "report/query/sharing.h"
+#include "report/view/table/style.h"
+
+/* The first `shown` lines, with the costliest pairs of each. */
+void td_sharing_print(const struct td_shared_table *table, const struct td_model *model,
+                      size_t shown, const struct td_style *style);
+/* "sharing" of the object: all lines and pairs. */
+void td_sharing_json(const struct td_shared_table *table, const struct td_model *model,
+                     struct td_json *json);
+
+#endif

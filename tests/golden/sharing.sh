@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# Lines that threads share: the costliest first, both sides of each, false sharing apart; many lines together; a merge
+# adds them up; a profile without them, and words that are none.
+. "$CASES/profiles.inc"
+make_sim 'thread 100 101 app worker' 'counter 1 10000000' \
+    'shared 0 4198400 1 0 4096 0 0 4096 1 1 0 4112 1 1 9000 0 2000000' \
+    'shared 0 4198400 1 0 4096 1 0 4112 1 0 0 4096 1 1 8000 0 1500000' \
+    'shared 0 4198400 1 0 4096 1 0 4128 0 0 0 4096 1 0 10 0 1000' \
+    'shared 0 8198400 2 - 0 1 0 4128 0 0 0 4096 1 0 700 0 900000' \
+    'shared 0 8198400 2 - 0 0 0 4096 1 1 0 4128 0 0 0 600 800000' \
+    'shared 0 0 4 - 0 0 0 4096 1 1 0 4128 1 0 5000 0 600000' \
+    'shared 0 9198400 3 - 0 0 0 4096 1 1 0 4128 0 0 1 0 122' >profile.td
+tdreport sharing -w 80
+tdreport sharing -w 80 -n 1
+tdreport sharing --json | sed -n '/"sharing"/,$p'
+cp profile.td other.td
+tdreport merge -o sum.td profile.td other.td >merged.txt
+tdreport sharing -w 80 -n 1 -i sum.td
+tdreport dump -i sum.td | grep -E '  shared '
+make_sim >none.td
+tdreport sharing -i none.td || echo "exit $?"
+tdreport sharing -n x || echo "exit $?"
+tdreport sharin -i none.td || echo "exit $?"
