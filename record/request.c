@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/request.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +41,20 @@ struct words {
 #define OPTION_MAX 60
 
 /* Fills the table; `request` and `words` are where the values go. */
-static void make_table(struct td_opt table[OPTION_MAX], struct td_request *request,
-                       struct words *words)
+struct table {
+    struct td_opt *options; /* OPTION_MAX */
+    size_t count;
+};
+
+static void append(struct table *table, const struct td_opt *options, size_t count)
+{
+    assert(table->count + count <= OPTION_MAX);
+    memcpy(table->options + table->count, options, count * sizeof(*options));
+    table->count += count;
+}
+
+/* What is recorded. */
+static void add_targets(struct table *table, struct td_request *request, struct words *words)
 {
     const struct td_opt options[] = {
         HEADING("What to record (a command, or one of these):"),
@@ -50,6 +63,15 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         FLAG('a', "all-cpus", "the whole machine", &words->all),
         VALUE(TD_OPT_STRING, 'C', "cpu", "LIST", "these CPUs, as 0,3-7", &words->cpus),
         VALUE(TD_OPT_STRING, 'G', "cgroup", "PATH", "a cgroup", &request->cgroup),
+    };
+
+    append(table, options, TD_ARRAY_SIZE(options));
+}
+
+/* By which events or which model, and how often. */
+static void add_events(struct table *table, struct td_request *request, struct words *words)
+{
+    const struct td_opt options[] = {
         HEADING("How:"),
         VALUE(TD_OPT_STRING, 'o', "output", "FILE",
               "the profile (profile.td); %p %h %r stand for pid, host, rank", &request->output),
@@ -83,6 +105,15 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               "the deepest level of the tree, 1 to 5 (what fits)", &words->level),
         VALUE(TD_OPT_U64, 0, "passes", "N", "run the command N times: each run counts other events",
               &words->passes),
+    };
+
+    append(table, options, TD_ARRAY_SIZE(options));
+}
+
+/* What samples tell, when they are taken, how. */
+static void add_ways(struct table *table, struct td_request *request, struct words *words)
+{
+    const struct td_opt options[] = {
         FLAG('W', "weight", "samples tell latencies and where data came from, or it is refused",
              &request->weights),
         FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
@@ -105,6 +136,15 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
         VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer per CPU",
               &words->ring_pages),
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
+    };
+
+    append(table, options, TD_ARRAY_SIZE(options));
+}
+
+/* What is done instead of recording. */
+static void add_others(struct table *table, struct td_request *request, struct words *words)
+{
+    const struct td_opt options[] = {
         HEADING("Instead of recording:"),
         FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
         VALUE(TD_OPT_U64, 'I', "interval", "MS", "with --count: print every MS as well",
@@ -122,11 +162,22 @@ static void make_table(struct td_opt table[OPTION_MAX], struct td_request *reque
               "--plan, --list, --doctor for the machine of DIR/sys, DIR/proc", &request->root),
         FLAG(0, "version", "version and features", &request->version),
         FLAG('h', "help", "this text", &request->help),
-        TD_OPT_END,
     };
 
-    _Static_assert(sizeof(options) / sizeof(options[0]) <= OPTION_MAX, "table too small");
-    memcpy(table, options, sizeof(options));
+    append(table, options, TD_ARRAY_SIZE(options));
+}
+
+static void make_table(struct td_opt options[OPTION_MAX], struct td_request *request,
+                       struct words *words)
+{
+    const struct td_opt end = TD_OPT_END;
+    struct table table = {.options = options};
+
+    add_targets(&table, request, words);
+    add_events(&table, request, words);
+    add_ways(&table, request, words);
+    add_others(&table, request, words);
+    append(&table, &end, 1);
 }
 
 /* "12,34": whole numbers above 0. */

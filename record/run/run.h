@@ -17,7 +17,7 @@
 #include "record/plan/plan.h"
 #include "record/request.h"
 #include "record/run/recording.h"
-#include "record/run/still_running.h"
+#include "record/tasks/still_running.h"
 #include "record/run/target.h"
 #include "record/status.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that a command started and that outlive it: a recording ends with the command. */
-#ifndef TD_RECORD_RUN_STILL_RUNNING_H
-#define TD_RECORD_RUN_STILL_RUNNING_H
+#ifndef TD_RECORD_TASKS_STILL_RUNNING_H
+#define TD_RECORD_TASKS_STILL_RUNNING_H
 
 #include <stdint.h>
 

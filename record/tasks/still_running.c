@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/run/still_running.h"
+#include "record/tasks/still_running.h"
 
 #include <stdbool.h>
 #include <stdio.h>
