@@ -9,6 +9,8 @@ import sys
 import tempfile
 
 KERNEL = "divides"
+# The model tells apart what of these is for lines that threads share; the rest is theirs alone.
+OF_THEIR_OWN = ("l3_bound", "store_bound")
 failures = []
 
 
@@ -36,7 +38,10 @@ def check_sums(found):
     check(abs(profile["cpi"] - profile["cycles"] / profile["instructions"]) < 1e-4, "cpi is not cycles an instruction")
     for node in tree:
         children = [child["slots"] for child in tree if child["parent"] == node["id"]]
-        check(not children or sum(children) == node["slots"], f"{node['id']} is not the sum of its children")
+        if node["id"] in OF_THEIR_OWN:
+            check(sum(children) <= node["slots"], f"{node['id']} is less than its children")
+        else:
+            check(not children or sum(children) == node["slots"], f"{node['id']} is not the sum of its children")
 
 
 def function_of(found, name):

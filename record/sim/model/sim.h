@@ -42,7 +42,7 @@ enum td_sim_mode {
 };
 
 /* The columns of a tally; all but the first have a node. Nodes are leaves of the tree, so parents
- * are sums. */
+ * are sums; but L3_BOUND and STORE_BOUND have slots of their own beside those of shared lines. */
 enum td_sim_column {
     TD_SIM_COLUMN_INSTRUCTIONS,
 #define X(symbol, node, meaning) TD_SIM_COLUMN_RETIRED_##symbol,
