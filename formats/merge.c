@@ -508,6 +508,24 @@ static void merge_sharing(struct td_merge *merge, const struct td_model *model,
     }
 }
 
+static void merge_habits(struct td_merge *merge, const struct td_model *model,
+                         const struct ids *ids)
+{
+    const struct td_habits *habits = td_model_habits(model);
+
+    for (size_t i = 0; i < habits->len; i++) {
+        struct td_habit habit = habits->at[i];
+
+        habit.module = ids->modules[habit.module];
+        for (uint32_t m = 0; m < habit.mark_count; m++) {
+            uint32_t *module = &habit.marks[m].module;
+
+            *module = *module == TD_NONE ? TD_NONE : ids->modules[*module];
+        }
+        td_model_put_habit(merge->sum, &habit);
+    }
+}
+
 static bool is_slots(const struct td_model *model, uint32_t group)
 {
     return td_model_group(model, group)->role == TD_ROLE_SLOTS;
@@ -659,6 +677,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_regions(merge, model, &ids);
         merge_code(merge, model, &ids);
         merge_sharing(merge, model, &ids);
+        merge_habits(merge, model, &ids);
         merge_samples(merge, model, &ids);
         merge->incomplete = merge->incomplete || !td_model_complete(model);
         free(origin);

@@ -78,6 +78,7 @@ struct td_model {
     struct td_map region_row_ids; /* thread and region, group to row */
     uint64_t *region_values;
     size_t region_values_len, region_values_cap;
+    struct td_habits habits;
     VECTOR(module_symbols) symbols; /* by module, as far as any were added */
     size_t symbol_bytes;            /* of all of them */
     uint64_t *tally_values;
@@ -171,6 +172,7 @@ void td_model_free(struct td_model *model)
     td_map_release(&model->region_ids);
     td_map_release(&model->region_row_ids);
     free(model->region_values);
+    td_habits_release(&model->habits);
     free(model->tally_values);
     free(model->sample_values);
     free(model->module_ids.slots);
@@ -196,7 +198,9 @@ size_t td_model_bytes(const struct td_model *model)
     bytes += td_ran_bytes(model->code);
     bytes += VECTOR_BYTES(model->shareds);
     bytes += VECTOR_BYTES(model->regions) + VECTOR_BYTES(model->region_rows);
-    bytes += (model->region_ids.cap + model->region_row_ids.cap) * sizeof(struct td_map_slot);
+    bytes += (model->region_ids.cap + model->region_row_ids.cap + model->habits.by_place.cap) *
+             sizeof(struct td_map_slot);
+    bytes += VECTOR_BYTES(model->habits);
     bytes += (model->tally_values_cap + model->sample_values_cap + model->region_values_cap) *
              sizeof(uint64_t);
     return bytes + model->near_cap * sizeof(*model->near_tallies) + model->symbol_bytes;
@@ -715,6 +719,17 @@ const uint64_t *td_model_region_values(const struct td_model *model,
                                        const struct td_region_row *row)
 {
     return model->region_values + row->values;
+}
+
+void td_model_put_habit(struct td_model *model, const struct td_habit *habit)
+{
+    assert(habit->module < model->modules.len);
+    td_habits_put(&model->habits, habit);
+}
+
+const struct td_habits *td_model_habits(const struct td_model *model)
+{
+    return &model->habits;
 }
 
 #define MODEL_ARRAY(noun, type, member)                                          \

@@ -21,6 +21,7 @@
 #include "formats/ran.h"
 #include "formats/kinds.h"
 #include "formats/cores/tma.h"
+#include "formats/habits.h"
 #include "formats/regions.h"
 #include "formats/sharing.h"
 
@@ -262,6 +263,9 @@ void td_model_add_shared(struct td_model *model, const struct td_shared_row *row
 /* The blocks of code that ran (code.h); empty where nobody recorded them. */
 struct td_ran *td_model_ran(struct td_model *model) __attribute__((returns_nonnull));
 const struct td_ran *td_model_ran_of(const struct td_model *model) __attribute__((returns_nonnull));
+/* How instructions of a modelled program used memory and branched: adds to what is known of the
+ * place. */
+void td_model_put_habit(struct td_model *model, const struct td_habit *habit);
 
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,
  * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */
@@ -304,6 +308,8 @@ TD_MODEL_ARRAY(shared, td_shared_row)
 /* As many as its group has columns. */
 const uint64_t *td_model_region_values(const struct td_model *model,
                                        const struct td_region_row *row)
+    __attribute__((returns_nonnull));
+const struct td_habits *td_model_habits(const struct td_model *model)
     __attribute__((returns_nonnull));
 size_t td_model_tally_count(const struct td_model *model);
 const struct td_tally *td_model_tally(const struct td_model *model, size_t i)

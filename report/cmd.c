@@ -14,7 +14,7 @@
 extern const struct td_cmd td_cmd_report, td_cmd_annotate, td_cmd_callers, td_cmd_callees,
     td_cmd_diff, td_cmd_tui, td_cmd_folded, td_cmd_export, td_cmd_html, td_cmd_explain,
     td_cmd_latency, td_cmd_merge, td_cmd_dump, td_cmd_regions, td_cmd_cpi, td_cmd_loops,
-    td_cmd_whatif, td_cmd_sharing;
+    td_cmd_whatif, td_cmd_sharing, td_cmd_why;
 
 /* Names that a mistyped one is compared with: of the hottest functions. */
 #define NEAREST_COUNT 200
@@ -24,6 +24,7 @@ const struct td_cmd *const td_cmds[] = {&td_cmd_report,
                                         &td_table_cmds[TD_ROWS_FUNCTIONS].cmd,
                                         &td_table_cmds[TD_ROWS_LINES].cmd,
                                         &td_cmd_annotate,
+                                        &td_cmd_why,
                                         &td_cmd_callers,
                                         &td_cmd_callees,
                                         &td_cmd_cpi,

@@ -7,6 +7,7 @@
 #include "formats/frames.h"
 #include "report/cmd.h"
 #include "report/listing.h"
+#include "report/places.h"
 #include "report/query/figures/names.h"
 #include "report/view/annotate.h"
 #include "report/view/asm.h"
@@ -27,121 +28,19 @@ struct annotate_opts {
     const char *syntax;
 };
 
-/* What is annotated: functions, or lines from..to of a file. */
-struct request {
-    uint32_t *functions;
-    size_t len, cap;
-    char *file; /* NULL: functions */
-    uint32_t from, to;
-    bool whole;   /* the file was named without lines: what costs something is shown */
-    bool unnamed; /* code without names was named, which only instructions can show */
-};
-
-static void add_function(struct request *r, uint32_t function)
-{
-    for (size_t i = 0; i < r->len; i++) {
-        if (r->functions[i] == function)
-            return;
-    }
-    r->functions = td_grow(r->functions, &r->cap, r->len + 1, sizeof(*r->functions));
-    r->functions[r->len++] = function;
-}
-
-/* "FILE:14" or "FILE:10-20"; false when the word is not of that form. */
-static bool parse_place(const char *word, struct request *r)
-{
-    const char *colon = strrchr(word, ':');
-    uint64_t from = 0, to = 0;
-    char number[24];
-
-    if (!colon || colon == word || colon[-1] == ':' || strlen(colon) > sizeof(number))
-        return false;
-    const size_t len = strcspn(colon + 1, "-");
-    memcpy(number, colon + 1, len);
-    number[len] = '\0';
-    if (!td_parse_u64(number, &from) || from == 0 || from > UINT32_MAX)
-        return false;
-    to = from;
-    if (colon[1 + len] == '-' && (!td_parse_u64(colon + 2 + len, &to) || to < from))
-        return false;
-    r->file = td_xstrndup(word, (size_t)(colon - word));
-    r->from = (uint32_t)from;
-    r->to = to > UINT32_MAX ? UINT32_MAX : (uint32_t)to;
-    return true;
-}
-
-/* By what they cost themselves; then those that only contain what costs. */
-static void find_functions(const struct td_session *session, const struct td_rows *rows,
-                           const char *pattern, struct request *r)
-{
-    const struct td_model *model = session->model;
-    const size_t before = r->len;
-
-    for (size_t i = 0; i < rows->len; i++) {
-        if (rows->at[i].function != TD_NONE &&
-            td_pattern_names(pattern, td_row_name(rows, &rows->at[i])))
-            add_function(r, rows->at[i].function);
-    }
-    for (uint32_t f = 0; f < td_model_function_count(model) && r->len == before; f++) {
-        if (td_pattern_names(pattern, td_model_string(model, td_model_function(model, f)->name)))
-            add_function(r, f);
-    }
-}
-
-/* A module's name stands for its code without names, which only instructions can show. */
-static void find_unnamed(const struct td_model *model, const struct td_rows *rows,
-                         const char *pattern, struct request *r)
-{
-    for (size_t i = 0; i < rows->len; i++) {
-        const struct td_row *row = &rows->at[i];
-
-        if (row->function == TD_NONE && row->module != TD_NONE &&
-            td_pattern_is_path(pattern, td_module_name(model, row->module)))
-            add_function(r, td_code_unnamed(model, row->module));
-    }
-}
-
-/* "hot.c": a source file, or the end of its path. */
-static bool find_file(const struct td_model *model, const char *word, struct request *r)
-{
-    for (uint32_t i = 0; i < td_model_line_count(model) && !r->file; i++) {
-        const uint32_t file = td_model_line(model, i)->file;
-
-        if (file != 0 && td_pattern_is_path(word, td_model_string(model, file)))
-            r->file = td_xstrdup(word);
-    }
-    if (!r->file)
-        return false;
-    r->whole = true;
-    r->from = 1;
-    r->to = UINT32_MAX;
-    return true;
-}
-
 static int make_request(const struct td_session *session, const struct annotate_opts *o,
-                        const struct td_rows *rows, char **words, struct request *r)
+                        const struct td_rows *rows, char **words, struct td_places *r)
 {
     for (size_t i = 0; i < rows->len && r->len < o->functions && !words[0]; i++) {
         const struct td_row *row = &rows->at[i];
 
         if (row->function != TD_NONE)
-            add_function(r, row->function);
+            td_places_add(r, row->function);
         else if (o->assembly && row->module != TD_NONE)
-            add_function(r, td_code_unnamed(session->model, row->module));
+            td_places_add(r, td_code_unnamed(session->model, row->module));
     }
     for (; *words; words++) {
-        const size_t before = r->len;
-
-        if (!r->file && parse_place(*words, r))
-            continue;
-        find_functions(session, rows, *words, r);
-        const bool named = r->len > before;
-        if (!named)
-            find_unnamed(session->model, rows, *words, r);
-        r->unnamed = r->unnamed || (!named && r->len > before);
-        if (r->len == before && !r->file && find_file(session->model, *words, r))
-            continue;
-        if (r->len == before) {
+        if (!td_places_find(r, session, rows, *words)) {
             td_cmd_complain_unknown(session, rows, *words);
             return TD_EXIT_NOTHING;
         }
@@ -150,7 +49,7 @@ static int make_request(const struct td_session *session, const struct annotate_
 }
 
 static struct td_annotate_opts view_opts(const struct td_session *session,
-                                         const struct annotate_opts *o, const struct request *r,
+                                         const struct annotate_opts *o, const struct td_places *r,
                                          const struct td_source_dirs *dirs)
 {
     const char *realtime = td_model_env(session->model, TD_ENV_REALTIME_NS);
@@ -167,7 +66,7 @@ static struct td_annotate_opts view_opts(const struct td_session *session,
 }
 
 static void print_text(const struct td_session *session, const struct annotate_opts *o,
-                       const struct request *r, const struct td_sections *sections)
+                       const struct td_places *r, const struct td_sections *sections)
 {
     const struct td_head head = td_session_head(session);
     const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
@@ -178,10 +77,15 @@ static void print_text(const struct td_session *session, const struct annotate_o
         fputc('\n', session->style.out);
         td_annotate_print(&sections->at[i], session->measure, &opts, &session->style);
     }
+    if (td_model_habits(session->model)->len > 0) {
+        td_style_begin(&session->style, TD_TONE_DIM);
+        fputs("\ntdreport why FILE:LINE says why a line is slow\n", session->style.out);
+        td_style_end(&session->style, TD_TONE_DIM);
+    }
 }
 
 static int show_code(struct td_session *session, const struct annotate_opts *o,
-                     const struct request *r, const char *why);
+                     const struct td_places *r, const char *why);
 
 /* Not one line of source is known of what was asked for. */
 static bool has_no_lines(const struct td_sections *sections)
@@ -194,7 +98,7 @@ static bool has_no_lines(const struct td_sections *sections)
 }
 
 static int show_lines(struct td_session *session, const struct annotate_opts *o,
-                      const struct request *r)
+                      const struct td_places *r)
 {
     const bool no_inline = session->opts->no_inline;
     struct td_sections sections = {.at = NULL};
@@ -256,8 +160,8 @@ static size_t keep_parts(struct td_code_parts *parts, enum td_metric primary)
 }
 
 static void print_listings(const struct td_session *session, const struct annotate_opts *o,
-                           const struct request *r, const struct td_listing *listings, size_t count,
-                           size_t left_out, const char *why)
+                           const struct td_places *r, const struct td_listing *listings,
+                           size_t count, size_t left_out, const char *why)
 {
     const struct td_head head = td_session_head(session);
     const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
@@ -283,7 +187,7 @@ static void print_listings(const struct td_session *session, const struct annota
 
 /* `why` instructions are shown that were not asked for; NULL: they were. */
 static int show_code(struct td_session *session, const struct annotate_opts *o,
-                     const struct request *r, const char *why)
+                     const struct td_places *r, const char *why)
 {
     const enum td_syntax syntax = td_syntax_by_name(o->syntax);
     struct td_code_parts parts = {.at = NULL};
@@ -326,7 +230,7 @@ out:
 
 static int show(struct td_session *session, const struct annotate_opts *o, char **words)
 {
-    struct request r = {.functions = NULL};
+    struct td_places r = {.functions = NULL};
     struct td_rows rows;
 
     td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
@@ -338,8 +242,7 @@ static int show(struct td_session *session, const struct annotate_opts *o, char 
                                     "the code has no names or lines: these are its instructions")
                         : show_lines(session, o, &r);
     td_rows_release(&rows);
-    free(r.functions);
-    free(r.file);
+    td_places_release(&r);
     return exit_code;
 }
 

@@ -250,6 +250,27 @@ static void on_shared(void *ctx, const struct td_shared_row *r)
             r->is_false, r->transfers, r->invalidations, r->cycles);
 }
 
+static void on_habit(void *ctx, const struct td_habit *habit)
+{
+    FILE *out = begin(ctx, "habit");
+
+    fprintf(out, " module=%" PRIu32 " offset=0x%" PRIx64, habit->module, habit->offset);
+    for (int i = 0; i < TD_HABIT_FIGURE_COUNT; i++) {
+        if (habit->figures[i])
+            fprintf(out, " %s=%" PRIu64, td_habit_info((enum td_habit_figure)i).name,
+                    habit->figures[i]);
+    }
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        fprintf(out, " [%s=%" PRId64, td_habit_mark_name(mark->kind), mark->key);
+        if (mark->module != TD_NONE)
+            fprintf(out, " module=%" PRIu32, mark->module);
+        fprintf(out, " count=%" PRIu64 "]", mark->count);
+    }
+    fputc('\n', out);
+}
+
 static void on_nodes(void *ctx, const struct td_profile_nodes *nodes)
 {
     FILE *out = begin(ctx, "nodes");
@@ -340,6 +361,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .region_row = on_region_row,
         .code = on_code,
         .shared = on_shared,
+        .habit = on_habit,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

@@ -46,6 +46,7 @@
     X(REGIONS, 17, "regions", false)         \
     X(REGION_ROWS, 18, "region rows", false) \
     X(CODE, 19, "code", false)               \
+    X(HABITS, 20, "habits", false)           \
     X(SHARING, 21, "sharing", false)
 
 enum td_chunk_kind {

@@ -579,6 +579,56 @@ static void write_code(const struct writer *w)
     ranking_release(&order);
 }
 
+static int compare_habits(const struct writer *w, uint32_t a, uint32_t b)
+{
+    const struct td_habit *x = &td_model_habits(w->model)->at[a];
+    const struct td_habit *y = &td_model_habits(w->model)->at[b];
+
+    RETURN_IF_DIFFERENT(compare_u64(w->modules.rank[x->module], w->modules.rank[y->module]));
+    return compare_u64(x->offset, y->offset);
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const struct td_habit_mark *x = a, *y = b;
+
+    RETURN_IF_DIFFERENT(compare_u64(x->kind, y->kind));
+    RETURN_IF_DIFFERENT(compare_u64(x->module, y->module));
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static struct td_habit written_habit(const struct writer *w, uint32_t i)
+{
+    struct td_habit habit = td_model_habits(w->model)->at[i];
+
+    habit.module = w->modules.rank[habit.module];
+    for (uint32_t m = 0; m < habit.mark_count; m++) {
+        uint32_t *module = &habit.marks[m].module;
+
+        *module = *module == TD_NONE ? TD_NONE : w->modules.rank[*module];
+    }
+    return habit;
+}
+
+static void write_habits(const struct writer *w)
+{
+    struct ranking order = {0};
+
+    rank_all(w, &order, (uint32_t)td_model_habits(w->model)->len, compare_habits);
+    for (uint32_t i = 0; i < order.count;) {
+        struct td_habit sum = written_habit(w, order.order[i]);
+
+        for (i++; i < order.count && !is_first(&order, i); i++) {
+            const struct td_habit more = written_habit(w, order.order[i]);
+
+            td_habit_add(&sum, &more);
+        }
+        qsort(sum.marks, sum.mark_count, sizeof(*sum.marks), compare_marks);
+        td_profile_habit(w->out, &sum);
+    }
+    ranking_release(&order);
+}
+
 static void write_env_and_counters(const struct writer *w)
 {
     char *const damage = td_notes_damage(w->model);
@@ -750,6 +800,7 @@ static void write_everything(struct writer *w, const struct td_profile_rows *row
     write_regions(w);
     write_code(w);
     write_sharing(w);
+    write_habits(w);
     write_nodes(w);
     if (rows)
         write_rows(w, rows);

@@ -320,6 +320,19 @@ static void on_code(void *ctx, const struct td_ran_block *block)
         say_wrong(loader, "blocks of code are too many, or ran more often than can be");
 }
 
+static void on_habit(void *ctx, const struct td_habit *habit)
+{
+    struct loader *loader = ctx;
+    struct td_habit ours = *habit;
+
+    ours.module = id_map_get(&loader->tables[TD_TABLE_MODULES], habit->module);
+    for (uint32_t i = 0; i < ours.mark_count; i++)
+        ours.marks[i].module =
+            id_map_get(&loader->tables[TD_TABLE_MODULES], habit->marks[i].module);
+    if (ours.module != TD_NONE)
+        td_model_put_habit(loader->model, &ours);
+}
+
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)
 {
     struct loader *loader = ctx;
@@ -792,6 +805,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .region_row = on_region_row,
         .code = on_code,
         .shared = on_shared,
+        .habit = on_habit,
         .symbol = on_symbol,
         .nodes = on_nodes,
         .samples = on_samples,

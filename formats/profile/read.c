@@ -437,6 +437,54 @@ static void read_sharing(struct reader *reader, struct td_rd *rd)
     }
 }
 
+/* What a newer version appends to the figures is not known here. */
+static void read_figures(struct td_rd *rd, struct td_habit *habit)
+{
+    const uint64_t count = td_rd_uleb_below(rd, td_rd_left(rd) + 1);
+
+    for (uint64_t i = 0; i < count && td_rd_ok(rd); i++) {
+        const uint64_t figure = td_rd_uleb(rd);
+
+        if (i < TD_HABIT_FIGURE_COUNT)
+            habit->figures[i] = figure;
+    }
+}
+
+static void read_marks(struct reader *reader, struct td_rd *rd, struct td_habit *habit)
+{
+    const uint64_t count = td_rd_uleb_below(rd, td_rd_left(rd) + 1);
+
+    for (uint64_t i = 0; i < count && td_rd_ok(rd); i++) {
+        struct td_habit_mark mark;
+
+        mark.kind = get_u32(rd);
+        mark.module = get_id_or_none(reader, rd, TD_TABLE_MODULES);
+        mark.key = td_rd_zigzag(rd);
+        mark.count = td_rd_uleb(rd);
+        if (td_rd_ok(rd))
+            td_habit_mark(habit, &mark);
+    }
+}
+
+static void read_habits(struct reader *reader, struct td_rd *rd)
+{
+    uint64_t offset = 0;
+
+    while (td_rd_left(rd) > 0) {
+        struct td_habit habit = {0};
+
+        begin_record(reader, rd, TD_CHUNK_HABITS);
+        habit.module = get_id(reader, rd, TD_TABLE_MODULES);
+        habit.offset = offset += (uint64_t)td_rd_zigzag(rd);
+        read_figures(rd, &habit);
+        read_marks(reader, rd, &habit);
+        if (td_rd_ok(rd) && !td_habit_is_right(&habit))
+            td_rd_fail(rd);
+        if (td_rd_ok(rd))
+            VISIT(reader, habit, &habit);
+    }
+}
+
 /* An epoch follows the one before and starts with node 1, unless what was between is lost. */
 static bool enter_epoch(struct reader *reader, struct td_rd *rd)
 {
@@ -591,6 +639,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_REGION_ROWS] = read_region_rows,
     [TD_CHUNK_CODE] = read_code,
     [TD_CHUNK_SHARING] = read_sharing,
+    [TD_CHUNK_HABITS] = read_habits,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

@@ -62,6 +62,7 @@ struct td_profile_visitor {
                        uint32_t value_count);
     void (*code)(void *ctx, const struct td_ran_block *block);
     void (*shared)(void *ctx, const struct td_shared_row *row);
+    void (*habit)(void *ctx, const struct td_habit *habit); /* its figures can be */
     void (*symbol)(void *ctx, uint32_t module, const struct td_symbol *symbol);
     void (*nodes)(void *ctx, const struct td_profile_nodes *nodes);
     void (*samples)(void *ctx, const struct td_profile_values *values);

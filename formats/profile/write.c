@@ -49,7 +49,7 @@ struct td_profile_writer {
     struct td_pending samples, tallies;
     uint8_t *columns; /* of each group */
     size_t columns_cap;
-    uint64_t last_symbol_offset, last_placed_offset, last_code_offset;
+    uint64_t last_symbol_offset, last_placed_offset, last_code_offset, last_habit_offset;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
     uint64_t totals[TD_CHUNK_KIND_LIMIT];
@@ -104,6 +104,8 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
         w->last_placed_offset = 0;
     if (kind == TD_CHUNK_CODE)
         w->last_code_offset = 0;
+    if (kind == TD_CHUNK_HABITS)
+        w->last_habit_offset = 0;
 }
 
 /* What descriptions refer to comes before them. */
@@ -113,7 +115,7 @@ static void flush_texts(struct td_profile_writer *w)
         TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
         TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
         TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
-        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,    TD_CHUNK_SHARING,
+        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,    TD_CHUNK_SHARING, TD_CHUNK_HABITS,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -464,6 +466,32 @@ void td_profile_shared(struct td_profile_writer *writer, const struct td_shared_
     td_buf_uleb(buf, row->invalidations);
     td_buf_uleb(buf, row->cycles);
     end_text(writer, TD_CHUNK_SHARING);
+}
+
+/* Figures that are 0 at the end are left out. */
+void td_profile_habit(struct td_profile_writer *writer, const struct td_habit *habit)
+{
+    struct td_buf *buf = &writer->texts[TD_CHUNK_HABITS].buf;
+    uint32_t figures = TD_HABIT_FIGURE_COUNT;
+
+    while (figures > 0 && habit->figures[figures - 1] == 0)
+        figures--;
+    td_buf_uleb(buf, habit->module);
+    td_buf_zigzag(buf, (int64_t)(habit->offset - writer->last_habit_offset));
+    td_buf_uleb(buf, figures);
+    for (uint32_t i = 0; i < figures; i++)
+        td_buf_uleb(buf, habit->figures[i]);
+    td_buf_uleb(buf, habit->mark_count);
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        td_buf_uleb(buf, mark->kind);
+        put_or_none(buf, mark->module);
+        td_buf_zigzag(buf, mark->key);
+        td_buf_uleb(buf, mark->count);
+    }
+    writer->last_habit_offset = habit->offset;
+    end_text(writer, TD_CHUNK_HABITS);
 }
 
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,

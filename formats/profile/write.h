@@ -81,6 +81,9 @@ void td_profile_region_row(struct td_profile_writer *writer, const struct td_reg
 
 /* A block of code (formats/ran.h) with its module and offset. */
 void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block *block);
+/* How an instruction used memory, or a branch went: adds to what was written of it before. Modules
+ * are the file's. */
+void td_profile_habit(struct td_profile_writer *writer, const struct td_habit *habit);
 
 /* What threads paid for a line that they share (formats/sharing.h); rows of equal sides add up. */
 void td_profile_shared(struct td_profile_writer *writer, const struct td_shared_row *row);

@@ -94,6 +94,8 @@ void td_snapshots_write_core(struct td_profile_writer *writer, const struct td_c
         {"l1i_kb", (uint64_t)desc->l1i_kb},
         {"l2_kb", (uint64_t)desc->l2_kb},
         {"l3_kb", (uint64_t)desc->l3_kb},
+        {"dtlb", (uint64_t)desc->dtlb},
+        {"stlb", (uint64_t)desc->stlb},
     };
     char text[64];
 
@@ -171,6 +173,8 @@ void td_snapshots_names_end(struct td_snapshots *snapshots)
 {
     write_code(snapshots);
     td_jit_finish(snapshots->jit);
+    for (size_t i = 0; i < snapshots->habits.len; i++)
+        td_profile_habit(snapshots->writer, &snapshots->habits.at[i]);
 }
 
 void td_snapshots_release(struct td_snapshots *snapshots)
@@ -179,6 +183,7 @@ void td_snapshots_release(struct td_snapshots *snapshots)
         td_snapshots_forget(snapshots, (uint32_t)i);
     free(snapshots->images);
     td_map_release(&snapshots->modules);
+    td_habits_release(&snapshots->habits);
     td_map_release(&snapshots->warnings);
     if (snapshots->texts)
         td_intern_free(snapshots->texts);
@@ -639,6 +644,21 @@ static void add_shared(struct adding *a, const struct td_snapshot_shared *shared
     td_profile_shared(a->snapshots->writer, &row);
 }
 
+/* The same instruction in other threads and images adds up: written once, at the end. */
+static void add_habit(struct adding *a, const struct td_habit *from)
+{
+    struct td_habit habit = *from;
+
+    habit.offset = locate(a, from->offset, &habit.module);
+    for (uint32_t i = 0; i < habit.mark_count; i++) {
+        struct td_habit_mark *mark = &habit.marks[i];
+
+        if (mark->module != TD_NONE)
+            mark->key = (int64_t)locate(a, (uint64_t)mark->key, &mark->module);
+    }
+    td_habits_put(&a->snapshots->habits, &habit);
+}
+
 /* Those that are not tallies. */
 static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
                      enum td_snapshot_item item)
@@ -653,6 +673,8 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
         add_shared(a, &walk->shared);
     else if (a->last && item == TD_SNAPSHOT_CODE)
         add_code(a, &walk->code);
+    else if (a->last && item == TD_SNAPSHOT_HABIT)
+        add_habit(a, &walk->habit);
     else if (a->last && item == TD_SNAPSHOT_REPLICATES)
         add_replicates(a, &walk->replicates);
 }

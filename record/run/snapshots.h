@@ -47,6 +47,7 @@ struct td_snapshots {
     uint64_t inside_slots, inside_instructions; /* of what was added then */
     struct td_ran *code; /* what ran, of all images that have ended; NULL: nothing yet */
     struct td_ran_room *code_room;
+    struct td_habits habits; /* of images that ended; modules the profile's */
     struct td_jit *jit;      /* addresses of generated code */
     struct td_intern *texts; /* what modules are, and what snapshots warned of */
     struct td_map modules;   /* text to the profile's module */

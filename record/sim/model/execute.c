@@ -14,6 +14,25 @@ static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
     [TD_LEVEL_DRAM] = TD_CAUSE_DRAM,    [TD_LEVEL_DRAM_QUEUE] = TD_CAUSE_DRAM_QUEUE,
 };
 
+/* Where a habit counts an access. */
+static const enum td_habit_figure served_by[TD_LEVEL_COUNT] = {
+    [TD_LEVEL_L1] = TD_HABIT_ACCESSES,
+    [TD_LEVEL_DTLB] = TD_HABIT_ACCESSES,
+    [TD_LEVEL_L2] = TD_HABIT_FROM_L2,
+    [TD_LEVEL_L3] = TD_HABIT_FROM_L3,
+    [TD_LEVEL_SHARED] = TD_HABIT_FROM_L3,
+    [TD_LEVEL_DRAM] = TD_HABIT_FROM_MEMORY,
+    [TD_LEVEL_DRAM_QUEUE] = TD_HABIT_FROM_MEMORY,
+};
+
+static inline enum td_met met_by(enum td_cause late, int64_t forwarded)
+{
+    return forwarded >= 0             ? TD_MET_FORWARDED
+           : late == TD_CAUSE_BLOCKED ? TD_MET_BLOCKED
+           : late == TD_CAUSE_ALIAS   ? TD_MET_ALIASED
+                                      : TD_MET_NOTHING;
+}
+
 /* Fetch goes on where it would have gone; everything younger than `row` was thrown away. */
 static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
 {
@@ -44,6 +63,15 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
     return same;
 }
 
+/* The row of a store in the buffer. */
+static uint32_t row_of_store(const struct td_sim *sim, const struct td_store_word *word)
+{
+    const uint32_t places = (uint32_t)sim->desc->store_buffer;
+    const uint32_t back = (sim->stores.serial - word->serial) % places;
+
+    return sim->stores.cell[(sim->stores.next + 2 * places - 1 - back) % places] >> TD_CELL_BITS;
+}
+
 /* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
  * `*t` is put off when it must first wait; `*late` is then why. */
 static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint64_t access,
@@ -59,6 +87,7 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
     if (!(word->bytes & wanted))
         return -1;
     if (word->word != address >> 3) {
+        sim->met_row = row_of_store(sim, word);
         *t += desc->alias_4k;
         *late = TD_CAUSE_ALIAS;
         return -1;
@@ -79,10 +108,20 @@ static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint6
         td_flow_forward(&sim->flow, row, sim->stores.serial - word->serial + 1, false);
         return td_cycle_later(*t, word->data) + desc->forward;
     }
+    sim->met_row = row_of_store(sim, word);
     /* Bytes from the store and from L1: it waits until the store is in L1. */
     *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
     *late = TD_CAUSE_BLOCKED;
     return -1;
+}
+
+/* Bytes that the access uses of the line in the slot, when that is watched. */
+static inline void use_line(struct td_sim *sim, uint32_t slot, uint64_t address, uint32_t bytes)
+{
+    const uint32_t offset = address & 63;
+
+    if (UNLIKELY(sim->watching) && slot != TD_CACHE_MISS)
+        td_lines_use(sim->usage->lines, slot, offset, offset + bytes > 64 ? 64 - offset : bytes);
 }
 
 /* The pieces of a wide access that follow the first; a second line is one more access. */
@@ -94,10 +133,13 @@ static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, 
     for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         enum td_level other;
-        if (address >> TD_LINE_BITS == first >> TD_LINE_BITS)
+        if (address >> TD_LINE_BITS == first >> TD_LINE_BITS) {
+            use_line(sim, sim->memory.slot, address, TD_TRACE_BYTES(*a->at));
             continue;
+        }
         const int64_t r = td_memory_access(&sim->memory, address, t, false, &other);
         sim->memory.watched = false; /* lines beyond the first are not shared by threads */
+        use_line(sim, sim->memory.slot, address, TD_TRACE_BYTES(*a->at));
         if (r > ready)
             ready = r;
         if (other > *level)
@@ -196,12 +238,13 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     enum td_cause late = TD_CAUSE_PORT_LOAD; /* why L1 serves it late, if it does */
 
     *cause = TD_CAUSE_PORT_LOAD;
+    const int64_t first = sim->core.cycle + 1, known = t;
     t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
     if (UNLIKELY(!td_access_find(a, uop->insn, key)))
         return UNLIKELY(sim->memory.sharing) ? share_locked(sim, uop, a, t, cause)
                                              : t + sim->desc->l1d_latency;
 
-    const uint64_t *first = a->at;
+    const uint64_t *first_word = a->at;
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
     const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
     sim->stack_place = address;
@@ -211,11 +254,18 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         --*waits;
     }
     const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
+    const uint64_t clears = sim->clears;
     const int64_t forwarded =
         UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
     if (forwarded < 0)
         sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
+    const uint64_t walks = sim->memory.counts.data_walks;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
+    const uint32_t slot = sim->memory.slot;
+    const enum td_level nearest = level;
+    const enum td_cause met = late;
+    const bool walked = sim->memory.counts.data_walks != walks;
+    use_line(sim, slot, address, size);
     if (forwarded >= 0) {
         ready = forwarded;
         level = TD_LEVEL_L1;
@@ -223,18 +273,34 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     }
     enum td_cause shared = TD_CAUSE_PORT_LOAD;
     if (UNLIKELY(sim->memory.watched))
-        ready = share_load(sim, uop, first, a->end, t, ready, &shared);
+        ready = share_load(sim, uop, first_word, a->end, t, ready, &shared);
     if (UNLIKELY((address & 63) + size > 64)) {
         enum td_level other;
         td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
         sim->memory.watched = false;
+        use_line(sim, sim->memory.slot, (address | 63) + 1, (uint32_t)(address & 63) + size - 64);
         ready = td_cycle_later(ready, r) + sim->desc->split;
         level = other > level ? other : level;
         late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
     }
+    const uint64_t *second = a->at;
     if (UNLIKELY(td_access_is(a, key)))
         ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
+    if (UNLIKELY(sim->watching))
+        td_usage_note(sim->usage, &(struct td_use){.block = sim->last->id,
+                                                   .insn = uop->insn,
+                                                   .address = address,
+                                                   .bytes = size * (uint32_t)(a->at - second + 1),
+                                                   .slot = slot,
+                                                   .from = served_by[nearest],
+                                                   .met = met_by(met, forwarded),
+                                                   .partner = sim->met_row,
+                                                   .walked = walked,
+                                                   .cleared = sim->clears != clears,
+                                                   .first = first,
+                                                   .known = known,
+                                                   .ready = ready});
     td_memory_train(&sim->memory, hash, address, t);
     *cause =
         LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
@@ -286,11 +352,18 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         return done;
     }
     const uint64_t first = TD_TRACE_ADDRESS(*a->at), line = first >> TD_LINE_BITS;
-    enum td_level level;
+    enum td_level level = TD_LEVEL_L1;
     sim->stack_place = first;
-    const int64_t owned = UNLIKELY(uop->memory & TD_MEMORY_PAST)
+    const bool past = (uop->memory & TD_MEMORY_PAST) != 0;
+    const uint64_t walks = sim->memory.counts.data_walks;
+    const int64_t owned = UNLIKELY(past)
                               ? td_memory_write_past(&sim->memory, first, known + 1)
                               : td_memory_access(&sim->memory, first, known + 1, true, &level);
+    uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
+    const uint32_t first_slot = slot;
+    const enum td_level nearest = level;
+    const bool walked = sim->memory.counts.data_walks != walks;
+    uint32_t bytes = 0;
     /* Stores go to L1 in order, one a cycle, two when to one line. */
     const bool apart =
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
@@ -305,19 +378,36 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;
     stores->cell[k] = td_ledger_cell(row, why);
+    uint64_t used = line; /* that memory gave last */
     for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         const uint32_t size = TD_TRACE_BYTES(*a->at);
         const uint64_t last = address + size - 1;
         note_store(sim, (uop->memory & TD_MEMORY_WHOLE) != 0, address, size, known, data, commit);
+        bytes += size;
+        if (address >> TD_LINE_BITS == used)
+            use_line(sim, slot, address, size);
         /* A second line is a second turn. */
         if (UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
             stores->last_line = 0;
             stores->last_commit = ++stores->commit[k];
             td_memory_access(&sim->memory, last, known + 1, true, &level);
             sim->memory.watched = false;
+            used = last >> TD_LINE_BITS;
+            slot = sim->memory.slot;
+            const uint64_t begin = address >> TD_LINE_BITS == used ? address : last & ~UINT64_C(63);
+            use_line(sim, slot, begin, (uint32_t)(last - begin) + 1);
         }
     }
+    if (UNLIKELY(sim->watching))
+        td_usage_note(sim->usage, &(struct td_use){.block = sim->last->id,
+                                                   .insn = uop->insn,
+                                                   .address = first,
+                                                   .bytes = bytes,
+                                                   .slot = first_slot,
+                                                   .from = served_by[nearest],
+                                                   .walked = walked,
+                                                   .store = true});
     return done;
 }
 

@@ -14,6 +14,32 @@ _Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.
 #define ODD_OUTCOMES \
     (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN)
 
+/* Habits are watched in the first so many blocks, then in a part of what follows, in a row each: a
+ * stride or a period is seen in what comes one after the other. So they cost some percent. */
+enum {
+    WATCHED_FIRST = 1 << 21,
+    WATCHED = 1 << 14,
+    WATCHED_PART = 8,
+    WATCHED_AFTER = 512, /* runs of a block: it begins to be hot, and what it does is watched */
+};
+
+static void watch(struct td_sim *sim, bool watching, uint32_t blocks)
+{
+    sim->watching = watching;
+    sim->watch_left = blocks;
+    td_lines_watch(sim->usage->lines, watching);
+    if (watching)
+        td_outcomes_restart(sim->turns);
+}
+
+static void watch_next(struct td_sim *sim)
+{
+    if (sim->watching)
+        watch(sim, false, WATCHED * (WATCHED_PART - 1));
+    else
+        watch(sim, true, WATCHED);
+}
+
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
 {
     struct td_sim *sim = td_xcalloc(1, sizeof(*sim));
@@ -28,6 +54,10 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc)
     td_fetch_init(&sim->fetch, sim->desc);
     td_predictor_init(&sim->predictor, blocks);
     td_memory_init(&sim->memory, sim->desc, llc);
+    sim->usage = td_usage_new(td_cache_slots(&sim->memory.l1d), sim->memory.l1d.ways);
+    sim->memory.lines = sim->usage->lines;
+    sim->turns = td_outcomes_new();
+    watch(sim, true, WATCHED_FIRST);
     td_callstack_init(&sim->calls);
     return sim;
 }
@@ -38,6 +68,8 @@ void td_sim_free(struct td_sim *sim)
         return;
     td_callstack_release(&sim->calls);
     td_memory_release(&sim->memory);
+    td_usage_free(sim->usage);
+    td_outcomes_free(sim->turns);
     td_wrong_path_release(&sim->wrong_path);
     td_predictor_release(&sim->predictor);
     td_fetch_release(&sim->fetch);
@@ -192,6 +224,20 @@ static void pay_for_branch(struct td_sim *sim, const struct td_block *block, uin
         wait_for_target(sim, block, outcome);
 }
 
+/* How the branch went, where it could have gone another way. */
+static inline void note_outcome(struct td_sim *sim, const struct td_block *block, uint64_t outcome,
+                                uint64_t next)
+{
+    const bool conditional = block->branch == TD_BRANCH_CONDITIONAL;
+
+    if (sim->watching && (conditional || is_indirect(block)))
+        td_outcomes_note(sim->turns, &(struct td_outcome){.block = block->id,
+                                                          .conditional = conditional,
+                                                          .taken = (outcome & TD_TRACE_TAKEN) != 0,
+                                                          .wrong = (outcome & TD_TRACE_WRONG) != 0,
+                                                          .target = next});
+}
+
 /* Resolves the last block's branch, now that `next` is known, unless that was done when the mode
  * changed. */
 static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
@@ -201,6 +247,7 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
     if (!(outcome & TD_TRACE_RESOLVED) || !block)
         return;
     count_branch(sim, block, outcome);
+    note_outcome(sim, block, outcome, next->pc);
     if (outcome & (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
         pay_for_branch(sim, block, outcome);
     if (td_block_calls(block))
@@ -313,7 +360,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
         td_replicates_touch(&sim->replicates, &sim->ledger, state->account, block->insn_count);
     }
     if (sim->mode == TD_SIM_EXACT) {
-        account->runs++;
+        if (__builtin_expect(++account->runs == WATCHED_AFTER, 0) && !sim->watching)
+            watch(sim, true, WATCHED);
         sim->instructions += block->insn_count;
         count_way(sim, word, block);
         if (__builtin_expect(sim->regions != NULL, 0))
@@ -323,6 +371,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     }
     sim->last = block;
     sim->last_row = account->row;
+    if (__builtin_expect(--sim->watch_left == 0, 0))
+        watch_next(sim);
     const uint64_t first_uop = sim->core.uops;
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
     if (__builtin_expect(sim->pmu != NULL, 0))

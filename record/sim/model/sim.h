@@ -18,6 +18,7 @@
 
 #include "formats/cpi_methods.h"
 #include "formats/ran.h"
+#include "formats/habits.h"
 #include "formats/regions.h"
 #include "formats/replicates.h"
 #include "record/sim/model/causes.h"
@@ -159,6 +160,12 @@ void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, 
  * uops. `block` has a place in place of module and offset. Calls `fn` for each, by place. */
 typedef void td_sim_code_fn(void *ctx, const struct td_ran_block *block);
 void td_sim_each_code(const struct td_sim *sim, td_sim_code_fn *fn, void *ctx);
+/* How instructions used memory, and branches went, of what was modelled exactly: of as many as a
+ * table of fixed size holds, those that ran often. `offset` is the place (trace.h) of the
+ * instruction, `key` of a mark of a partner that of the partner, and `module` is 0 for both. Calls
+ * `fn` for each; an instruction in several blocks comes several times. */
+typedef void td_sim_habit_fn(void *ctx, const struct td_habit *habit);
+void td_sim_each_habit(const struct td_sim *sim, td_sim_habit_fn *fn, void *ctx);
 
 /* What was charged in a region that the program marked (regions.h). The `thread`, `region` and
  * `group` of the row say nothing; lengths are in slots, whatever its

@@ -11,6 +11,8 @@
 #include "record/sim/model/flow.h"
 #include "record/sim/model/sampling/learning.h"
 #include "record/sim/model/memory/memory.h"
+#include "record/sim/model/habits/outcomes.h"
+#include "record/sim/model/habits/usage.h"
 #include "record/sim/model/predictor.h"
 #include "record/sim/model/regions.h"
 #include "record/sim/model/replicates.h"
@@ -72,6 +74,11 @@ struct td_sim {
     struct td_fetch fetch;
     struct td_memory memory;
     struct td_stores stores;
+    struct td_usage *usage;    /* its lines are the memory's, too */
+    struct td_outcomes *turns; /* how branches go */
+    uint32_t met_row;          /* of the store that the last load waited for in the buffer */
+    uint32_t watch_left;       /* blocks until habits are watched, or not any more */
+    bool watching;
     struct td_wrong_path wrong_path;
     struct td_callstack calls;
     struct td_flow flow;

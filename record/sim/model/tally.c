@@ -263,3 +263,61 @@ void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, 
     }
     td_replicates_release(&now);
 }
+
+struct habits {
+    const struct td_sim *sim;
+    td_sim_habit_fn *fn;
+    void *ctx;
+};
+
+/* Rows of the ledger rise with the accounts. */
+static uint64_t place_of_row(const struct td_sim *sim, uint32_t row)
+{
+    const struct td_account *accounts = sim->ledger.accounts;
+    size_t from = 0, to = sim->ledger.account_count;
+
+    while (from + 1 < to) {
+        const size_t middle = from + (to - from) / 2;
+
+        if (accounts[middle].row <= row)
+            from = middle;
+        else
+            to = middle;
+    }
+    const struct td_block *block = td_blocks_get(sim->blocks, accounts[from].block);
+    return block->place + block->insn_offsets[row - accounts[from].row];
+}
+
+static void give_usage(void *ctx, uint32_t block_id, uint32_t insn, const struct td_habit *habit)
+{
+    const struct habits *habits = ctx;
+    const struct td_block *block = td_blocks_get(habits->sim->blocks, block_id);
+    struct td_habit ours = *habit;
+
+    ours.offset = block->place + block->insn_offsets[insn];
+    for (uint32_t i = 0; i < ours.mark_count; i++) {
+        struct td_habit_mark *mark = &ours.marks[i];
+
+        if (mark->module != UINT32_MAX)
+            mark->key = (int64_t)place_of_row(habits->sim, (uint32_t)mark->key);
+    }
+    habits->fn(habits->ctx, &ours);
+}
+
+static void give_outcomes(void *ctx, uint32_t block_id, const struct td_habit *habit)
+{
+    const struct habits *habits = ctx;
+    const struct td_block *block = td_blocks_get(habits->sim->blocks, block_id);
+    struct td_habit ours = *habit;
+
+    ours.offset = td_block_place(block, block->branch_pc);
+    habits->fn(habits->ctx, &ours);
+}
+
+void td_sim_each_habit(const struct td_sim *sim, td_sim_habit_fn *fn, void *ctx)
+{
+    struct habits habits = {.sim = sim, .fn = fn, .ctx = ctx};
+
+    td_usage_each(sim->usage, give_usage, &habits);
+    td_outcomes_each(sim->turns, give_outcomes, &habits);
+}

@@ -213,6 +213,18 @@ static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
     td_snapshot_put_replicates(&w->out, &replicates);
 }
 
+static void write_habit(void *ctx, const struct td_habit *habit)
+{
+    struct writing *w = ctx;
+
+    use_address(w, habit->offset);
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        if (habit->marks[i].module != TD_NONE)
+            use_address(w, (uint64_t)habit->marks[i].key);
+    }
+    td_snapshot_put_habit(&w->out, habit);
+}
+
 static void write_region(void *ctx, const struct td_sim_region *from)
 {
     struct writing *w = ctx;
@@ -267,6 +279,7 @@ static void write_running(struct writing *w, const struct td_sim *sim)
     td_sim_each_replicates(sim, write_replicates, w);
     td_sim_each_region(sim, write_region, w);
     td_sim_each_code(sim, write_code, w);
+    td_sim_each_habit(sim, write_habit, w);
     free(w->described);
     td_sim_totals(sim, &totals);
     struct td_snapshot part = {
@@ -310,6 +323,7 @@ static void write_ended(struct writing *w, const struct td_buf *ended, unsigned 
             use_address(w, walk.code.place);
             td_snapshot_copy_code(&w->out, &walk.code);
             break;
+        case TD_SNAPSHOT_HABIT: write_habit(w, &walk.habit); break;
         case TD_SNAPSHOT_SHARED:
         case TD_SNAPSHOT_END: break;
         }

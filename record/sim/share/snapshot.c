@@ -18,6 +18,7 @@ enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 #define REGION (REPLICATES + 1)
 #define CODE   (REPLICATES + 2)
 #define SHARED (REPLICATES + 4)
+#define HABIT  (REPLICATES + 3)
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
@@ -135,6 +136,23 @@ void td_snapshot_put_shared(struct td_snapshot_writer *writer,
     td_buf_uleb(&writer->body, shared->transfers);
     td_buf_uleb(&writer->body, shared->invalidations);
     td_buf_uleb(&writer->body, shared->cycles);
+}
+
+void td_snapshot_put_habit(struct td_snapshot_writer *writer, const struct td_habit *habit)
+{
+    td_buf_uleb(&writer->body, HABIT);
+    td_buf_uleb(&writer->body, habit->offset);
+    for (int i = 0; i < TD_HABIT_FIGURE_COUNT; i++)
+        td_buf_uleb(&writer->body, habit->figures[i]);
+    td_buf_uleb(&writer->body, habit->mark_count);
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        td_buf_uleb(&writer->body, mark->kind);
+        td_buf_uleb(&writer->body, mark->module + 1U); /* TD_NONE is all ones */
+        td_buf_zigzag(&writer->body, mark->key);
+        td_buf_uleb(&writer->body, mark->count);
+    }
 }
 
 void td_snapshot_end_task(struct td_snapshot_writer *writer)
@@ -448,6 +466,28 @@ static enum td_snapshot_item get_shared(struct td_snapshot_walk *walk)
     return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_SHARED : TD_SNAPSHOT_END;
 }
 
+static enum td_snapshot_item get_habit(struct td_snapshot_walk *walk)
+{
+    struct td_habit *habit = &walk->habit;
+
+    *habit = (struct td_habit){.offset = td_rd_uleb(&walk->rd)};
+    for (int i = 0; i < TD_HABIT_FIGURE_COUNT; i++)
+        habit->figures[i] = td_rd_uleb(&walk->rd);
+    const uint32_t marks = (uint32_t)td_rd_uleb_below(&walk->rd, TD_HABIT_MARKS_MAX + 1);
+    for (uint32_t i = 0; i < marks && td_rd_ok(&walk->rd); i++) {
+        struct td_habit_mark mark;
+
+        mark.kind = (uint32_t)td_rd_uleb_below(&walk->rd, TD_HABIT_MARK_COUNT);
+        mark.module = (uint32_t)td_rd_uleb_below(&walk->rd, 2) - 1;
+        mark.key = td_rd_zigzag(&walk->rd);
+        mark.count = td_rd_uleb(&walk->rd);
+        td_habit_mark(habit, &mark);
+    }
+    if (!td_habit_is_right(habit))
+        td_rd_fail(&walk->rd);
+    return td_rd_ok(&walk->rd) ? TD_SNAPSHOT_HABIT : TD_SNAPSHOT_END;
+}
+
 static void end_task(struct td_snapshot_walk *walk)
 {
     walk->replicates.pc = walk->code.place = 0;
@@ -475,6 +515,8 @@ enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
             return get_code(walk);
         if (item == SHARED)
             return get_shared(walk);
+        if (item == HABIT)
+            return get_habit(walk);
         if (item >= FIRST_MASK)
             return get_tally(walk, item - FIRST_MASK);
         if (item == NEXT_PATH)

@@ -6,7 +6,7 @@
  *
  * A task is what a thread did on one core. A snapshot has a head (struct td_snapshot) and, task by
  * task, paths and the tallies on them, and the replicates of what was sampled, the regions that the
- * program marked, and the code that it ran. Tallies come in the order of tasks, paths and
+ * program marked, the code that it ran, and habits. Tallies come in the order of tasks, paths and
  * addresses, so that two snapshots of one image can be compared by walking through both. Tasks and
  * paths keep their numbers from snapshot to snapshot.
  */
@@ -149,6 +149,8 @@ void td_snapshot_copy_code(struct td_snapshot_writer *writer, const struct td_sn
 /* Of all tasks together: among the items of the first. */
 void td_snapshot_put_shared(struct td_snapshot_writer *writer,
                             const struct td_snapshot_shared *shared);
+/* As td_sim_each_habit gives them. */
+void td_snapshot_put_habit(struct td_snapshot_writer *writer, const struct td_habit *habit);
 void td_snapshot_end_task(struct td_snapshot_writer *writer);
 /* Appends the whole snapshot, and empties the writer. */
 void td_snapshot_put(struct td_buf *ret, const struct td_snapshot *snapshot,
@@ -172,7 +174,8 @@ enum td_snapshot_item {
     TD_SNAPSHOT_REPLICATES,
     TD_SNAPSHOT_REGION,
     TD_SNAPSHOT_CODE,
-    TD_SNAPSHOT_SHARED
+    TD_SNAPSHOT_SHARED,
+    TD_SNAPSHOT_HABIT
 };
 
 /* A walk through the items of a snapshot. */
@@ -189,6 +192,7 @@ struct td_snapshot_walk {
     struct td_snapshot_code code;
     struct td_snapshot_shared shared;
     uint32_t module_count;
+    struct td_habit habit; /* as td_sim_each_habit gives them */
     uint32_t region_count; /* of the task, so far */
     uint8_t region_depths[TD_SNAPSHOT_REGIONS_MAX];
 };

@@ -219,8 +219,12 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
 
     memory->l1d_fills.until[place] = ready;
     memory->l1d_pending[slot] = TD_PENDING(ready, *level, prefetched) | watch_new(memory, slot);
-    if (!prefetched)
+    if (memory->lines)
+        td_lines_fill(memory->lines, slot, line);
+    if (!prefetched) {
+        memory->slot = slot;
         train_l2(memory, line, start, start > t);
+    }
     return ready;
 }
 
@@ -420,11 +424,12 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
         if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
             warm_page(memory, page);
     }
-    const uint32_t slot = td_cache_find(&memory->l1d, line);
-    if (slot != TD_CACHE_MISS)
+    if (td_cache_find(&memory->l1d, line) != TD_CACHE_MISS)
         return;
     const uint32_t filled = td_cache_fill(&memory->l1d, line);
     memory->l1d_pending[filled] = watch_new(memory, filled);
+    if (memory->lines)
+        td_lines_skip(memory->lines, filled);
     td_memory_warm_l2(memory, line);
     warm_ahead(memory, line);
 }

@@ -15,6 +15,7 @@
 #include "record/sim/model/memory/llc.h"
 #include "record/sim/model/memory/prefetch.h"
 #include "record/sim/model/memory/queues.h"
+#include "record/sim/model/habits/lines.h"
 
 /* What served an access, and what took its time there; the later the value, the further away. */
 enum td_level {
@@ -66,6 +67,8 @@ struct td_memory {
     struct td_prefetch prefetch;
     struct td_map pages; /* seen so far, when the core cares (first_touch) */
     struct td_memory_counts counts;
+    struct td_lines *lines; /* what becomes of L1's lines; borrowed, NULL: nobody asks */
+    uint32_t slot;          /* of L1, that the last td_memory_access used */
 };
 
 /* `desc` and `llc` are borrowed for the memory's life. */
@@ -115,7 +118,7 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
         if (translation)
             *level = TD_LEVEL_DTLB;
     }
-    const uint32_t slot = td_cache_find(&memory->l1d, line);
+    const uint32_t slot = memory->slot = td_cache_find(&memory->l1d, line);
     if (__builtin_expect(slot == TD_CACHE_MISS, 0))
         return td_memory_miss(memory, line, t, translation, store, level);
     if (__builtin_expect(memory->l1d_pending[slot] != 0 || (store && memory->l1d_clean[slot]), 0))

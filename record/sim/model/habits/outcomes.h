@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the branches of one thread go: how often, which way, how regularly. A table of fixed size, in
+ * which those that run often stay. Of a conditional branch that is mispredicted, stretches of its
+ * outcomes are searched for a period.
+ */
+#ifndef TD_RECORD_SIM_MODEL_HABITS_OUTCOMES_H
+#define TD_RECORD_SIM_MODEL_HABITS_OUTCOMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/habits.h"
+
+enum {
+    TD_OUTCOME_ENTRIES = 256,
+    TD_OUTCOME_STRETCH = 1024, /* outcomes that are searched together */
+    TD_OUTCOME_PERIOD_MAX = TD_OUTCOME_STRETCH / 2,
+    TD_OUTCOME_PERIODS = 4,
+};
+
+struct td_outcome {
+    uint32_t block; /* that the branch ends */
+    bool conditional, taken, wrong;
+    uint64_t target; /* where it went */
+};
+
+struct td_outcome_period {
+    uint32_t period; /* 0: none */
+    uint64_t count;
+};
+
+struct td_outcome_entry {
+    uint32_t block; /* plus 1; 0: empty */
+    uint32_t filled;
+    uint32_t wrong; /* in this stretch */
+    uint32_t stretches;
+    uint64_t hold, last;
+    uint64_t figures[TD_HABIT_FIGURE_COUNT - TD_HABIT_BRANCHES];
+    struct td_outcome_period periods[TD_OUTCOME_PERIODS];
+    uint64_t bits[TD_OUTCOME_STRETCH / 64];
+};
+
+struct td_outcomes {
+    struct td_outcome_entry entries[TD_OUTCOME_ENTRIES];
+};
+
+struct td_outcomes *td_outcomes_new(void);
+void td_outcomes_free(struct td_outcomes *outcomes); /* NULL is allowed */
+/* What comes next does not follow on what came last. */
+void td_outcomes_restart(struct td_outcomes *outcomes);
+void td_outcomes_note(struct td_outcomes *outcomes, const struct td_outcome *outcome);
+
+/* Those that are known to have run often. */
+typedef void td_outcomes_fn(void *ctx, uint32_t block, const struct td_habit *habit);
+void td_outcomes_each(const struct td_outcomes *outcomes, td_outcomes_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/habits/usage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+enum {
+    LINE_BITS = 6,
+    PAGE_BITS = 12,
+    INSN_BITS = 12,
+    LEAST = 32,        /* what ran less often is not told */
+    HOLD_MAX = 100000, /* what has stopped running gives way after as many of another */
+    /* An address was waited for when it is known so soon after the data before, */
+    SERIAL_SLACK = 16,
+    /* and so late when those were another instruction's. */
+    SERIAL_LATE = 32,
+};
+
+struct td_usage *td_usage_new(uint32_t lines, uint32_t ways)
+{
+    struct td_usage *usage = td_xcalloc(1, sizeof(*usage));
+
+    usage->lines = td_lines_new(lines);
+    usage->set_mask = lines / ways - 1;
+    return usage;
+}
+
+void td_usage_free(struct td_usage *usage)
+{
+    if (!usage)
+        return;
+    td_lines_free(usage->lines);
+    free(usage);
+}
+
+static void empty_place(struct td_usage *usage, size_t at)
+{
+    const size_t owner = at + 1;
+
+    for (uint32_t i = 0; i < usage->lines->slot_count && usage->keys[at]; i++) {
+        if (usage->lines->slots[i].owner == owner)
+            usage->lines->slots[i].owner = TD_LINE_NOBODY;
+    }
+    usage->lines->uses[owner] = (struct td_line_use){0};
+    memset(&usage->entries[at], 0, sizeof(usage->entries[at]));
+}
+
+/* Of the places that the key may have, that of the one that runs least gives way in time. */
+static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, uint64_t key,
+                                         const struct td_use *use)
+{
+    size_t least = first;
+
+    for (size_t at = first; at < first + TD_USAGE_WAYS; at++) {
+        if (usage->entries[at].hold < usage->entries[least].hold)
+            least = at;
+    }
+    struct td_usage_entry *entry = &usage->entries[least];
+    if (entry->hold > 0) {
+        entry->hold--;
+        return NULL;
+    }
+    empty_place(usage, least);
+    usage->keys[least] = key;
+    entry->hold = 1;
+    entry->last = use->address;
+    entry->strides[0].step = INT64_MIN; /* no step can be it */
+    return entry;
+}
+
+static inline struct td_usage_entry *entry_of(struct td_usage *usage, const struct td_use *use)
+{
+    const uint64_t key =
+        ((uint64_t)use->block << INSN_BITS | use->insn << 1 | (uint64_t)use->store) + 1;
+    const size_t first = (key * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
+                         (TD_LINE_OWNERS / TD_USAGE_WAYS) * TD_USAGE_WAYS;
+
+    for (size_t at = first; at < first + TD_USAGE_WAYS; at++) {
+        if (usage->keys[at] == key) {
+            struct td_usage_entry *entry = &usage->entries[at];
+
+            entry->hold += entry->hold < HOLD_MAX;
+            return entry;
+        }
+    }
+    return take_place(usage, first, key, use);
+}
+
+/* Misra and Gries: what makes up more than a part of all keeps its place. */
+static void note_step(struct td_usage_entry *entry, int64_t step)
+{
+    struct td_usage_stride *s = entry->strides;
+
+    for (int i = 1; i < TD_USAGE_STRIDES; i++) {
+        if (s[i].count > 0 && s[i].step == step) {
+            if (++s[i].count > s[i - 1].count) {
+                const struct td_usage_stride swap = s[i];
+                s[i] = s[i - 1];
+                s[i - 1] = swap;
+            }
+            return;
+        }
+    }
+    for (int i = 0; i < TD_USAGE_STRIDES; i++) {
+        if (s[i].count == 0) {
+            s[i] = (struct td_usage_stride){.step = step, .count = 1};
+            return;
+        }
+    }
+    s[TD_USAGE_STRIDES - 1].count--;
+}
+
+static void note_different(uint8_t *registers, uint64_t what)
+{
+    const uint64_t hash = td_hash_u64(what + 1);
+    uint8_t *at = &registers[hash % TD_USAGE_REGISTERS];
+    const uint8_t rank = (uint8_t)(__builtin_clzll(hash | TD_USAGE_REGISTERS) + 1);
+
+    if (rank > *at)
+        *at = rank;
+}
+
+/* Flajolet and others 2007, with linear counting for few. */
+static uint64_t count_different(const uint8_t *registers)
+{
+    const double m = TD_USAGE_REGISTERS;
+    double sum = 0, empty = 0;
+
+    for (int i = 0; i < TD_USAGE_REGISTERS; i++) {
+        sum += ldexp(1, -registers[i]);
+        empty += registers[i] == 0;
+    }
+    const double estimate = 0.709 * m * m / sum;
+    if (estimate <= 2.5 * m && empty > 0)
+        return (uint64_t)(m * log(m / empty) + 0.5);
+    return (uint64_t)(estimate + 0.5);
+}
+
+static void note_partner(struct td_usage_partner *partners, uint32_t row)
+{
+    for (int i = 0; i < TD_USAGE_PARTNERS; i++) {
+        if (partners[i].count == 0 || partners[i].row == row) {
+            partners[i].row = row;
+            partners[i].count++;
+            return;
+        }
+    }
+    partners[TD_USAGE_PARTNERS - 1].count--;
+}
+
+static inline void note_place(struct td_usage_entry *entry, const struct td_use *use)
+{
+    const int64_t step = (int64_t)(use->address - entry->last);
+    const uint64_t other = use->address ^ entry->last;
+
+    if (__builtin_expect(step == entry->strides[0].step, 1))
+        entry->strides[0].count++;
+    else
+        note_step(entry, step);
+    if (other >> LINE_BITS || entry->figures[TD_HABIT_ACCESSES] == 1) {
+        entry->figures[TD_HABIT_NEW_LINES]++;
+        note_different(entry->lines, use->address >> LINE_BITS);
+        if (other >> PAGE_BITS || entry->figures[TD_HABIT_ACCESSES] == 1) {
+            entry->figures[TD_HABIT_NEW_PAGES]++;
+            note_different(entry->pages, use->address >> PAGE_BITS);
+        }
+    }
+    entry->last = use->address;
+}
+
+static void note_unaligned(struct td_usage_entry *entry, const struct td_use *use)
+{
+    const uint64_t last = use->address + use->bytes - 1;
+
+    entry->figures[TD_HABIT_UNALIGNED]++;
+    entry->figures[TD_HABIT_SPLIT_LINES] += (last ^ use->address) >> LINE_BITS != 0;
+    entry->figures[TD_HABIT_SPLIT_PAGES] += (last ^ use->address) >> PAGE_BITS != 0;
+}
+
+/* The line in the slot is used for the first time since it came. */
+static void take_line(struct td_usage *usage, struct td_usage_entry *entry,
+                      struct td_line_slot *slot, uint64_t address)
+{
+    slot->owner = (uint16_t)(entry - usage->entries + 1);
+    entry->figures[TD_HABIT_LINES]++;
+    entry->figures[TD_HABIT_CONFLICTS] += slot->conflict;
+    entry->figures[TD_HABIT_SETS] |= UINT64_C(1) << (address >> LINE_BITS & usage->set_mask & 63);
+    if (slot->back != TD_LINE_BACK_UNKNOWN)
+        entry->backs[slot->back] += slot->weight;
+}
+
+static bool is_serial(const struct td_usage *usage, const struct td_usage_entry *entry,
+                      const struct td_use *use)
+{
+    const int64_t after = use->known - entry->last_ready;
+    const int64_t other = use->known - usage->last_ready;
+
+    return use->known > use->first &&
+           ((after >= 0 && after < SERIAL_SLACK) ||
+            (use->known - use->first > SERIAL_LATE && other >= 0 && other < SERIAL_SLACK));
+}
+
+static void note_stores(struct td_usage_entry *entry, const struct td_use *use)
+{
+    entry->figures[TD_HABIT_CLEARED] += use->cleared;
+    switch (use->met) {
+    case TD_MET_NOTHING: break;
+    case TD_MET_FORWARDED: entry->figures[TD_HABIT_FORWARDED]++; break;
+    case TD_MET_BLOCKED:
+        entry->figures[TD_HABIT_BLOCKED]++;
+        note_partner(entry->blocked_by, use->partner);
+        break;
+    case TD_MET_ALIASED:
+        entry->figures[TD_HABIT_ALIASED]++;
+        note_partner(entry->aliased_by, use->partner);
+        break;
+    }
+}
+
+void td_usage_note(struct td_usage *usage, const struct td_use *use)
+{
+    struct td_usage_entry *entry = entry_of(usage, use);
+
+    if (__builtin_expect(entry != NULL, 1)) {
+        entry->figures[TD_HABIT_ACCESSES]++;
+        entry->figures[TD_HABIT_STORES] += use->store;
+        entry->figures[TD_HABIT_BYTES] += use->bytes;
+        note_place(entry, use);
+        if (__builtin_expect((use->address & (use->bytes - 1)) != 0, 0))
+            note_unaligned(entry, use);
+        if (use->from != TD_HABIT_ACCESSES)
+            entry->figures[use->from]++;
+        entry->figures[TD_HABIT_WALKS] += use->walked;
+        if (__builtin_expect(use->met != TD_MET_NOTHING || use->cleared, 0))
+            note_stores(entry, use);
+        if (use->slot != TD_USE_PAST &&
+            __builtin_expect(usage->lines->slots[use->slot].owner == TD_LINE_NEW, 0))
+            take_line(usage, entry, &usage->lines->slots[use->slot], use->address);
+        if (!use->store) {
+            entry->figures[TD_HABIT_SERIAL] += is_serial(usage, entry, use);
+            entry->last_ready = use->ready;
+        }
+    }
+    if (!use->store)
+        usage->last_ready = use->ready;
+}
+
+static void add_mark(struct td_habit *habit, enum td_habit_mark_kind kind, uint32_t module,
+                     int64_t key, uint64_t count)
+{
+    const struct td_habit_mark mark = {.kind = kind, .module = module, .key = key, .count = count};
+
+    if (count > 0)
+        td_habit_mark(habit, &mark);
+}
+
+static void describe(const struct td_usage *usage, const struct td_usage_entry *entry,
+                     struct td_habit *habit)
+{
+    const struct td_line_use *use = &usage->lines->uses[entry - usage->entries + 1];
+
+    *habit = (struct td_habit){.module = 0};
+    memcpy(habit->figures, entry->figures, sizeof(entry->figures));
+    habit->figures[TD_HABIT_LINES_GONE] = use->gone;
+    habit->figures[TD_HABIT_BYTES_USED] = use->bytes;
+    habit->figures[TD_HABIT_FOOTPRINT_LINES] = count_different(entry->lines);
+    habit->figures[TD_HABIT_FOOTPRINT_PAGES] = count_different(entry->pages);
+    for (int i = 0; i < TD_USAGE_STRIDES; i++)
+        add_mark(habit, TD_HABIT_STRIDE, UINT32_MAX, entry->strides[i].step,
+                 entry->strides[i].count);
+    for (int i = TD_LINE_BACK_NEVER; i < TD_USAGE_BACKS; i++)
+        add_mark(habit, TD_HABIT_REUSE, UINT32_MAX, i - TD_LINE_BACK_KNOWN, entry->backs[i]);
+    for (int i = 0; i < TD_USAGE_PARTNERS; i++) {
+        add_mark(habit, TD_HABIT_BLOCKED_BY, 0, entry->blocked_by[i].row,
+                 entry->blocked_by[i].count);
+        add_mark(habit, TD_HABIT_ALIASED_BY, 0, entry->aliased_by[i].row,
+                 entry->aliased_by[i].count);
+    }
+}
+
+void td_usage_each(const struct td_usage *usage, td_usage_fn *fn, void *ctx)
+{
+    struct td_habit habit;
+
+    for (size_t i = 0; i < TD_LINE_OWNERS; i++) {
+        const struct td_usage_entry *entry = &usage->entries[i];
+        const uint64_t place = usage->keys[i] - 1;
+
+        if (entry->figures[TD_HABIT_ACCESSES] < LEAST)
+            continue;
+        describe(usage, entry, &habit);
+        fn(ctx, (uint32_t)(place >> INSN_BITS),
+           (uint32_t)(place >> 1) & ((1U << (INSN_BITS - 1)) - 1), &habit);
+    }
+}

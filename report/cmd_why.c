@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* The command why: what holds up a line or a function, on the modelled core. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "report/cmd.h"
+#include "report/places.h"
+#include "report/query/why.h"
+#include "report/view/head.h"
+#include "report/view/json.h"
+#include "report/view/why.h"
+
+#define LINES_DEFAULT 3
+
+/* What is asked about, each on its own. */
+struct asked {
+    char **names;
+    struct td_why *whys;
+    size_t len, cap, why_cap;
+};
+
+static void asked_release(struct asked *asked)
+{
+    for (size_t i = 0; i < asked->len; i++)
+        free(asked->names[i]);
+    free(asked->names);
+    free(asked->whys);
+}
+
+/* Takes the name. False when nothing ran there. */
+static bool ask(struct asked *asked, const struct td_measure *measure,
+                const struct td_places *places, char *take_name)
+{
+    struct td_code_parts parts = {.at = NULL};
+
+    if (places->file)
+        td_code_of_lines(&parts, measure, places->file, places->from, places->to);
+    else
+        td_code_of_functions(&parts, measure, places->functions, places->len);
+    const bool found = parts.len > 0;
+    if (found) {
+        asked->names = td_grow(asked->names, &asked->cap, asked->len + 1, sizeof(*asked->names));
+        asked->whys = td_grow(asked->whys, &asked->why_cap, asked->len + 1, sizeof(*asked->whys));
+        td_why_of(&asked->whys[asked->len], measure, &parts);
+        asked->names[asked->len++] = take_name;
+    } else {
+        free(take_name);
+    }
+    td_code_parts_release(&parts);
+    return found;
+}
+
+static int ask_words(struct asked *asked, const struct td_session *session, char **words)
+{
+    struct td_rows rows;
+    int exit_code = TD_EXIT_OK;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
+    for (; *words && exit_code == TD_EXIT_OK; words++) {
+        struct td_places places = {.functions = NULL};
+
+        if (!td_places_find(&places, session, &rows, *words)) {
+            td_cmd_complain_unknown(session, &rows, *words);
+            exit_code = TD_EXIT_NOTHING;
+        } else if (!ask(asked, session->measure, &places, td_xstrdup(*words))) {
+            td_complain(
+                "%s: nothing ran there (tdreport lines shows the lines that cost something)",
+                *words);
+            exit_code = TD_EXIT_NOTHING;
+        }
+        td_places_release(&places);
+    }
+    td_rows_release(&rows);
+    return exit_code;
+}
+
+/* Without a place: the lines that cost most. */
+static int ask_hottest(struct asked *asked, const struct td_session *session, uint64_t count)
+{
+    struct td_rows rows;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_LINES, session->opts->no_inline);
+    for (size_t i = 0; i < rows.len && asked->len < count; i++) {
+        const struct td_row *row = &rows.at[i];
+
+        if (row->file == 0 || row->line == 0)
+            continue;
+        const char *file = td_model_string(session->model, row->file);
+        struct td_places places = {.file = td_xstrdup(file), .from = row->line, .to = row->line};
+
+        ask(asked, session->measure, &places, td_xasprintf("%s:%" PRIu32, file, row->line));
+        td_places_release(&places);
+    }
+    td_rows_release(&rows);
+    if (asked->len > 0)
+        return TD_EXIT_OK;
+    td_complain("no line of source is known (compile with -g): name a function, as tdreport "
+                "functions shows them");
+    return TD_EXIT_NOTHING;
+}
+
+static void print(const struct td_session *session, const struct asked *asked)
+{
+    if (session->opts->json) {
+        struct td_json json = td_json_init(stdout, 2);
+
+        td_report_json_begin(&json, session->measure, &session->coverage);
+        td_json_array(&json, "why");
+        for (size_t i = 0; i < asked->len; i++)
+            td_why_json(&asked->whys[i], session->measure, asked->names[i], &json);
+        td_json_end(&json);
+        td_json_end(&json);
+        return;
+    }
+    const struct td_head head = td_session_head(session);
+
+    td_head_print_short(&head, &session->style);
+    for (size_t i = 0; i < asked->len; i++)
+        td_why_print(&asked->whys[i], session->measure, asked->names[i], &session->style);
+}
+
+static int show(struct td_session *session, uint64_t lines, char **words)
+{
+    struct asked asked = {.names = NULL};
+    int exit_code = TD_EXIT_NOTHING;
+
+    if (!td_measure_is_modelled(session->measure) || !session->measure->values[TD_METRIC_SLOTS]) {
+        td_complain("this profile does not say how instructions use memory: only the modelled core "
+                    "sees that (tdrec --source sim, or hybrid; then tdreport why)");
+        return exit_code;
+    }
+    if (td_model_habits(session->model)->len == 0)
+        td_complain("this profile has no habits of instructions (it was made by an older tdrec, or "
+                    "its end was lost): causes are by category alone. Record it again: tdrec "
+                    "--source sim");
+    exit_code = words[0] ? ask_words(&asked, session, words)
+                         : ask_hottest(&asked, session, lines ? lines : UINT64_MAX);
+    if (exit_code == TD_EXIT_OK) {
+        td_session_begin_output(session);
+        print(session, &asked);
+        exit_code = td_session_end_output(session);
+    }
+    asked_release(&asked);
+    return exit_code;
+}
+
+static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
+{
+    uint64_t lines = LINES_DEFAULT;
+    const struct td_opt table[] = {
+        {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
+        {TD_OPT_U64, 'n', "rows", "N", "without a place: the N hottest lines (3; 0: all)", &lines},
+        TD_OPT_COMMON_JSON(common),
+        TD_OPT_COMMON_REPORT(common),
+        TD_OPT_END,
+    };
+    struct td_session session = {.opts = NULL};
+    int exit_code = TD_EXIT_OK;
+    const int used = td_cmd_parse(cmd, common, table, argc, argv, &exit_code);
+
+    if (used < 0)
+        return exit_code;
+    td_cmd_take_profile(common, used, &argc, argv);
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    if (exit_code == TD_EXIT_OK)
+        exit_code = show(&session, lines, argv + used);
+    td_session_release(&session);
+    return exit_code;
+}
+
+const struct td_cmd td_cmd_why = {
+    .name = "why",
+    .args = "[options] [FILE:LINE | FUNCTION ...]",
+    .about = "why a line is slow on the modelled core, in a sentence",
+    .run = run,
+};

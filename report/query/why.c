@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/query/why.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "formats/cores/core.h"
+#include "report/query/figures/machine.h"
+
+#define LINE_BYTES 64
+
+/* Losses that one cause explains together: they are weighed as one. */
+enum family {
+    FAMILY_MEMORY,
+    FAMILY_STORES,
+    FAMILY_TLB,
+    FAMILY_BLOCKED,
+    FAMILY_ALIAS,
+    FAMILY_SPLIT,
+    FAMILY_LOCK,
+    FAMILY_SHARED,
+    FAMILY_L1,
+    FAMILY_ORDER,
+    FAMILY_BRANCH,
+    FAMILY_DIVIDER,
+    FAMILY_SERIAL,
+    FAMILY_CHAIN,
+    FAMILY_PORT,
+    FAMILY_LOAD_PORT,
+    FAMILY_FRONTEND,
+    FAMILY_COUNT
+};
+
+static const struct {
+    enum td_tma_node node;
+    enum family family;
+} losses[] = {
+    {TD_NODE_L2_BOUND, FAMILY_MEMORY},
+    {TD_NODE_L3_BOUND, FAMILY_MEMORY},
+    {TD_NODE_MEM_LATENCY, FAMILY_MEMORY},
+    {TD_NODE_MEM_BANDWIDTH, FAMILY_MEMORY},
+    {TD_NODE_STORE_BOUND, FAMILY_STORES},
+    {TD_NODE_DTLB_LOAD, FAMILY_TLB},
+    {TD_NODE_STORE_FWD_BLK, FAMILY_BLOCKED},
+    {TD_NODE_ALIASING_4K, FAMILY_ALIAS},
+    {TD_NODE_SPLIT_LOADS, FAMILY_SPLIT},
+    {TD_NODE_LOCK_LATENCY, FAMILY_LOCK},
+    {TD_NODE_L1_LATENCY_DEPENDENCY, FAMILY_L1},
+    {TD_NODE_CONTESTED_ACCESSES, FAMILY_SHARED},
+    {TD_NODE_FALSE_SHARING, FAMILY_SHARED},
+    {TD_NODE_MACHINE_CLEARS, FAMILY_ORDER},
+    {TD_NODE_BRANCH_MISPREDICTS, FAMILY_BRANCH},
+    {TD_NODE_BRANCH_RESTEERS, FAMILY_BRANCH},
+    {TD_NODE_DIVIDER, FAMILY_DIVIDER},
+    {TD_NODE_SERIALIZING_OPERATION, FAMILY_SERIAL},
+    {TD_NODE_DEPENDENCY_CHAINS, FAMILY_CHAIN},
+    {TD_NODE_INTEGER_PORTS, FAMILY_PORT},
+    {TD_NODE_MULTIPLY_PORT, FAMILY_PORT},
+    {TD_NODE_BRANCH_PORTS, FAMILY_PORT},
+    {TD_NODE_FLOAT_PORTS, FAMILY_PORT},
+    {TD_NODE_SHUFFLE_PORTS, FAMILY_PORT},
+    {TD_NODE_VECTOR_PORTS, FAMILY_PORT},
+    {TD_NODE_STORE_PORTS, FAMILY_PORT},
+    {TD_NODE_LOAD_PORTS, FAMILY_LOAD_PORT},
+    {TD_NODE_ICACHE_MISSES, FAMILY_FRONTEND},
+    {TD_NODE_ITLB_MISSES, FAMILY_FRONTEND},
+    {TD_NODE_MS_SWITCHES, FAMILY_FRONTEND},
+    {TD_NODE_MITE, FAMILY_FRONTEND},
+    {TD_NODE_DSB, FAMILY_FRONTEND},
+};
+
+/* Below this share of the slots a loss is not worth a cause. */
+static const double LEAST_LOST = 0.1;
+/* Above this share it is the cause, whatever else is there. */
+static const double STANDS_OUT = 0.35;
+
+static const struct {
+    const char *id, *text;
+} causes[] = {
+#define X(symbol, id, text) {id, text},
+    TD_WHY_CAUSES(X)
+#undef X
+};
+
+const char *td_why_id(enum td_why_cause cause)
+{
+    return causes[cause].id;
+}
+
+const char *td_why_text(enum td_why_cause cause)
+{
+    return causes[cause].text;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+/* Marks of distance: how far the middle one of those that came again was, in lines. */
+static void add_reuse(struct td_why_memory *m, const struct td_habit *habit)
+{
+    uint64_t by_log[64] = {0}, again = 0, first = 0, sum = 0;
+
+    m->first = m->again_bytes = NAN;
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        if (mark->kind == TD_HABIT_REUSE && mark->key >= 0 && mark->key < 64)
+            again += by_log[mark->key] += mark->count;
+        else if (mark->kind == TD_HABIT_REUSE)
+            first += mark->count;
+    }
+    if (again + first > 0)
+        m->first = share(first, again + first);
+    for (int log = 0; log < 64 && again > 0; log++) {
+        sum += by_log[log];
+        if (2 * sum >= again) {
+            m->again_bytes = ldexp(1.4 * LINE_BYTES, log); /* the middle of a power of two */
+            return;
+        }
+    }
+}
+
+struct td_why_memory td_why_memory_of(const struct td_habit *habit)
+{
+    const uint64_t *f = habit->figures, all = f[TD_HABIT_ACCESSES];
+    const struct td_habit_mark *stride = td_habit_most(habit, TD_HABIT_STRIDE);
+    struct td_why_memory m = {
+        .stride_share = stride ? share(stride->count, all) : 0,
+        .stride = stride ? stride->key : 0,
+        .bytes = share(f[TD_HABIT_BYTES], all),
+        .new_line = share(f[TD_HABIT_NEW_LINES], all),
+        .new_page = share(f[TD_HABIT_NEW_PAGES], all),
+        .used = share(f[TD_HABIT_BYTES_USED], f[TD_HABIT_LINES_GONE]),
+        .conflicts = share(f[TD_HABIT_CONFLICTS], f[TD_HABIT_LINES]),
+        .serial = share(f[TD_HABIT_SERIAL], all),
+        .from = {0, share(f[TD_HABIT_FROM_L2], all), share(f[TD_HABIT_FROM_L3], all),
+                 share(f[TD_HABIT_FROM_MEMORY], all)},
+        .walks = share(f[TD_HABIT_WALKS], all),
+        .split = share(f[TD_HABIT_SPLIT_LINES], all),
+        .unaligned = share(f[TD_HABIT_UNALIGNED], all),
+        .forwarded = share(f[TD_HABIT_FORWARDED], all),
+        .blocked = share(f[TD_HABIT_BLOCKED], all),
+        .aliased = share(f[TD_HABIT_ALIASED], all),
+        .footprint = f[TD_HABIT_FOOTPRINT_LINES] * LINE_BYTES,
+        .pages = f[TD_HABIT_FOOTPRINT_PAGES],
+        .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
+    };
+
+    m.from[0] = 1 - m.from[1] - m.from[2] - m.from[3];
+    add_reuse(&m, habit);
+    return m;
+}
+
+struct td_why_branch td_why_branch_of(const struct td_habit *habit)
+{
+    const uint64_t *f = habit->figures, all = f[TD_HABIT_BRANCHES];
+    const struct td_habit_mark *period = td_habit_most(habit, TD_HABIT_PERIOD);
+
+    return (struct td_why_branch){
+        .taken = share(f[TD_HABIT_TAKEN], all),
+        .wrong = share(f[TD_HABIT_WRONG], all),
+        .turns = share(f[TD_HABIT_TURNS], all),
+        .searched = f[TD_HABIT_STRETCHES] > 0,
+        .period = period && 2 * period->count > f[TD_HABIT_STRETCHES] && period->key > 0
+                      ? (uint32_t)period->key
+                      : 0,
+    };
+}
+
+static uint64_t family_of(const uint64_t *values, enum family family)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(losses); i++)
+        sum += losses[i].family == family ? values[td_metric_of_node(losses[i].node)] : 0;
+    return sum;
+}
+
+static enum family largest_family(const uint64_t *values)
+{
+    enum family largest = FAMILY_MEMORY;
+
+    for (int f = 0; f < FAMILY_COUNT; f++) {
+        if (family_of(values, (enum family)f) > family_of(values, largest))
+            largest = (enum family)f;
+    }
+    return largest;
+}
+
+static enum td_tma_node largest_node(const uint64_t *values, enum family family)
+{
+    enum td_tma_node node = TD_NODE_NONE;
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(losses); i++) {
+        const uint64_t value = values[td_metric_of_node(losses[i].node)];
+
+        if (losses[i].family == family && value > most) {
+            node = losses[i].node;
+            most = value;
+        }
+    }
+    return node;
+}
+
+static void find_instruction(struct td_why *why, const struct td_model *model,
+                             const struct td_code_parts *parts, enum family family)
+{
+    uint64_t most = 0;
+
+    for (size_t p = 0; p < parts->len; p++) {
+        for (size_t i = 0; i < parts->at[p].len; i++) {
+            const struct td_code_cost *cost = &parts->at[p].at[i];
+            const uint64_t value = family_of(cost->values, family);
+
+            if (value <= most)
+                continue;
+            most = value;
+            why->module = parts->at[p].module;
+            why->offset = cost->offset;
+            why->location = cost->location;
+            memcpy(why->instruction_values, cost->values, sizeof(cost->values));
+        }
+    }
+    why->part = share(most, family_of(why->values, family));
+    if (why->location != TD_NONE) {
+        const struct td_location *at = td_model_location(model, why->location);
+
+        why->module = at->module;
+        why->offset = at->offset;
+    }
+    why->habit = td_habits_find(td_model_habits(model), why->module, why->offset);
+}
+
+static bool brings_lines_back(const struct td_why_memory *m, const struct td_why_core *core)
+{
+    return !isnan(m->again_bytes) && m->first < 0.5 && m->footprint > core->l1;
+}
+
+/* Whether most bytes of its lines are never used, or it cannot be said. */
+static bool wastes_lines(const struct td_why_memory *m)
+{
+    return m->used > 0 ? m->used <= LINE_BYTES / 2 : m->bytes <= LINE_BYTES / 2;
+}
+
+static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
+{
+    const struct td_why_memory m = td_why_memory_of(why->habit);
+    const bool steady = m.stride_share >= 0.5 && m.stride != 0;
+    const uint64_t step = (uint64_t)(m.stride < 0 ? -m.stride : m.stride);
+
+    if (m.conflicts >= 0.4 &&
+        why->habit->figures[TD_HABIT_LINES] * 20 >= why->habit->figures[TD_HABIT_ACCESSES])
+        return TD_WHY_CONFLICT;
+    if (tlb)
+        return TD_WHY_TLB;
+    if (m.serial >= 0.5)
+        return TD_WHY_CHASE;
+    if (steady && step >= LINE_BYTES && wastes_lines(&m))
+        return TD_WHY_STRIDE;
+    if (steady && step > 2 * m.bytes && wastes_lines(&m))
+        return TD_WHY_STRIDE;
+    if (steady)
+        return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_STREAM;
+    if (m.new_line >= 0.3)
+        return TD_WHY_RANDOM;
+    return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_MISSES;
+}
+
+static enum td_why_cause cause_of_branch(const struct td_why *why)
+{
+    if (!why->habit || why->habit->figures[TD_HABIT_BRANCHES] == 0)
+        return TD_WHY_BRANCH;
+    const struct td_why_branch b = td_why_branch_of(why->habit);
+
+    if (b.period > 1)
+        return TD_WHY_BRANCH_PERIODIC;
+    if (b.taken >= 0.9999)
+        return b.turns > 0.01 ? TD_WHY_BRANCH_INDIRECT : TD_WHY_BRANCH;
+    if (b.wrong < 0.005)
+        return TD_WHY_BRANCH;
+    return b.taken > 0.8 || b.taken < 0.2 ? TD_WHY_BRANCH_BIASED : TD_WHY_BRANCH_RANDOM;
+}
+
+/* A load that L1 serves, or whose port is taken. */
+static enum td_why_cause cause_of_l1(const struct td_why *why, enum td_why_cause otherwise)
+{
+    if (!why->habit || why->habit->figures[TD_HABIT_ACCESSES] == 0)
+        return otherwise;
+    const struct td_why_memory m = td_why_memory_of(why->habit);
+
+    if (m.split >= 0.2)
+        return TD_WHY_ALIGNMENT;
+    if (otherwise == TD_WHY_PORT)
+        return otherwise;
+    if (m.blocked >= 0.2)
+        return TD_WHY_BLOCKED;
+    if (m.forwarded >= 0.3)
+        return TD_WHY_FORWARDED;
+    return m.serial >= 0.3 ? TD_WHY_CHASE : otherwise;
+}
+
+static enum td_why_cause cause_of(const struct td_why *why, enum family family)
+{
+    const bool uses_memory = why->habit && why->habit->figures[TD_HABIT_ACCESSES] > 0;
+
+    switch (family) {
+    case FAMILY_MEMORY: return uses_memory ? cause_of_memory(why, false) : TD_WHY_MISSES;
+    case FAMILY_STORES: {
+        const enum td_why_cause cause = uses_memory ? cause_of_memory(why, false) : TD_WHY_STORES;
+
+        return cause == TD_WHY_MISSES || cause == TD_WHY_CHASE ? TD_WHY_STORES : cause;
+    }
+    case FAMILY_TLB: return uses_memory ? cause_of_memory(why, true) : TD_WHY_TLB;
+    case FAMILY_BLOCKED: return TD_WHY_BLOCKED;
+    case FAMILY_ALIAS: return TD_WHY_ALIAS;
+    case FAMILY_SPLIT: return TD_WHY_ALIGNMENT;
+    case FAMILY_LOCK: return TD_WHY_LOCK;
+    case FAMILY_SHARED: return TD_WHY_SHARED;
+    case FAMILY_L1: return cause_of_l1(why, TD_WHY_CHAIN);
+    case FAMILY_ORDER: return TD_WHY_ORDER;
+    case FAMILY_BRANCH: return cause_of_branch(why);
+    case FAMILY_DIVIDER: return TD_WHY_DIVIDER;
+    case FAMILY_SERIAL: return TD_WHY_SERIAL;
+    case FAMILY_CHAIN: return TD_WHY_CHAIN;
+    case FAMILY_PORT: return TD_WHY_PORT;
+    case FAMILY_LOAD_PORT: return cause_of_l1(why, TD_WHY_PORT);
+    case FAMILY_FRONTEND: return TD_WHY_FRONTEND;
+    case FAMILY_COUNT: break;
+    }
+    return TD_WHY_NOTHING;
+}
+
+static struct td_why_core core_of(const struct td_measure *measure)
+{
+    const struct td_machine machine = td_machine_of(measure);
+    struct td_why_core core = {.l1 = machine.cache_kb[TD_CACHE_L1D] << 10,
+                               .l2 = machine.cache_kb[TD_CACHE_L2] << 10,
+                               .l3 = machine.cache_kb[TD_CACHE_L3] << 10,
+                               .tlb_pages = td_machine_parameter(measure->model, "dtlb"),
+                               .stlb_pages = td_machine_parameter(measure->model, "stlb"),
+                               .width = machine.width};
+
+    return core;
+}
+
+static uint32_t find_location(const struct td_model *model, uint32_t module, uint64_t offset)
+{
+    for (uint32_t i = 0; i < td_model_location_count(model); i++) {
+        const struct td_location *at = td_model_location(model, i);
+
+        if (at->module == module && at->offset == offset)
+            return i;
+    }
+    return TD_NONE;
+}
+
+/* The store that was most often in the way, and how it uses memory. */
+static void find_partner(struct td_why *why, const struct td_model *model)
+{
+    if (!why->habit || (why->cause != TD_WHY_BLOCKED && why->cause != TD_WHY_ALIAS))
+        return;
+    why->partner = td_habit_most(why->habit, why->cause == TD_WHY_ALIAS ? TD_HABIT_ALIASED_BY
+                                                                        : TD_HABIT_BLOCKED_BY);
+    if (!why->partner || why->partner->module == TD_NONE) {
+        why->partner = NULL;
+        return;
+    }
+    const uint64_t offset = (uint64_t)why->partner->key;
+    why->partner_habit = td_habits_find(td_model_habits(model), why->partner->module, offset);
+    why->partner_location = find_location(model, why->partner->module, offset);
+}
+
+/* What is plain to see in how an instruction uses memory, though other losses weigh as much. */
+static enum td_why_cause plain_cause(const struct td_habit *habit)
+{
+    if (!habit || habit->figures[TD_HABIT_ACCESSES] == 0)
+        return TD_WHY_NOTHING;
+    const struct td_why_memory m = td_why_memory_of(habit);
+
+    return m.split >= 0.5     ? TD_WHY_ALIGNMENT
+           : m.blocked >= 0.5 ? TD_WHY_BLOCKED
+           : m.aliased >= 0.5 ? TD_WHY_ALIAS
+                              : TD_WHY_NOTHING;
+}
+
+/* Where no loss stands out, what is plain to see is named: of the instruction that costs most. */
+static void look_for_plain_cause(struct td_why *why, const struct td_model *model,
+                                 const struct td_code_parts *parts)
+{
+    uint64_t most = 0;
+
+    for (size_t p = 0; p < parts->len; p++) {
+        for (size_t i = 0; i < parts->at[p].len; i++) {
+            const struct td_code_cost *cost = &parts->at[p].at[i];
+            const struct td_habit *habit =
+                td_habits_find(td_model_habits(model), parts->at[p].module, cost->offset);
+            const enum td_why_cause cause = plain_cause(habit);
+
+            if (cause == TD_WHY_NOTHING || cost->values[TD_METRIC_SLOTS] <= most)
+                continue;
+            most = cost->values[TD_METRIC_SLOTS];
+            why->cause = cause;
+            why->habit = habit;
+            why->beside = true;
+            why->module = parts->at[p].module;
+            why->offset = cost->offset;
+            why->location = cost->location;
+            memcpy(why->instruction_values, cost->values, sizeof(cost->values));
+        }
+    }
+}
+
+void td_why_of(struct td_why *why, const struct td_measure *measure,
+               const struct td_code_parts *parts)
+{
+    *why = (struct td_why){.node = TD_NODE_NONE,
+                           .module = TD_NONE,
+                           .location = TD_NONE,
+                           .partner_location = TD_NONE,
+                           .core = core_of(measure)};
+    for (size_t p = 0; p < parts->len; p++) {
+        for (int m = 0; m < TD_METRIC_COUNT; m++)
+            why->values[m] += parts->at[p].values[m];
+    }
+    const enum family family = largest_family(why->values);
+    const uint64_t slots = why->values[TD_METRIC_SLOTS];
+
+    why->retiring = share(why->values[td_metric_of_node(TD_NODE_RETIRING)], slots);
+    why->lost = share(family_of(why->values, family), slots);
+    if (why->lost >= LEAST_LOST) {
+        why->node = largest_node(why->values, family);
+        find_instruction(why, measure->model, parts, family);
+        why->cause = cause_of(why, family);
+    }
+    if (why->lost < STANDS_OUT)
+        look_for_plain_cause(why, measure->model, parts);
+    find_partner(why, measure->model);
+}
