@@ -84,6 +84,7 @@ struct td_request {
     const char *cgroup;
     const char *control; /* where commands come from (run/control.h); NULL: nowhere */
     const char *toggle;  /* a function: what runs while it does not is left out; NULL */
+    bool regions;        /* also where the command is not seen to have marks of its own */
     bool off_cpu;        /* record where threads wait, and how long */
     bool start_off;      /* record nothing until told to */
     uint64_t delay_ms;

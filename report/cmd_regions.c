@@ -11,7 +11,8 @@ static int show(struct td_session *session, uint64_t rows)
 
     if (td_model_region_row_count(session->model) == 0) {
         td_complain("this profile has no regions: a program marks them with tdprof/region.h, and "
-                    "tdrec starts it (man 3 tdprof_region)");
+                    "tdrec starts it (man 3 tdprof_region); where a script starts it: tdrec "
+                    "--regions");
         return TD_EXIT_NOTHING;
     }
     td_region_table_init(&table, session->model);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/run/marks.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/procfs.h"
 #include "formats/sums.h"
 #include "record/machine/pmu_core.h"
+#include "record/run/target.h"
 
 /* 170,000 threads and regions: address space, of which takes room what is written. */
 #define MEMORY_BYTES     (UINT64_C(64) << 20)
@@ -42,6 +44,58 @@ struct td_marks {
     struct td_intern *names;
     struct td_map regions; /* parent + 1 and name to the profile's region */
 };
+
+/* Which programs have marks. */
+
+/* A program may be large; marks are looked for in so much of it. */
+#define SEARCH_BYTES_MAX (UINT64_C(1) << 30)
+
+static bool holds(const char *data, size_t size)
+{
+    static const char *const words[] = {TDPROF_VARIABLE, "libtdprof-region"};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(words); i++) {
+        if (memmem(data, size, words[i], strlen(words[i])))
+            return true;
+    }
+    return false;
+}
+
+/* By pieces, each with the end of the one before: a word may lie on both sides. */
+static bool file_holds(int fd)
+{
+    enum { PIECE = 1 << 18, OVERLAP = 32 };
+    char *data = td_xcalloc(1, OVERLAP + PIECE);
+    size_t kept = 0;
+    bool found = false;
+
+    for (uint64_t at = 0; !found && at < SEARCH_BYTES_MAX;) {
+        const ssize_t got = read(fd, data + kept, PIECE);
+
+        if (got <= 0 || (at == 0 && (got < 4 || memcmp(data, "\177ELF", 4) != 0)))
+            break;
+        const size_t size = kept + (size_t)got;
+
+        found = holds(data, size);
+        at += (uint64_t)got;
+        kept = size < OVERLAP ? size : OVERLAP;
+        memmove(data, data + size - kept, kept);
+    }
+    free(data);
+    return found;
+}
+
+bool td_marks_are_in(const char *command)
+{
+    char *path = td_target_find_program(command);
+    const int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    const bool found = fd >= 0 && file_holds(fd);
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return found;
+}
 
 /* What is counted. */
 

@@ -6,6 +6,7 @@
 #ifndef TD_RECORD_RUN_MARKS_H
 #define TD_RECORD_RUN_MARKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/profile/write.h"
@@ -13,6 +14,11 @@
 #include "record/run/region_cells.h"
 
 struct td_marks;
+
+/* Whether the program that a command of this name starts has marks, or is linked with their
+ * library: it names the variable, or the library. False for a script, and where the file cannot be
+ * read. */
+bool td_marks_are_in(const char *command);
 
 /* What marks are to count is written there: the first run's top-down events, or nothing but time.
  * NULL: this machine gives no such memory. */

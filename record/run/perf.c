@@ -120,10 +120,14 @@ static void give_up(struct sampling *s, struct td_err *err)
     td_run_give_up(&s->run, err);
 }
 
-/* Regions are of one run: of hybrid's two it is the modelled one that is exact. */
+/* Regions are of one run: of hybrid's two it is the modelled one that is exact. A program without
+ * marks sees nothing of them in its environment. */
 static void watch_marks(struct sampling *s)
 {
-    if (s->request->command && s->run.pass == 1 && !s->recording->more && !s->recording->beside)
+    char **command = s->request->command;
+
+    if (command && s->run.pass == 1 && !s->recording->more && !s->recording->beside &&
+        (s->request->regions || td_marks_are_in(command[0])))
         s->marks = td_marks_new(s->plan, s->caps);
     s->run.env = s->marks ? td_marks_env(s->marks) : NULL;
 }

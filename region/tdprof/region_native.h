@@ -858,7 +858,9 @@ static void tdprof1_thread_ends(void *thread)
 static inline struct tdprof1_head *tdprof1_find_memory(void)
 {
     uint64_t known = __atomic_load_n(&tdprof1_memory, __ATOMIC_ACQUIRE);
-    const char *name = tdprof1_getenv(TDPROF_VARIABLE);
+    const char *variable = TDPROF_VARIABLE;
+    __asm__("" : "+r"(variable)); /* stands in the program as text: tdrec looks for it there */
+    const char *name = tdprof1_getenv(variable);
     struct tdprof1_head *head = (struct tdprof1_head *)(uintptr_t)known;
 
     if (known || !name)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Regions that a program marks (tdprof/region.h) in native runs: by the clock everywhere, by counters where there are
 some. The truth is tests/workloads/regions.c; no time is compared with another but as a part with its whole."""
+import json
 import os
 import re
 import shutil
@@ -157,8 +158,20 @@ def library():
                "    region.tdprof_region_begin(b'inner')\n"
                "    region.tdprof_region_end(b'inner')\n"
                "    region.tdprof_region_end(b'outer')\n")
-    rows, _ = regions(["python3", "-c", program])
+    rows, _ = regions(["python3", "-c", program], "--regions")
     td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
+
+
+def started():
+    """A program without marks sees nothing of tdrec; what it starts has regions when that is asked for."""
+    command = ["sh", "-c", 'env; exec "$0" nested 1000', td.workload("regions")]
+    for options, status, found in (((), 4, 0), (("--regions",), 0, 4)):
+        profile = td.scratch("profile.td")
+        out = td.run([td.TDREC, "-q", "--source", "clock", *options, "-o", profile, "--", *command]).stdout
+        td.check((b"TDPROF_REGIONS=" in out) == bool(options), f"{options}: {out}")
+        done = td.run([td.TDREPORT, "regions", "-i", profile, "--json"], status)
+        td.check(not found or len(json.loads(done.stdout)["regions"]) == found, f"{done.stdout}")
+        td.check(found or b"tdrec --regions" in done.stderr, f"{done.stderr}")
 
 
 CXX = r"""
@@ -249,5 +262,5 @@ def off():
 
 
 td.cases({"time": time, "misuse": misuse, "many": many, "threads": threads, "forks": forks, "execs": execs,
-          "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "cxx": cxx,
+          "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "started": started, "cxx": cxx,
           "counted": counted, "between": between, "limits": limits, "cost": cost, "off": off})

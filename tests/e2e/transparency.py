@@ -19,7 +19,7 @@ for fd in sorted(int(name) for name in os.listdir("/proc/self/fd")):
     except OSError:
         pass
 for key in sorted(os.environ):
-    if key not in ("_", "SHLVL", "TDPROF_REGIONS"):  # the last is tdrec's (tdprof_region(3))
+    if key not in ("_", "SHLVL"):
         print("env", key, os.environ[key])
 print("cwd", os.getcwd(), "nice", os.getpriority(os.PRIO_PROCESS, 0), "policy", os.sched_getscheduler(0),
       "affinity", os.sched_getaffinity(0))
