@@ -10,9 +10,9 @@
 #include "report/query/cpi.h"
 #include "report/query/figures/names.h"
 #include "report/query/cpi_methods.h"
-#include "report/view/cpi.h"
-#include "report/view/cpi_methods.h"
-#include "report/view/cpi_svg.h"
+#include "report/view/cpi/cpi.h"
+#include "report/view/cpi/methods.h"
+#include "report/view/cpi/svg.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 

@@ -149,7 +149,7 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
         .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
     };
 
-    m.from[0] = 1 - m.from[1] - m.from[2] - m.from[3];
+    m.from[0] = fmax(1 - m.from[1] - m.from[2] - m.from[3], 0);
     add_reuse(&m, habit);
     return m;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/view/cpi.h"
+#include "report/view/cpi/cpi.h"
 
 #include <math.h>
 #include <stdio.h>

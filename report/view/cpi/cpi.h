@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CPI stacks as text and JSON. */
-#ifndef TD_REPORT_VIEW_CPI_H
-#define TD_REPORT_VIEW_CPI_H
+#ifndef TD_REPORT_VIEW_CPI_CPI_H
+#define TD_REPORT_VIEW_CPI_CPI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/view/cpi_svg.h"
+#include "report/view/cpi/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/view/cpi_methods.h"
+#include "report/view/cpi/methods.h"
 
 #include <stdio.h>
 

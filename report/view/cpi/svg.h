@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/view/cpi.h"
+#include "report/view/cpi/cpi.h"
 
 /* The stack of all that the measure holds, and one of each row: a bar, and below it a table of its
  * components with the exact figures as attributes. Whatever a colour says stands there as text. */
