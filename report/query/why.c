@@ -9,6 +9,7 @@
 #include "report/query/figures/machine.h"
 
 #define LINE_BYTES 64
+#define HALF_LINE  32
 
 /* Losses that one cause explains together: they are weighed as one. */
 enum family {
@@ -243,7 +244,7 @@ static bool brings_lines_back(const struct td_why_memory *m, const struct td_why
 /* Whether most bytes of its lines are never used, or it cannot be said. */
 static bool wastes_lines(const struct td_why_memory *m)
 {
-    return m->used > 0 ? m->used <= LINE_BYTES / 2 : m->bytes <= LINE_BYTES / 2;
+    return m->used > 0 ? m->used <= HALF_LINE : m->bytes <= HALF_LINE;
 }
 
 static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
