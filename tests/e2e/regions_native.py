@@ -229,7 +229,10 @@ def between():
 
 def limits():
     """Where the limits leave little room, there is a smaller memory, or none; the program goes on."""
+    sanitized = not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so"))  # they reserve terabytes
     for limit, found in (("-f 4096", True), ("-f 8", False), ("-v 4000000", True)):
+        if sanitized and limit.startswith("-v"):
+            continue
         command = f'ulimit {limit}; exec "$0" -q --source clock -o "$1" -- "$2" nested 1000'
         td.run(["bash", "-c", command, td.TDREC, td.scratch("profile.td"), td.workload("regions")])
         if found:

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL  __attribute__((noinline, noclone)) static
+#ifdef __clang__
+#    define KERNEL __attribute__((noinline)) static
+#else
+#    define KERNEL __attribute__((noinline, noclone)) static
+#endif
 #define KEEP(x) __asm__ volatile("" : "+r"(x))
 
 enum { N = 700, BIG = 1 << 20 };

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL      __attribute__((noinline, noclone)) static
+#ifdef __clang__
+#    define KERNEL __attribute__((noinline)) static
+#else
+#    define KERNEL __attribute__((noinline, noclone)) static
+#endif
 #define KEEP(x)     __asm__ volatile("" : "+r"(x))
 #define KEEP_MEMORY __asm__ volatile("" ::: "memory")
 #define PAGE        4096
@@ -151,7 +155,7 @@ KERNEL uint64_t alignment_split(void)
     uint64_t sum = 0;
 
     for (int i = 0; i < 100000; i++) {
-        sum += *(const volatile uint64_t *)(at + (i & 255) * 64); /* WHY alignment */
+        sum += *(const volatile uint64_t *)(const void *)(at + (i & 255) * 64); /* WHY alignment */
     }
     return sum;
 }
@@ -177,8 +181,8 @@ KERNEL uint64_t alias_4k(void)
     uint64_t sum = 0;
 
     for (int i = 0; i < 60000; i++) {
-        *(volatile uint64_t *)(at + (i & 7) * 64) = sum;
-        sum += *(volatile uint64_t *)(at + PAGE + (i & 7) * 64); /* WHY 4k_alias */
+        *(volatile uint64_t *)(void *)(at + (i & 7) * 64) = sum;
+        sum += *(volatile uint64_t *)(void *)(at + PAGE + (i & 7) * 64); /* WHY 4k_alias */
     }
     return sum;
 }
