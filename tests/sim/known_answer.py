@@ -18,7 +18,8 @@ TREE = {
     "bad_speculation": ["branch_mispredicts", "machine_clears"],
     "frontend_bound": "icache_misses itlb_misses branch_resteers ms_switches mite dsb".split(),
     "backend_bound": "l1_latency_dependency dtlb_load store_fwd_blk 4k_aliasing split_loads lock_latency l2_bound "
-                     "l3_bound mem_latency mem_bandwidth store_bound divider serializing_operation "
+                     "l3_bound contested_accesses mem_latency mem_bandwidth store_bound false_sharing divider "
+                     "serializing_operation "
                      "dependency_chains integer_ports multiply_port branch_ports float_ports shuffle_ports "
                      "vector_ports load_ports store_ports".split(),
 }
