@@ -130,18 +130,20 @@ void td_habits_release(struct td_habits *habits)
     *habits = (struct td_habits){.at = NULL};
 }
 
-void td_habits_put(struct td_habits *habits, const struct td_habit *habit)
+bool td_habits_put(struct td_habits *habits, const struct td_habit *habit)
 {
-    bool added = false;
-    const uint32_t i =
-        *td_map_put(&habits->by_place, habit->offset, habit->module, (uint32_t)habits->len, &added);
+    const uint32_t *known = td_map_find(&habits->by_place, habit->offset, habit->module);
 
-    if (!added) {
-        td_habit_add(&habits->at[i], habit);
-        return;
+    if (known) {
+        td_habit_add(&habits->at[*known], habit);
+        return true;
     }
+    if (habits->len >= TD_HABITS_MAX)
+        return false;
+    td_map_put(&habits->by_place, habit->offset, habit->module, (uint32_t)habits->len, NULL);
     habits->at = td_grow(habits->at, &habits->cap, habits->len + 1, sizeof(*habits->at));
     habits->at[habits->len++] = *habit;
+    return true;
 }
 
 const struct td_habit *td_habits_find(const struct td_habits *habits, uint32_t module,

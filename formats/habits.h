@@ -77,6 +77,8 @@ enum td_habit_mark_kind {
 
 /* Of a habit so many marks are kept, those of the largest counts. */
 enum { TD_HABIT_MARKS_MAX = 48 };
+/* Of so many places a profile has habits; they take some 200 MB. */
+#define TD_HABITS_MAX (1U << 17)
 
 struct td_habit_mark {
     uint32_t kind;   /* enum td_habit_mark_kind */
@@ -121,8 +123,8 @@ struct td_habits {
 };
 
 void td_habits_release(struct td_habits *habits);
-/* Adds it to what is known of its place. */
-void td_habits_put(struct td_habits *habits, const struct td_habit *habit);
+/* Adds it to what is known of its place. False, and nothing was done, when there are too many. */
+bool td_habits_put(struct td_habits *habits, const struct td_habit *habit);
 /* NULL: nothing is known of the place. */
 const struct td_habit *td_habits_find(const struct td_habits *habits, uint32_t module,
                                       uint64_t offset);

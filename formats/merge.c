@@ -494,6 +494,7 @@ static void merge_side(const struct ids *ids, struct td_shared_side *side)
     side->module = side->module == TD_NONE ? TD_NONE : ids->modules[side->module];
 }
 
+/* Of more than a profile can hold, the first stay; so do habits. */
 static void merge_sharing(struct td_merge *merge, const struct td_model *model,
                           const struct ids *ids)
 {

@@ -74,6 +74,7 @@ struct td_model {
     VECTOR(td_region_row) region_rows;
     struct td_ran *code;
     VECTOR(td_shared_row) shareds;
+    uint64_t shared_sum;          /* of the transfers, invalidations and cycles of all of them */
     struct td_map region_ids;     /* parent and name to region */
     struct td_map region_row_ids; /* thread and region, group to row */
     uint64_t *region_values;
@@ -705,14 +706,21 @@ static void locate_side(struct td_model *model, struct td_shared_side *side)
                          : td_model_put_location(model, side->module, side->offset);
 }
 
-void td_model_add_shared(struct td_model *model, const struct td_shared_row *row)
+bool td_model_add_shared(struct td_model *model, const struct td_shared_row *row)
 {
-    assert(row->process < model->threads.len);
+    assert(row->process < model->threads.len && td_shared_row_is_right(row));
+    /* Each is below a quarter of all that fits. */
+    const uint64_t sum = row->transfers + row->invalidations + row->cycles;
+
+    if (sum >= TD_SUM_MAX || model->shared_sum + sum >= TD_SUM_MAX)
+        return false;
+    model->shared_sum += sum;
     struct td_shared_row *added = VECTOR_PUSH(model->shareds);
 
     *added = *row;
     locate_side(model, &added->mine);
     locate_side(model, &added->theirs);
+    return true;
 }
 
 const uint64_t *td_model_region_values(const struct td_model *model,
@@ -721,10 +729,10 @@ const uint64_t *td_model_region_values(const struct td_model *model,
     return model->region_values + row->values;
 }
 
-void td_model_put_habit(struct td_model *model, const struct td_habit *habit)
+bool td_model_put_habit(struct td_model *model, const struct td_habit *habit)
 {
     assert(habit->module < model->modules.len);
-    td_habits_put(&model->habits, habit);
+    return td_habits_put(&model->habits, habit);
 }
 
 const struct td_habits *td_model_habits(const struct td_model *model)

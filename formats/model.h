@@ -257,15 +257,16 @@ bool td_model_set_region_row(struct td_model *model, const struct td_region_row 
                              const uint64_t *values);
 bool td_model_add_region_row(struct td_model *model, const struct td_region_row *row,
                              const uint64_t *values);
-/* What threads paid for a line that they share; equal sides may come several times. */
-void td_model_add_shared(struct td_model *model, const struct td_shared_row *row);
+/* What threads paid for a line that they share; equal sides may come several times. False, and
+ * nothing was done, when all rows would be more than a profile can hold. */
+bool td_model_add_shared(struct td_model *model, const struct td_shared_row *row);
 
 /* The blocks of code that ran (code.h); empty where nobody recorded them. */
 struct td_ran *td_model_ran(struct td_model *model) __attribute__((returns_nonnull));
 const struct td_ran *td_model_ran_of(const struct td_model *model) __attribute__((returns_nonnull));
 /* How instructions of a modelled program used memory and branched: adds to what is known of the
- * place. */
-void td_model_put_habit(struct td_model *model, const struct td_habit *habit);
+ * place. False, and nothing was done, when there are too many. */
+bool td_model_put_habit(struct td_model *model, const struct td_habit *habit);
 
 /* Adds `samples` and the group's column values to the tally of (thread, node, group). PERIOD,
  * DELTA and TOTAL columns are summed; of the others the sum is kept too (divide by samples). */

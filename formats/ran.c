@@ -186,18 +186,24 @@ static void add_edge(struct td_ran *code, struct kept *ours, const struct td_ran
     /* Those beyond the limit are left out. */
     if (count >= TD_RAN_EDGES_MAX)
         return;
-    struct td_ran_edge *more = td_arena_alloc(&code->arena, (count + 1) * sizeof(*more));
-    if (count > 0)
-        memcpy(more, ours->edges, count * sizeof(*more));
-    more[count] = *edge;
-    ours->block.edges = ours->edges = more;
+    /* Where the room is full it is doubled: what stays behind in the arena is no more than it. */
+    if ((count & (count - 1)) == 0) {
+        struct td_ran_edge *more =
+            td_arena_alloc(&code->arena, (count > 0 ? 2 * (size_t)count : 1) * sizeof(*more));
+
+        if (count > 0)
+            memcpy(more, ours->edges, count * sizeof(*more));
+        ours->block.edges = ours->edges = more;
+    }
+    ours->edges[count] = *edge;
     ours->block.edge_count = count + 1;
 }
 
-static bool counts_fit(const struct td_ran_block *ours, const struct td_ran_block *block)
+/* Its counts add up, and it ends before the last address. */
+static bool fits(const struct td_ran_block *ours, const struct td_ran_block *block)
 {
-    return block->runs < TD_SUM_MAX && block->taken <= block->runs &&
-           ours->runs + block->runs < TD_SUM_MAX;
+    return block->offset <= UINT64_MAX - block->size && block->runs < TD_SUM_MAX &&
+           block->taken <= block->runs && ours->runs + block->runs < TD_SUM_MAX;
 }
 
 static struct kept *new_block(struct td_ran *code, const struct td_ran_block *block)
@@ -217,7 +223,7 @@ bool td_ran_add(struct td_ran *code, const struct td_ran_block *block)
     const uint64_t key = (uint64_t)block->module << 32 | block->size;
     const uint32_t *known = td_map_find(&code->places, key, block->offset);
 
-    if (!counts_fit(known ? &code->at[*known].block : &none, block) ||
+    if (!fits(known ? &code->at[*known].block : &none, block) ||
         (!known && code->len >= TD_RAN_BLOCKS_MAX))
         return false;
     if (!known)

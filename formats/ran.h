@@ -105,7 +105,7 @@ struct td_ran *td_ran_new(void);
 void td_ran_free(struct td_ran *code); /* NULL is allowed */
 size_t td_ran_bytes(const struct td_ran *code);
 /* Copies the block, or adds its counts to those of the block of the same place and size. False, and
- * nothing was done, when there are too many blocks, or a count cannot be. */
+ * nothing was done, when there are too many blocks, or its end or a count cannot be. */
 bool td_ran_add(struct td_ran *code, const struct td_ran_block *block);
 size_t td_ran_count(const struct td_ran *code);
 /* In the order in which they were first added. */

@@ -307,7 +307,8 @@ static void on_shared(void *ctx, const struct td_shared_row *row)
         return;
     translate_side(loader, &ours.mine);
     translate_side(loader, &ours.theirs);
-    td_model_add_shared(loader->model, &ours);
+    if (!td_model_add_shared(loader->model, &ours))
+        say_wrong(loader, "threads waited longer for shared lines than can be");
 }
 
 static void on_code(void *ctx, const struct td_ran_block *block)
@@ -317,7 +318,7 @@ static void on_code(void *ctx, const struct td_ran_block *block)
 
     ours.module = id_map_get(&loader->tables[TD_TABLE_MODULES], block->module);
     if (ours.module != TD_NONE && !td_ran_add(td_model_ran(loader->model), &ours))
-        say_wrong(loader, "blocks of code are too many, or ran more often than can be");
+        say_wrong(loader, "blocks of code are too many, or have an end or counts that cannot be");
 }
 
 static void on_habit(void *ctx, const struct td_habit *habit)
@@ -329,8 +330,8 @@ static void on_habit(void *ctx, const struct td_habit *habit)
     for (uint32_t i = 0; i < ours.mark_count; i++)
         ours.marks[i].module =
             id_map_get(&loader->tables[TD_TABLE_MODULES], habit->marks[i].module);
-    if (ours.module != TD_NONE)
-        td_model_put_habit(loader->model, &ours);
+    if (ours.module != TD_NONE && !td_model_put_habit(loader->model, &ours))
+        say_wrong(loader, "habits are of more instructions than can be");
 }
 
 static void on_symbol(void *ctx, uint32_t module, const struct td_symbol *symbol)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -125,13 +126,28 @@ static struct td_shared_line *line_of(struct td_shared_table *table,
     return &table->lines[table->len++];
 }
 
+static enum td_shared_scope scope_of(const struct td_model *model)
+{
+    const uint64_t detailed = td_model_counter(model, TD_COUNTER_DETAILED);
+    const char *parameter = NULL;
+
+    for (size_t i = 0; (parameter = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
+        if (strncmp(parameter, "toggle=", strlen("toggle=")) == 0)
+            return TD_SHARED_BEYOND;
+    }
+    return detailed > 0 && detailed < td_model_counter(model, TD_COUNTER_INSTRUCTIONS)
+               ? TD_SHARED_WINDOWS
+               : TD_SHARED_ALL;
+}
+
 void td_shared_table_init(struct td_shared_table *table, const struct td_model *model)
 {
     const uint32_t count = td_model_shared_count(model);
     const struct td_shared_row **rows = td_xcalloc((size_t)count + 1, sizeof(*rows));
     const uint64_t cycles = td_model_counter(model, TD_COUNTER_CYCLES);
 
-    *table = (struct td_shared_table){.cycles = cycles > 0 ? (double)cycles : NAN};
+    *table = (struct td_shared_table){.scope = scope_of(model)};
+    table->cycles = cycles > 0 && table->scope == TD_SHARED_ALL ? (double)cycles : NAN;
     for (uint32_t i = 0; i < count; i++)
         rows[i] = td_model_shared(model, i);
     if (count > 0)

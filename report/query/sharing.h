@@ -45,11 +45,19 @@ struct td_shared_line {
     size_t pair_count, pair_cap;
 };
 
+/* What the cycles of the lines are of. */
+enum td_shared_scope {
+    TD_SHARED_ALL,     /* of all that the profile is of */
+    TD_SHARED_WINDOWS, /* of the part that was modelled exactly; the rest was sampled */
+    TD_SHARED_BEYOND,  /* of the whole run, though the profile is of one function (--toggle) */
+};
+
 struct td_shared_table {
     struct td_shared_line *lines; /* the costliest first */
     size_t len, cap;
     struct td_shared_sums sums, falses;
-    double cycles; /* of all that was modelled; NaN: not known */
+    enum td_shared_scope scope;
+    double cycles; /* of the same; NaN: not known */
 };
 
 /* Release in any case. No lines is no failure. `data` of the lines is left out. */

@@ -135,6 +135,16 @@ static void print_line(const struct td_shared_table *table, const struct td_shar
     }
 }
 
+static const char *scope_text(enum td_shared_scope scope)
+{
+    switch (scope) {
+    case TD_SHARED_ALL: break;
+    case TD_SHARED_WINDOWS: return " in the parts of the run that were modelled exactly";
+    case TD_SHARED_BEYOND: return " in the whole run, not only in the function of --toggle";
+    }
+    return "";
+}
+
 static void print_head(const struct td_shared_table *table, const struct td_style *style)
 {
     char cycles[32], transfers[32], of_all[64] = "";
@@ -147,9 +157,9 @@ static void print_head(const struct td_shared_table *table, const struct td_styl
     td_format_count(transfers, sizeof(transfers),
                     table->sums.transfers + table->sums.invalidations);
     text = td_xasprintf(
-        "%s cycles until a shared line came%s, %s times; %.0f %% of them by false sharing, where "
+        "%s cycles until a shared line came%s%s, %s times; %.0f %% of them by false sharing, where "
         "threads use different bytes of one line; a part of them may be hidden behind other work",
-        cycles, of_all, transfers,
+        cycles, scope_text(table->scope), of_all, transfers,
         table->sums.cycles ? 100 * (double)table->falses.cycles / (double)table->sums.cycles : 0);
     td_style_paragraph(style, "sharing", TD_TONE_PLAIN, text);
     free(text);

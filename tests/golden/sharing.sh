@@ -17,6 +17,14 @@ cp profile.td other.td
 tdreport merge -o sum.td profile.td other.td >merged.txt
 tdreport sharing -w 80 -n 1 -i sum.td
 tdreport dump -i sum.td | grep -E '  shared '
+# Of a sampled run the parts that were modelled exactly are told, and no share of all cycles; with --toggle the whole run.
+make_sim 'thread 100 101 app worker' 'counter 1 10000000' 'counter 19 1000' 'counter 20 10' \
+    'shared 0 8198400 2 - 0 1 0 4128 0 0 0 4096 1 0 700 0 900000' >sampled.td
+tdreport sharing -w 80 -i sampled.td | sed -n '/^sharing/,/^$/p'
+tdreport sharing --json -i sampled.td | grep modelled_cycles
+make_sim 'env parameter toggle=chase' 'thread 100 101 app worker' 'counter 1 1000' \
+    'shared 0 8198400 2 - 0 1 0 4128 0 0 0 4096 1 0 700 0 900000' >toggled.td
+tdreport sharing -w 80 -i toggled.td | sed -n '/^sharing/,/^$/p'
 make_sim >none.td
 tdreport sharing -i none.td || echo "exit $?"
 tdreport sharing -n x || echo "exit $?"

@@ -299,13 +299,32 @@ static void marks_are_bounded(void **state)
                 (uint64_t)TD_HABIT_MARKS_MAX * 2 * TD_HABIT_MARKS_MAX);
 }
 
+/* A record of four bytes takes a thousand in memory. */
+static void places_are_bounded(void **state)
+{
+    (void)state;
+    struct td_habits habits = {.at = NULL};
+    struct td_habit habit = loads_at(0);
+
+    for (; habit.offset < TD_HABITS_MAX; habit.offset++)
+        assert_true(td_habits_put(&habits, &habit));
+    assert_false(td_habits_put(&habits, &habit));
+    assert_int_equal(habits.len, TD_HABITS_MAX);
+    assert_null(td_habits_find(&habits, habit.module, habit.offset));
+    /* Those that are known still grow. */
+    habit.offset = 5;
+    assert_true(td_habits_put(&habits, &habit));
+    assert_int_equal(td_habits_find(&habits, habit.module, 5)->figures[TD_HABIT_ACCESSES], 200);
+    td_habits_release(&habits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strides_are_seen),    cmocka_unit_test(chance_has_no_stride),
         cmocka_unit_test(conflicts_are_seen),  cmocka_unit_test(periods_are_found),
         cmocka_unit_test(the_file_keeps_them), cmocka_unit_test(wrong_figures_are_damage),
-        cmocka_unit_test(marks_are_bounded),
+        cmocka_unit_test(marks_are_bounded),   cmocka_unit_test(places_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "formats/sums.h"
 #include "formats/load.h"
 #include "record/run/snapshots.h"
 #include "record/sim/share/snapshot.h"
@@ -358,6 +359,79 @@ static void variants_have_groups(void **state)
     end(&whole);
 }
 
+/* Two threads of which one waited so many cycles for a line of the other. */
+static struct td_buf sharing(uint64_t cycles)
+{
+    struct td_snapshot_task tasks[] = {{.tid = 7, .name = "app"}, {.tid = 8, .name = "app"}};
+    const struct td_snapshot snapshot = {
+        .pid = 7, .process = "app", .tasks = tasks, .task_count = 2};
+    const struct td_snapshot_shared shared = {.address = 4096,
+                                              .area = TD_SHARED_HEAP,
+                                              .mine = {.task = 0, .store = true, .pc = BASE},
+                                              .theirs = {.task = 1, .store = true, .pc = BASE},
+                                              .transfers = 3,
+                                              .cycles = cycles};
+    struct td_snapshot_writer writer = {.path = 0};
+    struct td_buf bytes = {0};
+
+    td_snapshot_put_shared(&writer, &shared);
+    td_snapshot_end_task(&writer);
+    td_snapshot_end_task(&writer);
+    td_snapshot_put(&bytes, &snapshot, &writer);
+    return bytes;
+}
+
+/* Many threads that fight for one line for hours wait for days, in all: the snapshot counts. */
+static void long_waits_count(void **state)
+{
+    const uint64_t cycles = UINT64_C(1) << 48;
+    struct td_load_status status = {.damaged = true};
+    struct td_model *model = NULL;
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    add_snapshot(&whole, 0, sharing(cycles), true);
+    assert_int_equal(
+        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, &status, NULL),
+        TD_OK);
+    assert_int_equal(td_model_shared_count(model), 1);
+    assert_true(td_model_shared(model, 0)->cycles == cycles);
+    td_model_free(model);
+    end(&whole);
+}
+
+/* The sum of what threads waited is never more than a report can add up. */
+static void waits_have_a_sum(void **state)
+{
+    const uint64_t most = TD_SUM_MAX - 10;
+    struct td_load_status status = {.damaged = false};
+    struct td_model *model = NULL;
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    const struct td_shared_row row = {.process =
+                                          td_profile_thread(whole.writer, 7, 7, "app", "app", 0),
+                                      .area = TD_SHARED_LINES,
+                                      .module = TD_NONE,
+                                      .mine = {.thread = TD_NONE, .module = TD_NONE},
+                                      .theirs = {.thread = TD_NONE, .module = TD_NONE},
+                                      .cycles = most};
+    for (int i = 0; i < 5; i++)
+        td_profile_shared(whole.writer, &row);
+    assert_int_equal(td_profile_finish(whole.writer, NULL), TD_OK);
+    assert_int_equal(
+        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, &status, NULL),
+        TD_OK);
+    assert_true(status.damaged);
+    assert_int_equal(td_model_shared_count(model), 1);
+    td_model_free(model);
+    td_snapshots_release(&whole.snapshots);
+    td_profile_writer_free(whole.writer);
+    td_buf_release(&whole.bytes);
+}
+
 static void expect_thread(struct whole *whole, uint32_t tid, const char *name)
 {
     struct td_model *model = NULL;
@@ -405,7 +479,8 @@ int main(void)
         cmocka_unit_test(test_damaged),         cmocka_unit_test(test_counts_that_cannot_be),
         cmocka_unit_test(test_small_table),     cmocka_unit_test(programs_are_summed),
         cmocka_unit_test(variants_have_groups), cmocka_unit_test(other_threads),
-        cmocka_unit_test(late_thread),
+        cmocka_unit_test(late_thread),          cmocka_unit_test(long_waits_count),
+        cmocka_unit_test(waits_have_a_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,48 @@ static void counts_add_up(void **state)
     td_ran_free(ran);
 }
 
+/* A file of some kilobytes has as many edges as a block may have: they take as much memory, and
+ * not that for every number of them up to then. */
+static void edges_take_little(void **state)
+{
+    (void)state;
+    struct td_ran *ran = td_ran_new();
+    struct td_ran_edge edges[TD_RAN_EDGES_MAX];
+    const struct td_ran_block block = {.offset = 64,
+                                       .size = 4,
+                                       .insn_count = 1,
+                                       .branch = TD_RAN_INDIRECT,
+                                       .runs = TD_RAN_EDGES_MAX,
+                                       .taken = TD_RAN_EDGES_MAX,
+                                       .edge_count = TD_RAN_EDGES_MAX,
+                                       .edges = edges};
+
+    for (int i = 0; i < TD_RAN_EDGES_MAX; i++)
+        edges[i] = (struct td_ran_edge){.delta = i, .count = 1};
+    assert_true(td_ran_add(ran, &block));
+    const struct td_ran_block *kept = td_ran_block(ran, 0);
+    assert_int_equal(kept->edge_count, TD_RAN_EDGES_MAX);
+    for (int i = 0; i < TD_RAN_EDGES_MAX; i++)
+        assert_true(kept->edges[i].delta == i && kept->edges[i].count == 1);
+    assert_true(td_ran_bytes(ran) < 4 * sizeof(edges));
+    td_ran_free(ran);
+}
+
+/* A report looks for what lies between a block's begin and its end. */
+static void ends_are_behind_begins(void **state)
+{
+    (void)state;
+    struct td_ran *ran = td_ran_new();
+    struct td_ran_block block = {
+        .offset = UINT64_MAX - 3, .size = 4, .insn_count = 1, .branch = TD_RAN_JUMP, .runs = 2};
+
+    assert_false(td_ran_add(ran, &block));
+    assert_int_equal(td_ran_count(ran), 0);
+    block.offset--;
+    assert_true(td_ran_add(ran, &block));
+    td_ran_free(ran);
+}
+
 static struct td_chain_uop uops[16];
 static struct td_ran_uop kinds[16];
 static size_t uop_count;
@@ -394,6 +436,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_come_back),
         cmocka_unit_test(counts_add_up),
+        cmocka_unit_test(edges_take_little),
+        cmocka_unit_test(ends_are_behind_begins),
         cmocka_unit_test(chains_are_followed),
         cmocka_unit_test(tests_at_the_beginning),
         cmocka_unit_test(blocks_are_cut),

@@ -22,7 +22,7 @@ enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
-#define SHARED_MAX    (UINT64_C(1) << 40)
+#define SHARED_MAX    (UINT64_C(1) << 56)
 
 static uint8_t *put_uleb(uint8_t *at, uint64_t value)
 {
