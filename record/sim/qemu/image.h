@@ -31,7 +31,7 @@ enum {
     /* QEMU numbers threads from 0, and goes on above the highest that runs: more than the kernel
      * has numbers for (PID_MAX_LIMIT). Only what is used of the table takes memory. */
     TD_IMAGE_THREADS = 1 << 22,
-    /* Threads with a model of their own, of 1 to 2 MB each; the later ones share models. */
+    /* Threads with a model of their own, of 2 to 4 MB each; the later ones share models. */
     TD_IMAGE_MODELS = 128,
     TD_IMAGE_SHARED = 16,
     TD_IMAGE_SHARED_WORDS = 512, /* a batch of theirs is full */

@@ -37,16 +37,27 @@ void td_usage_free(struct td_usage *usage)
     free(usage);
 }
 
-static void empty_place(struct td_usage *usage, size_t at)
+/* The entry, empty. */
+static struct td_usage_entry *empty_place(struct td_usage *usage, size_t at)
 {
-    const size_t owner = at + 1;
+    const uint16_t owner = usage->places[at];
 
-    for (uint32_t i = 0; i < usage->lines->slot_count && usage->keys[at]; i++) {
+    if (owner == 0) {
+        usage->places[at] = ++usage->placed;
+        return &usage->entries[usage->placed - 1];
+    }
+    for (uint32_t i = 0; i < usage->lines->slot_count; i++) {
         if (usage->lines->slots[i].owner == owner)
             usage->lines->slots[i].owner = TD_LINE_NOBODY;
     }
     usage->lines->uses[owner] = (struct td_line_use){0};
-    memset(&usage->entries[at], 0, sizeof(usage->entries[at]));
+    memset(&usage->entries[owner - 1], 0, sizeof(usage->entries[owner - 1]));
+    return &usage->entries[owner - 1];
+}
+
+static uint64_t *hold_of(struct td_usage *usage, size_t at)
+{
+    return usage->places[at] ? &usage->entries[usage->places[at] - 1].hold : NULL;
 }
 
 /* Of the places that the key may have, that of the one that runs least gives way in time. */
@@ -54,17 +65,21 @@ static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, u
                                          const struct td_use *use)
 {
     size_t least = first;
+    uint64_t *hold = hold_of(usage, first);
 
-    for (size_t at = first; at < first + TD_USAGE_WAYS; at++) {
-        if (usage->entries[at].hold < usage->entries[least].hold)
-            least = at;
+    for (size_t at = first + 1; hold && at < first + TD_USAGE_WAYS; at++) {
+        uint64_t *other = hold_of(usage, at);
+
+        if (other && *other >= *hold)
+            continue;
+        least = at;
+        hold = other;
     }
-    struct td_usage_entry *entry = &usage->entries[least];
-    if (entry->hold > 0) {
-        entry->hold--;
+    if (hold && *hold > 0) {
+        --*hold;
         return NULL;
     }
-    empty_place(usage, least);
+    struct td_usage_entry *entry = empty_place(usage, least);
     usage->keys[least] = key;
     entry->hold = 1;
     entry->last = use->address;
@@ -81,7 +96,7 @@ static inline struct td_usage_entry *entry_of(struct td_usage *usage, const stru
 
     for (size_t at = first; at < first + TD_USAGE_WAYS; at++) {
         if (usage->keys[at] == key) {
-            struct td_usage_entry *entry = &usage->entries[at];
+            struct td_usage_entry *entry = &usage->entries[usage->places[at] - 1];
 
             entry->hold += entry->hold < HOLD_MAX;
             return entry;
@@ -287,7 +302,9 @@ void td_usage_each(const struct td_usage *usage, td_usage_fn *fn, void *ctx)
     struct td_habit habit;
 
     for (size_t i = 0; i < TD_LINE_OWNERS; i++) {
-        const struct td_usage_entry *entry = &usage->entries[i];
+        if (usage->places[i] == 0)
+            continue;
+        const struct td_usage_entry *entry = &usage->entries[usage->places[i] - 1];
         const uint64_t place = usage->keys[i] - 1;
 
         if (entry->figures[TD_HABIT_ACCESSES] < LEAST)

@@ -67,6 +67,10 @@ struct td_usage {
     int64_t last_ready;     /* of the load before */
     /* Of each entry: block, instruction and direction, plus 1; 0: empty. */
     uint64_t keys[TD_LINE_OWNERS];
+    /* Where its entry is, plus 1; 0: nowhere yet. Entries lie in the order in which they were first
+     * needed, so that what a short thread does not need takes no memory. */
+    uint16_t places[TD_LINE_OWNERS];
+    uint16_t placed;
     struct td_usage_entry entries[TD_LINE_OWNERS];
 };
 
