@@ -63,6 +63,8 @@ struct repair {
     size_t slot_count, slot_cap;
     uint64_t active; /* the word of what is used of EBX, in the C library's data; 0: not found */
     uint64_t end_ns;
+    bool shares; /* memory that it may write, with the program or others */
+    bool shares_stack;
     bool spoiled;  /* the clone can call nothing any more */
     uint64_t bias; /* of the module that is read */
 };
@@ -234,7 +236,9 @@ static void find_features(struct repair *repair, const struct td_map_line *line)
     const uint64_t size = line->end - line->start;
     uint32_t leaf[LEAF_WORDS] = {0}, used[LEAF_WORDS];
 
-    if (repair->active != 0 || line->executable || !line->readable || size > DATA_BYTES ||
+    /* Shared memory is the program's too, or a device's. */
+    if (repair->active != 0 || line->executable || !line->readable || line->shared ||
+        size > DATA_BYTES ||
         !__get_cpuid_count(LEAF, 0, &leaf[0], &leaf[EBX], &leaf[2], &leaf[3]) || !leaf[EBX])
         return;
     uint8_t *data = td_xalloc(size);
@@ -276,6 +280,17 @@ static void search_features(struct repair *repair, const char *text, bool linker
     }
 }
 
+static void note_shared(struct repair *repair, const struct td_map_line *line)
+{
+    const uint64_t sp = td_isa_sp(&repair->registers);
+
+    if (!line->shared || !line->writable)
+        return;
+    repair->shares = true;
+    if (sp > line->start && sp - RED_ZONE - STACK_BYTES < line->end)
+        repair->shares_stack = true;
+}
+
 static void read_modules(struct repair *repair)
 {
     char name[64], *last = td_xstrdup("");
@@ -283,7 +298,9 @@ static void read_modules(struct repair *repair)
 
     snprintf(name, sizeof(name), "/proc/%d/maps", repair->clone);
     char *text = td_procfs_text(NULL, name);
+    repair->shares = repair->shares_stack = !text; /* not known */
     for (const char *at = text; at && td_map_line_next(&at, &line);) {
+        note_shared(repair, &line);
         if (line.path_len == 0 || line.path[0] != '/' || !line.executable)
             continue;
         char *path = td_xstrndup(line.path, line.path_len);
@@ -354,7 +371,8 @@ static size_t redirect(const struct repair *repair)
 }
 
 /* A thread inside a version that is not used any more: to its return, instruction by instruction,
- * unless it calls the kernel. */
+ * unless it calls the kernel. Not where memory is shared: a copy into it would be made once more,
+ * over what the program has written there since. */
 static bool leave_function(struct repair *repair)
 {
     const uint64_t pc = td_isa_pc(&repair->registers), sp = td_isa_sp(&repair->registers);
@@ -362,7 +380,7 @@ static bool leave_function(struct repair *repair)
     struct td_live_registers registers;
     uint8_t bytes[8] = {0};
 
-    if (!has_changed(choice) || pc - choice->before >= FUNCTION_BYTES ||
+    if (repair->shares || !has_changed(choice) || pc - choice->before >= FUNCTION_BYTES ||
         !set_registers(repair, &repair->registers))
         return false;
     for (int i = 0; i < STEPS && td_clock_ns() < repair->end_ns; i++) {
@@ -384,9 +402,9 @@ static struct td_live_repair run(struct repair *repair)
     struct td_live_repair result = {0};
     const uint64_t stack = td_isa_sp(&repair->registers) - RED_ZONE - STACK_BYTES;
     uint8_t *saved = td_xalloc(STACK_BYTES);
-    const bool has_stack = read_clone(repair, stack, saved, STACK_BYTES);
 
     read_modules(repair);
+    const bool has_stack = !repair->shares_stack && read_clone(repair, stack, saved, STACK_BYTES);
     for (size_t i = 0; has_stack && i < repair->choice_count; i++)
         repair->choices[i].before = call_clone(repair, repair->choices[i].decider, 0);
     if (has_stack && withdraw(repair)) {

@@ -225,6 +225,44 @@ def static():
     td.check(windows > 0, f"of {images} images: {done.stderr!r}")
 
 
+SHARED = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+enum { SIZE = 1 << 16 };
+static char own[SIZE];
+int main(void) {
+    volatile unsigned long *words = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    memset(own, 'a', SIZE);
+    for (clock_t end = clock() + 2 * CLOCKS_PER_SEC; clock() < end;) {
+        for (int i = 0; i < 1000; i++) memcpy((char *)words, own, SIZE);
+        for (unsigned i = 0; i < SIZE / 8; i++) words[i] = 7;
+        for (int k = 0; k < 500; k++)
+            for (unsigned i = 0; i < SIZE / 8; i++)
+                if (words[i] != 7) return 9;
+    }
+    return puts("as it was written") < 0;
+}
+"""
+
+
+def shared():
+    """What a program shares with others is never written by a clone, which goes on in its copying."""
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        if not re.search(r"^flags.*\bavx512vl\b", file.read(), re.M):
+            td.skip("no AVX-512 here")
+    path = td.scratch("shared")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(SHARED)
+    td.run(["gcc", "-O1", "-fno-builtin", "-o", path, path + ".c"])
+    done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", "--windows", "40", "-o", td.scratch("shared.td"), "--",
+                   path], 0, timeout=60)
+    td.check(done.stdout == b"as it was written\n", f"{done.stdout!r}")
+    if windows_of(done.stderr)[0] == 0:
+        td.skip("no image could be taken here")
+
+
 def broken():
     """An emulator that cannot run is given up, with a sentence; time is recorded all the same."""
     folder, out = td.scratch("broken"), td.scratch("broken.td")
@@ -294,4 +332,4 @@ def short():
 
 
 td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
-          "static": static, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused})
+          "static": static, "shared": shared, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused})
