@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/intern.h"
@@ -40,7 +42,8 @@ struct td_marks {
     char **env;
     struct td_plan_event events[TDPROF_EVENTS_MAX];
     char cpu_type[32];
-    uint32_t group; /* the profile's; TD_NONE: not described yet */
+    uint32_t event_count; /* of those; what programs share may have been changed */
+    uint32_t group;       /* the profile's; TD_NONE: not described yet */
     struct td_intern *names;
     struct td_map regions; /* parent + 1 and name to the profile's region */
 };
@@ -88,7 +91,9 @@ static bool file_holds(int fd)
 bool td_marks_are_in(const char *command)
 {
     char *path = td_target_find_program(command);
-    const int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    struct stat st;
+    const bool file = path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    const int fd = file ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     const bool found = fd >= 0 && file_holds(fd);
 
     if (fd >= 0)
@@ -238,6 +243,7 @@ static void choose_events(struct td_marks *marks, const struct td_plan *plan,
     }
     if (!counted)
         add_instructions(marks, caps);
+    marks->event_count = head->event_count;
     for (uint32_t e = 0; e < head->event_count; e++) {
         const struct td_plan_event *event = &marks->events[e];
 
@@ -292,9 +298,11 @@ struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *
 
     marks->group = TD_NONE;
     marks->size = memory_size();
-    marks->fd = marks->size ? memfd_create("tdprof regions", MFD_CLOEXEC) : -1;
+    marks->fd = marks->size ? memfd_create("tdprof regions", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
     void *at = MAP_FAILED;
-    if (marks->fd >= 0 && ftruncate(marks->fd, (off_t)marks->size) == 0)
+    /* Programs open it: one that cut it would end us by SIGBUS. */
+    if (marks->fd >= 0 && ftruncate(marks->fd, (off_t)marks->size) == 0 &&
+        fcntl(marks->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         at = mmap(NULL, marks->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, marks->fd,
                   0);
     if (at == MAP_FAILED) {
@@ -304,8 +312,10 @@ struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *
     marks->head = at;
     choose_events(marks, plan, caps);
     marks->head->cell_count = cells_of(marks);
+    marks->head->confined = prctl(PR_GET_SECCOMP) != 0;
     marks->head->magic = TDPROF_MAGIC;
-    marks->name = td_xasprintf("/proc/%d/fd/%d", self ? self : (int)getpid(), marks->fd);
+    marks->name = td_xasprintf("%s/proc/%d/fd/%d", marks->head->confined ? TDPROF_CONFINED : "",
+                               self ? self : (int)getpid(), marks->fd);
     marks->env = make_env(marks->name);
     marks->names = td_intern_new();
     return marks;
@@ -345,7 +355,7 @@ static void describe_group(struct td_marks *marks, struct td_profile_writer *wri
                              .locates = TD_NODE_NONE,
                              .sampler = TD_NONE};
 
-    for (uint32_t e = 0; e < marks->head->event_count && e < TDPROF_EVENTS_MAX; e++) {
+    for (uint32_t e = 0; e < marks->event_count; e++) {
         const struct td_plan_event *event = &marks->events[e];
 
         const struct td_profile_event described = {
@@ -453,7 +463,7 @@ struct td_marks_told td_marks_write(struct td_marks *marks, struct td_profile_wr
         atomic_load_explicit((_Atomic uint32_t *)&marks->head->used, memory_order_acquire);
     const uint32_t room = cells_of(marks);
     const size_t size = (size_t)(taken < room ? taken : room) * sizeof(struct tdprof1_cell);
-    struct td_marks_told told = {.counted = marks->head->event_count > 0};
+    struct td_marks_told told = {.counted = marks->event_count > 0};
     struct td_marked marked;
 
     if (size == 0)

@@ -50,10 +50,11 @@
 #endif
 #ifdef TDPROF_MARK_
 #    include "region_native.h"
-#    define TDPROF_NATIVE_(name, ends)                            \
-        do {                                                      \
-            if (__builtin_expect(tdprof1_state != TDPROF_OFF, 0)) \
-                tdprof1_mark(name, ends);                         \
+#    define TDPROF_NATIVE_(name, ends)                                                            \
+        do {                                                                                      \
+            if (__builtin_expect(__atomic_load_n(&tdprof1_state, __ATOMIC_RELAXED) != TDPROF_OFF, \
+                                 0))                                                              \
+                tdprof1_mark(name, ends);                                                         \
         } while (0)
 #else
 #    define TDPROF_MARK_(mark, name)   ((void)(name))

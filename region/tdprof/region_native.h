@@ -27,6 +27,8 @@
 #define TDPROF_METRICS_COUNTER (UINT32_C(1) << 29)
 /* Descriptors of ours stand above those that programs count on. */
 #define TDPROF_FD_MIN 128
+/* With more of them the program's memory would have too many mappings, by their pages. */
+#define TDPROF_FD_COUNT_MAX 4096
 /* PERF_EVENT_IOC_ID, PERF_EVENT_IOC_RESET */
 #define TDPROF_IOC_ID    UINT64_C(0x80082407)
 #define TDPROF_IOC_RESET UINT64_C(0x2403)
@@ -120,6 +122,7 @@ enum {
     TDPROF_SYS_MMAP = 9,
     TDPROF_SYS_MUNMAP = 11,
     TDPROF_SYS_IOCTL = 16,
+    TDPROF_SYS_PREAD = 17,
     TDPROF_SYS_MADVISE = 28,
     TDPROF_SYS_GETPID = 39,
     TDPROF_SYS_FCNTL = 72,
@@ -128,6 +131,7 @@ enum {
     TDPROF_SYS_CLOCK = 228,
     TDPROF_SYS_OPENAT = 257,
     TDPROF_SYS_PERF = 298,
+    TDPROF_SYS_PRLIMIT = 302,
 };
 static inline int64_t tdprof1_call(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                    uint64_t e, uint64_t f)
@@ -150,6 +154,7 @@ enum {
     TDPROF_SYS_OPENAT = 56,
     TDPROF_SYS_CLOSE = 57,
     TDPROF_SYS_READ = 63,
+    TDPROF_SYS_PREAD = 67,
     TDPROF_SYS_CLOCK = 113,
     TDPROF_SYS_PRCTL = 167,
     TDPROF_SYS_GETPID = 172,
@@ -158,6 +163,7 @@ enum {
     TDPROF_SYS_MMAP = 222,
     TDPROF_SYS_MADVISE = 233,
     TDPROF_SYS_PERF = 241,
+    TDPROF_SYS_PRLIMIT = 261,
 };
 static inline int64_t tdprof1_call(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                    uint64_t e, uint64_t f)
@@ -215,6 +221,13 @@ static inline uint64_t tdprof1_clock_ns(int which)
     else
         tdprof1_call(TDPROF_SYS_CLOCK, (uint64_t)which, tdprof1_address(got), 0, 0, 0, 0);
     return (uint64_t)got[0] * 1000000000u + (uint64_t)got[1];
+}
+
+/* Whether this thread has confined itself: a filter may kill it for a call that the program does
+ * not make. Where tdrec is confined too, as in a container, it cannot be told. */
+static inline int tdprof1_is_confined(int tdrec_is)
+{
+    return !tdrec_is && tdprof1_call(TDPROF_SYS_PRCTL, 21, 0, 0, 0, 0, 0) != 0; /* PR_GET_SECCOMP */
 }
 
 /* Counters. */
@@ -387,6 +400,7 @@ tdprof1_moved(struct tdprof1_thread *t, struct tdprof1_region_cell *region, uint
 static inline uint64_t tdprof1_read_metrics(struct tdprof1_thread *t,
                                             struct tdprof1_region_cell *region)
 {
+    uint32_t e;
     const volatile struct tdprof1_page *page = t->pages[0];
     uint64_t slots, metrics;
     uint32_t lock, index;
@@ -402,7 +416,7 @@ static inline uint64_t tdprof1_read_metrics(struct tdprof1_thread *t,
     if (!index)
         return 0;
     const int reset = slots < t->raw[0]; /* by somebody, meanwhile */
-    for (uint32_t e = 0; e < t->event_count; e++) {
+    for (e = 0; e < t->event_count; e++) {
         const uint32_t metric = t->head->events[e].metric;
         const uint64_t raw = metric ? tdprof1_metric_slots(metrics, metric - 1, slots) : slots;
 
@@ -426,10 +440,11 @@ static inline void tdprof1_reset_metrics(struct tdprof1_thread *t)
 /* By a system call each time, where user access is off. */
 static inline void tdprof1_pass_read(struct tdprof1_thread *t, struct tdprof1_region_cell *region)
 {
+    uint32_t e;
     uint64_t got[3 + TDPROF_EVENTS_MAX];
 
     if (!tdprof1_read_group(t, got)) {
-        for (uint32_t e = 0; e < TDPROF_EVENTS_MAX; e++)
+        for (e = 0; e < TDPROF_EVENTS_MAX; e++)
             t->fds[e] = -1;
         t->kind = TDPROF_KIND_TIME;
         t->event_count = 0;
@@ -440,17 +455,19 @@ static inline void tdprof1_pass_read(struct tdprof1_thread *t, struct tdprof1_re
     region->seen += got[2] - t->running;
     t->enabled = got[1];
     t->running = got[2];
-    for (uint32_t e = 0; e < t->event_count; e++)
+    for (e = 0; e < t->event_count; e++)
         tdprof1_count(t, region, e, got[3 + e]);
 }
 
 static __attribute__((noinline)) uint64_t tdprof1_pass_slowly(struct tdprof1_thread *t,
                                                               struct tdprof1_region_cell *region)
 {
+    uint32_t e;
+
     if (t->kind == TDPROF_KIND_USER) {
         const uint64_t slots = tdprof1_read_metrics(t, region);
 
-        for (uint32_t e = 1; e < t->event_count; e++) {
+        for (e = 1; e < t->event_count; e++) {
             if (!t->head->events[e].metric)
                 tdprof1_count(t, region, e, tdprof1_counted(t->pages[e], t->width_shift));
         }
@@ -473,12 +490,14 @@ static __attribute__((noinline)) uint64_t tdprof1_pass_slowly(struct tdprof1_thr
 /* Adds what passed since the last mark to the region. */
 static inline void tdprof1_pass(struct tdprof1_thread *t, struct tdprof1_region_cell *region)
 {
+    uint32_t e;
+
     if (__builtin_expect(t->kind != TDPROF_KIND_USER || t->metrics, 0)) {
         t->time = tdprof1_pass_slowly(t, region);
         return;
     }
     const uint32_t lock = t->pages[0]->lock, count = t->event_count;
-    for (uint32_t e = 0; e < count; e++)
+    for (e = 0; e < count; e++)
         tdprof1_count(t, region, e, tdprof1_counted(t->pages[e], t->width_shift));
     const uint64_t now = __builtin_expect(t->timed, 1) ? TDPROF_TICKS() : tdprof1_clock_ns(1);
     if (__builtin_expect(lock == t->lock && t->pages[0]->lock == lock, 1))
@@ -512,7 +531,9 @@ static inline int64_t tdprof1_open_event(const struct tdprof1_event *event, int 
 /* Closes what is open from this event on, and is an event still (tdprof1_is_ours). */
 static inline void tdprof1_close_events(struct tdprof1_thread *t, uint32_t first)
 {
-    for (uint32_t e = first; e < TDPROF_EVENTS_MAX; e++) {
+    uint32_t e;
+
+    for (e = first; e < TDPROF_EVENTS_MAX; e++) {
         uint64_t id = 0;
 
         if (t->fds[e] >= 0 && tdprof1_call(TDPROF_SYS_IOCTL, (uint64_t)t->fds[e], TDPROF_IOC_ID,
@@ -524,37 +545,51 @@ static inline void tdprof1_close_events(struct tdprof1_thread *t, uint32_t first
 
 static inline void tdprof1_forget_pages(struct tdprof1_thread *t)
 {
-    for (uint32_t e = 0; e < TDPROF_EVENTS_MAX; e++) {
+    uint32_t e;
+
+    for (e = 0; e < TDPROF_EVENTS_MAX; e++) {
         tdprof1_unmap(t->pages[e], 4096);
         t->pages[e] = (const volatile struct tdprof1_page *)0;
     }
 }
 
-/* A number that programs do not count on. */
-static inline int tdprof1_lift(int fd)
+/* A number that programs do not count on. Half of the rest of what the process may have is left to
+ * it: else -EMFILE. */
+static inline int64_t tdprof1_lift(int fd)
 {
     const int64_t high = tdprof1_call(TDPROF_SYS_FCNTL, (uint64_t)fd, 1030, TDPROF_FD_MIN, 0, 0,
                                       0); /* F_DUPFD_CLOEXEC */
+    const uint64_t first = high < 0 ? 0 : TDPROF_FD_MIN;
+    uint64_t limits[2] = {1024, 0}; /* RLIMIT_NOFILE: soft, hard */
 
-    if (high < 0)
+    if (high >= 0) {
+        tdprof1_close(fd);
+        fd = (int)high;
+    }
+    tdprof1_call(TDPROF_SYS_PRLIMIT, 0, 7, 0, tdprof1_address(limits), 0, 0);
+    const uint64_t ours = limits[0] > first ? (limits[0] - first) / 2 : 0;
+    if ((uint64_t)fd - first < (ours < TDPROF_FD_COUNT_MAX ? ours : TDPROF_FD_COUNT_MAX))
         return fd;
     tdprof1_close(fd);
-    return (int)high;
+    return -24;
 }
 
 /* Opens the events, and maps the page of each where the kernel lets one; 0, or -errno. */
 static inline int64_t tdprof1_open_group(struct tdprof1_thread *t, uint64_t flags, uint64_t config1)
 {
+    uint32_t e;
     const uint32_t count = t->head->event_count;
     int64_t fd = -2; /* ENOENT */
 
     t->kind = TDPROF_KIND_USER;
     t->event_count = count < TDPROF_EVENTS_MAX ? count : TDPROF_EVENTS_MAX;
-    for (uint32_t e = 0; e < t->event_count; e++) {
+    for (e = 0; e < t->event_count; e++) {
         fd = tdprof1_open_event(&t->head->events[e], e ? t->fds[0] : -1, flags, config1);
+        if (fd >= 0)
+            fd = tdprof1_lift((int)fd);
         if (fd < 0)
             break;
-        t->fds[e] = tdprof1_lift((int)fd);
+        t->fds[e] = (int)fd;
         t->pages[e] = (const volatile struct tdprof1_page *)tdprof1_map(4096, 1, t->fds[e]);
         if (!t->pages[e] || !(t->pages[e]->capabilities & TDPROF_CAP_RDPMC))
             t->kind = TDPROF_KIND_READ;
@@ -571,10 +606,11 @@ static inline int64_t tdprof1_open_group(struct tdprof1_thread *t, uint64_t flag
 /* The best way to count that this thread has. */
 static inline void tdprof1_open_events(struct tdprof1_thread *t, struct tdprof1_thread_cell *cell)
 {
+    uint32_t e;
     const uint64_t user_only = 1 << 5 | 1 << 6; /* without kernel and hypervisor */
     int64_t rc = 0;
 
-    for (uint32_t e = 0; e < TDPROF_EVENTS_MAX; e++) {
+    for (e = 0; e < TDPROF_EVENTS_MAX; e++) {
         t->pages[e] = (const volatile struct tdprof1_page *)0;
         t->fds[e] = -1;
     }
@@ -607,7 +643,7 @@ static inline void tdprof1_open_events(struct tdprof1_thread *t, struct tdprof1_
     }
     tdprof1_call(TDPROF_SYS_IOCTL, (uint64_t)t->fds[0], TDPROF_IOC_ID, tdprof1_address(&t->fd_id),
                  0, 0, 0);
-    for (uint32_t e = 0; e < t->event_count; e++)
+    for (e = 0; e < t->event_count; e++)
         t->metrics |= t->head->events[e].metric;
     if (t->kind == TDPROF_KIND_READ)
         return;
@@ -638,9 +674,10 @@ static inline struct tdprof1_region_cell *tdprof1_region_of(struct tdprof1_threa
 
 static inline uint32_t tdprof1_hash(uint32_t parent, const char *name)
 {
+    uint32_t i;
     uint64_t hash = (parent + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
 
-    for (uint32_t i = 0; i < TDPROF_NAME_MAX && name[i]; i++)
+    for (i = 0; i < TDPROF_NAME_MAX && name[i]; i++)
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash >> 32 ^ hash);
 }
@@ -656,6 +693,7 @@ static inline int tdprof1_is(struct tdprof1_thread *t, uint32_t cell, uint32_t p
 /* The region of the name in the parent, new or known; TDPROF_NONE when there is no room. */
 static inline uint32_t tdprof1_put(struct tdprof1_thread *t, uint32_t parent, const char *name)
 {
+    uint32_t i;
     const uint32_t mask = 2 * TDPROF_REGIONS_MAX - 1;
     uint32_t at = tdprof1_hash(parent, name) & mask;
 
@@ -673,7 +711,7 @@ static inline uint32_t tdprof1_put(struct tdprof1_thread *t, uint32_t parent, co
     struct tdprof1_region_cell *region = tdprof1_region_of(t, cell);
     region->owner = t->self;
     region->parent = parent;
-    for (uint32_t i = 0; i < TDPROF_NAME_MAX && name[i]; i++)
+    for (i = 0; i < TDPROF_NAME_MAX && name[i]; i++)
         region->name[i] = name[i];
     __atomic_store_n(&t->cells[cell].kind, (uint32_t)TDPROF_CELL_REGION, __ATOMIC_RELEASE);
     t->known[at] = cell;
@@ -702,7 +740,9 @@ static inline uint32_t tdprof1_innermost(const struct tdprof1_thread *t)
 
 static inline uint32_t tdprof1_is_open(const struct tdprof1_thread *t, uint32_t cell)
 {
-    for (uint32_t i = 0; i < t->depth; i++) {
+    uint32_t i;
+
+    for (i = 0; i < t->depth; i++) {
         if (t->open[i].cell == cell)
             return 1;
     }
@@ -808,6 +848,7 @@ static inline void tdprof1_end(struct tdprof1_thread *t, const char *name)
 /* A cell for this thread of this process, and its counters. */
 static inline int tdprof1_enter(struct tdprof1_thread *t)
 {
+    uint32_t e, i;
     const uint32_t cell = tdprof1_take_cell(t->head);
 
     if (cell == TDPROF_NONE)
@@ -816,9 +857,9 @@ static inline int tdprof1_enter(struct tdprof1_thread *t)
     t->self = cell;
     t->pid = (uint32_t)tdprof1_call(TDPROF_SYS_GETPID, 0, 0, 0, 0, 0, 0);
     t->regions = 0;
-    for (uint32_t i = 0; i < 2 * TDPROF_REGIONS_MAX; i++)
+    for (i = 0; i < 2 * TDPROF_REGIONS_MAX; i++)
         t->known[i] = TDPROF_NONE;
-    for (uint32_t i = 0; i <= TDPROF_OPEN_MAX; i++)
+    for (i = 0; i <= TDPROF_OPEN_MAX; i++)
         t->recent[i] = TDPROF_NONE;
     thread->pid = t->pid;
     thread->tid = (uint32_t)tdprof1_call(TDPROF_SYS_GETTID, 0, 0, 0, 0, 0, 0);
@@ -831,7 +872,7 @@ static inline int tdprof1_enter(struct tdprof1_thread *t)
     t->on = 0;
     t->lock = 1; /* the kernel's is even when nobody writes the page */
     t->since = t->time = t->enabled = t->running = 0;
-    for (uint32_t e = 0; e < TDPROF_EVENTS_MAX; e++)
+    for (e = 0; e < TDPROF_EVENTS_MAX; e++)
         t->values[e] = t->raw[e] = 0;
     tdprof1_pass(t, &t->outside);
     __atomic_store_n(&t->cells[cell].kind, (uint32_t)TDPROF_CELL_THREAD, __ATOMIC_RELEASE);
@@ -847,7 +888,8 @@ static void tdprof1_thread_ends(void *thread)
     tdprof1_self = (struct tdprof1_thread *)(uintptr_t)1;
     if (t->pid == pid) { /* a child that forked and set no mark has none of it */
         tdprof1_forget_pages(t);
-        tdprof1_close_events(t, 0);
+        if (!tdprof1_is_confined((int)t->head->confined))
+            tdprof1_close_events(t, 0);
         t->cells[t->self].of.thread.ended = 1;
     }
     tdprof1_unmap(t->alive, 4096);
@@ -865,15 +907,20 @@ static inline struct tdprof1_head *tdprof1_find_memory(void)
 
     if (known || !name)
         return head;
-    /* AT_FDCWD; O_RDWR | O_CLOEXEC | O_NONBLOCK */
+    const int tdrec_is_confined = *name == TDPROF_CONFINED[0];
+    name += tdrec_is_confined;
+    if (tdprof1_is_confined(tdrec_is_confined))
+        return (struct tdprof1_head *)0;
+    /* AT_FDCWD; O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY */
     const int64_t fd = tdprof1_call(TDPROF_SYS_OPENAT, (uint64_t)-100, tdprof1_address(name),
-                                    2 | 02000000 | 04000, 0, 0, 0);
+                                    2 | 02000000 | 04000 | 0400, 0, 0, 0);
     if (fd < 0)
         return (struct tdprof1_head *)0;
-    /* The head first, by read: a file that is shorter must not be looked at in memory. */
+    /* The head first, and not in memory: a file may be shorter. By pread: after tdrec's end the
+     * name may be another process's pipe, from which nothing must be taken. */
     uint64_t magic[2] = {0, 0};
-    const int64_t got =
-        tdprof1_call(TDPROF_SYS_READ, (uint64_t)fd, tdprof1_address(magic), sizeof(magic), 0, 0, 0);
+    const int64_t got = tdprof1_call(TDPROF_SYS_PREAD, (uint64_t)fd, tdprof1_address(magic),
+                                     sizeof(magic), 0, 0, 0);
     if (got == (int64_t)sizeof(magic) && magic[0] == TDPROF_MAGIC) {
         const uint64_t cells = (uint32_t)magic[1];
 
@@ -900,6 +947,8 @@ static __attribute__((noinline)) struct tdprof1_thread *tdprof1_thread_new(void)
     if (!head)
         return t;
     tdprof1_self = (struct tdprof1_thread *)(uintptr_t)1; /* for signals meanwhile, and failures */
+    if (tdprof1_is_confined((int)head->confined))
+        return t;
     t = (struct tdprof1_thread *)tdprof1_map(TDPROF_SIZE_(sizeof(*t)), 3, -1);
     volatile uint32_t *alive = (volatile uint32_t *)tdprof1_map(4096, 3, -1);
     if (t && alive) {
@@ -924,19 +973,21 @@ static __attribute__((noinline)) struct tdprof1_thread *tdprof1_thread_new(void)
 /* In a forked child: its own counters; what is open in its parent is open in it. */
 static __attribute__((noinline)) struct tdprof1_thread *tdprof1_forked(struct tdprof1_thread *t)
 {
+    uint32_t i;
     const uint32_t depth = t->depth;
 
     if ((uint32_t)tdprof1_call(TDPROF_SYS_GETPID, 0, 0, 0, 0, 0, 0) == t->pid)
         return t;
+    tdprof1_self = (struct tdprof1_thread *)(uintptr_t)1; /* for signals meanwhile, and failures */
+    if (tdprof1_is_confined((int)t->head->confined))
+        return (struct tdprof1_thread *)0;
     tdprof1_close_events(t, 0);
     t->busy = 0;
     t->depth = 0;
     t->beyond = 0;
-    if (!tdprof1_enter(t)) {
-        tdprof1_self = (struct tdprof1_thread *)(uintptr_t)1;
+    if (!tdprof1_enter(t))
         return (struct tdprof1_thread *)0;
-    }
-    for (uint32_t i = 0; i < depth; i++) {
+    for (i = 0; i < depth; i++) {
         const uint32_t parent = tdprof1_innermost(t);
         char name[TDPROF_NAME_MAX + 1];
 
@@ -952,6 +1003,7 @@ static __attribute__((noinline)) struct tdprof1_thread *tdprof1_forked(struct td
         t->open[i].begun = t->time;
         t->depth = i + 1;
     }
+    tdprof1_self = t;
     return t;
 }
 

@@ -11,7 +11,9 @@
 
 #include "region_marks.h"
 
-#define TDPROF_VARIABLE   "TDPROF_REGIONS" /* of the environment: the memory's name */
+#define TDPROF_VARIABLE "TDPROF_REGIONS" /* of the environment: the memory's name */
+/* Before the name where tdrec is confined by a filter of system calls. */
+#define TDPROF_CONFINED   "+"
 #define TDPROF_MAGIC      UINT64_C(0x31736e6f69676572)
 #define TDPROF_EVENTS_MAX 16
 #define TDPROF_NONE       UINT32_MAX
@@ -30,8 +32,8 @@ struct tdprof1_head {
     uint32_t cell_count; /* cells that there is room for */
     uint32_t event_count;
     struct tdprof1_event events[TDPROF_EVENTS_MAX];
-    uint32_t used;    /* cells taken; grows for ever, beyond cell_count too */
-    uint32_t unused_; /* for the alignment */
+    uint32_t used;     /* cells taken; grows for ever, beyond cell_count too */
+    uint32_t confined; /* whether tdrec is, by a filter of system calls */
 };
 #define TDPROF_HEAD_BYTES 4096
 

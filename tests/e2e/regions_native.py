@@ -142,7 +142,7 @@ def build(name, compiler, text, *words):
 
 def static():
     """A static program; one without debug information or optimization."""
-    for words in (["-O2", "-static"], ["-O0", "-s", "-no-pie"], ["-O3", "-flto", "-fPIE", "-pie"]):
+    for words in (["-O2", "-static"], ["-O0", "-s", "-no-pie"], ["-O3", "-flto", "-fPIE", "-pie"], ["-std=gnu89"]):
         rows, _ = regions([build("static.c", "gcc", SMALL, *words)])
         td.check(calls(rows) == {"a": (1, 1)}, f"{words}: {rows}")
 
@@ -241,6 +241,91 @@ def limits():
             td.report(td.scratch("profile.td"), "regions", status=4)
 
 
+CONFINED = """#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <tdprof/region.h>
+#include <unistd.h>
+
+static void confine(void)
+{
+    static const unsigned deadly[] = {__NR_openat, __NR_perf_event_open, __NR_ioctl, __NR_fcntl};
+    struct sock_filter steps[16] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    unsigned n = 1;
+    for (unsigned i = 0; i < 4; i++) {
+        steps[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, deadly[i], 0, 1);
+        steps[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    }
+    steps[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog filter = {.len = (unsigned short)n, .filter = steps};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        _exit(2);
+}
+
+static void *mark(void *name)
+{
+    errno = 99;
+    tdprof_region_begin(name);
+    tdprof_region_end(name);
+    if (errno != 99)
+        _exit(3);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    int status = 0, pid;
+    (void)argv;
+    if (argc > 1) {
+        mark("before");
+        pid = fork();
+        if (pid == 0) {
+            confine();
+            mark("in a child");
+            _exit(0);
+        }
+        waitpid(pid, &status, 0);
+        return status != 0;
+    }
+    confine();
+    if (pthread_create(&thread, NULL, mark, "in a thread"))
+        return 4;
+    pthread_join(thread, NULL);
+    mark("after");
+    return 0;
+}
+"""
+
+
+def confined():
+    """A filter of system calls that kills: no mark makes such a call after it."""
+    if "Seccomp:\t0" not in open("/proc/self/status", encoding="utf-8").read():
+        td.skip("the kernel does not let confined be tried")
+    program = build("confined.c", "gcc", CONFINED, "-O2", "-pthread")
+    for source in sources():
+        for words, found in ((["child"], {"before"}), ([], set())):
+            td.run([td.TDREC, "-q", "--source", source, "-o", td.scratch("profile.td"), "--", program, *words])
+            if found:
+                data = td.report_json(td.scratch("profile.td"), "regions")
+                td.check({row["name"] for row in data["regions"]} == found, f"{data['regions']}")
+
+
+def descriptors():
+    """Threads that run leave the program at least half of its descriptors: here none but the first few are counted."""
+    if "pmu" not in sources():
+        td.skip("no core PMU")
+    command = 'ulimit -n 256; exec "$0" -q --source pmu -o "$1" -- "$2" crowd 250'
+    out = td.run(["bash", "-c", command, td.TDREC, td.scratch("profile.td"), td.workload("regions")]).stdout.decode()
+    td.check(int(out) >= 150, f"{out} descriptors are left")
+
+
 def cost():
     """50 ns are 600 instructions of a core that runs four a cycle at 3 GHz."""
     for events in (2, 5):
@@ -266,4 +351,5 @@ def off():
 
 td.cases({"time": time, "misuse": misuse, "many": many, "threads": threads, "forks": forks, "execs": execs,
           "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "started": started, "cxx": cxx,
-          "counted": counted, "between": between, "limits": limits, "cost": cost, "off": off})
+          "counted": counted, "between": between, "limits": limits,
+          "confined": confined, "descriptors": descriptors, "cost": cost, "off": off})

@@ -4,11 +4,14 @@
 #include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -32,6 +35,7 @@ static uint64_t ticks_now;
 #include "region/tdprof/region_native.h"
 
 #include "base/mem.h"
+#include "record/run/marks.h"
 #include "record/run/region_cells.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -360,6 +364,35 @@ static void test_deep_cells(void **state)
     free(cells);
 }
 
+/* A program cannot cut the memory, which would end tdrec, and what it writes there of events is not
+ * believed. */
+static void test_memory(void **state)
+{
+    const struct td_plan plan = {0};
+    const struct td_caps caps = {0};
+    struct td_marks *marks = td_marks_new(&plan, &caps);
+
+    (void)state;
+    if (!marks)
+        skip();
+    char **last = td_marks_env(marks);
+    while (last[1])
+        last++;
+    const char *name = strchr(*last, '=') + 1;
+    const int fd = open(name + (*name == TDPROF_CONFINED[0]), O_RDWR | O_CLOEXEC);
+    struct tdprof1_head head;
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(pread(fd, &head, sizeof(head), 0), sizeof(head));
+    assert_true(head.magic == TDPROF_MAGIC && head.event_count == 0);
+    head.event_count = UINT32_MAX;
+    assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+    assert_false(td_marks_write(marks, NULL, NULL, NULL).counted);
+    close(fd);
+    td_marks_free(marks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_bad_cells),
         cmocka_unit_test(test_deep_cells),
+        cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

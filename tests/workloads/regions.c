@@ -170,6 +170,33 @@ static void churn(unsigned long n)
     printf("%d descriptors more\n", open_descriptors() - before);
 }
 
+static pthread_barrier_t met;
+
+static void *stay(void *rounds)
+{
+    thread(rounds);
+    pthread_barrier_wait(&met);
+    pthread_barrier_wait(&met);
+    return NULL;
+}
+
+/* N threads at the same time: how many descriptors are left. */
+static void crowd(unsigned long n)
+{
+    unsigned long rounds = 100;
+    pthread_t *ids = calloc(n, sizeof(*ids));
+
+    pthread_barrier_init(&met, NULL, (unsigned)n + 1);
+    for (unsigned long i = 0; i < n; i++)
+        pthread_create(&ids[i], NULL, stay, &rounds);
+    pthread_barrier_wait(&met);
+    printf("%ld\n", sysconf(_SC_OPEN_MAX) - open_descriptors());
+    pthread_barrier_wait(&met);
+    for (unsigned long i = 0; i < n; i++)
+        pthread_join(ids[i], NULL);
+    free(ids);
+}
+
 /* The program closes all that it did not open, and goes on with descriptors of its own. */
 static void closes(unsigned long n)
 {
@@ -187,9 +214,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(unsigned long n);
-    } cases[] = {{"nested", nested}, {"threads", threads}, {"misuse", misuse},
-                 {"many", many},     {"forks", forks},     {"killed", killed},
-                 {"execs", execs},   {"churn", churn},     {"closes", closes}};
+    } cases[] = {{"nested", nested}, {"threads", threads}, {"misuse", misuse}, {"many", many},
+                 {"forks", forks},   {"killed", killed},   {"execs", execs},   {"churn", churn},
+                 {"closes", closes}, {"crowd", crowd}};
     const unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
     for (size_t i = 0; argc > 2 && n > 0 && i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -199,6 +226,6 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr,
-            "usage: regions nested|threads|misuse|many|forks|killed|execs|churn|closes N\n");
+            "usage: regions nested|threads|misuse|many|forks|killed|execs|churn|closes|crowd N\n");
     return 2;
 }
