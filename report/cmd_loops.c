@@ -99,14 +99,17 @@ static bool is_of(const struct td_model *model, const struct td_loop *loop, cons
 }
 
 /* Which loops are shown: nests of the function, at most so many, and loops in them that take
- * enough. Returns how many nests were left out. */
-static size_t choose(const struct td_loops *loops, const struct td_model *model,
+ * enough; in JSON all, where nothing else was asked for. Returns how many nests were left out. */
+static size_t choose(const struct td_loops *loops, const struct td_session *session,
                      const struct loops_opts *o, bool *shown, size_t *nests)
 {
+    const struct td_model *model = session->model;
+    const bool json = session->opts->json;
     const double limit = o->percent_limit >= 0 ? o->percent_limit
-                         : o->function         ? 0
+                         : o->function || json ? 0
                                                : PERCENT_DEFAULT;
-    const uint64_t max = o->rows == UINT64_MAX ? NESTS_DEFAULT : o->rows ? o->rows : UINT64_MAX;
+    const uint64_t given = o->rows != UINT64_MAX ? o->rows : json ? 0 : NESTS_DEFAULT;
+    const uint64_t max = given ? given : UINT64_MAX;
     size_t left = 0;
 
     *nests = 0;
@@ -188,10 +191,10 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
     const struct td_loops_view view = {
         .loops = loops, .model = session->model, .shown = shown, .text = text_of, .ctx = &texts};
     size_t nests = 0;
-    const size_t left = choose(loops, session->model, o, shown, &nests);
+    const size_t left = choose(loops, session, o, shown, &nests);
     int exit_code = TD_EXIT_NOTHING;
 
-    if (nests == 0 && o->function && !session->opts->json) {
+    if (nests == 0 && o->function) {
         complain_function(session, o->function);
     } else if (nests == 0 && !session->opts->json) {
         td_complain("no loop took as much as the limit (--percent-limit 0 shows all)");

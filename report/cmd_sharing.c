@@ -74,7 +74,7 @@ static int show(struct td_session *session, uint64_t rows)
         const struct td_head head = td_session_head(session);
 
         td_head_print_short(&head, &session->style);
-        td_sharing_print(&table, session->model, rows, &session->style);
+        td_sharing_print(&table, session->model, rows ? rows : SIZE_MAX, &session->style);
     }
     td_shared_table_release(&table);
     return td_session_end_output(session);
@@ -85,7 +85,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     uint64_t rows = ROWS_DEFAULT;
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
-        {TD_OPT_U64, 'n', "rows", "N", "at most N lines (10)", &rows},
+        {TD_OPT_U64, 'n', "rows", "N", "at most N lines (10; 0: all)", &rows},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_OUTPUT(common),
         TD_OPT_COMMON_INPUT(common),

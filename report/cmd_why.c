@@ -6,9 +6,12 @@
 #include "base/mem.h"
 #include "report/cmd.h"
 #include "report/places.h"
+#include "report/query/figures/names.h"
+#include "report/query/loops/loops.h"
 #include "report/query/why.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
+#include "report/view/verdict.h"
 #include "report/view/why.h"
 
 #define LINES_DEFAULT 3
@@ -37,7 +40,7 @@ static bool ask(struct asked *asked, const struct td_measure *measure,
     if (places->file)
         td_code_of_lines(&parts, measure, places->file, places->from, places->to);
     else
-        td_code_of_functions(&parts, measure, places->functions, places->len);
+        td_code_of_any(&parts, measure, places->functions, places->len);
     const bool found = parts.len > 0;
     if (found) {
         asked->names = td_grow(asked->names, &asked->cap, asked->len + 1, sizeof(*asked->names));
@@ -100,6 +103,49 @@ static int ask_hottest(struct asked *asked, const struct td_session *session, ui
     return TD_EXIT_NOTHING;
 }
 
+/* What the execution units take: tdreport loops says how much an iteration needs of it. */
+static bool is_of_loops(enum td_why_cause cause)
+{
+    return cause == TD_WHY_CHAIN || cause == TD_WHY_FORWARDED || cause == TD_WHY_CHASE ||
+           cause == TD_WHY_PORT || cause == TD_WHY_DIVIDER;
+}
+
+/* The command that says more of the cause, for the caller to free; NULL: none does. */
+static char *next_of(const struct td_session *session, const struct td_loops *loops,
+                     const struct td_why *why)
+{
+    const struct td_model *model = session->model;
+    const struct td_loop *loop = td_loops_at(loops, why->location);
+    char name[256];
+
+    if (why->cause == TD_WHY_SHARED && td_model_shared_count(model) > 0)
+        return td_next_command("sharing", session->opts->input, "");
+    if (!is_of_loops(why->cause) || !loop || loop->function == TD_NONE)
+        return NULL;
+    td_name_bare(name, sizeof(name),
+                 td_model_string(model, td_model_function(model, loop->function)->name));
+    return td_next_command("loops", session->opts->input, name);
+}
+
+static void print_whys(const struct td_session *session, const struct asked *asked,
+                       struct td_json *json)
+{
+    struct td_loops loops;
+
+    td_loops_init(&loops, session->measure);
+    for (size_t i = 0; i < asked->len; i++) {
+        const struct td_why *why = &asked->whys[i];
+        char *next = next_of(session, &loops, why);
+
+        if (json)
+            td_why_json(why, session->measure, asked->names[i], next, json);
+        else
+            td_why_print(why, session->measure, asked->names[i], next, &session->style);
+        free(next);
+    }
+    td_loops_release(&loops);
+}
+
 static void print(const struct td_session *session, const struct asked *asked)
 {
     if (session->opts->json) {
@@ -107,8 +153,7 @@ static void print(const struct td_session *session, const struct asked *asked)
 
         td_report_json_begin(&json, session->measure, &session->coverage);
         td_json_array(&json, "why");
-        for (size_t i = 0; i < asked->len; i++)
-            td_why_json(&asked->whys[i], session->measure, asked->names[i], &json);
+        print_whys(session, asked, &json);
         td_json_end(&json);
         td_json_end(&json);
         return;
@@ -116,8 +161,7 @@ static void print(const struct td_session *session, const struct asked *asked)
     const struct td_head head = td_session_head(session);
 
     td_head_print_short(&head, &session->style);
-    for (size_t i = 0; i < asked->len; i++)
-        td_why_print(&asked->whys[i], session->measure, asked->names[i], &session->style);
+    print_whys(session, asked, NULL);
 }
 
 static int show(struct td_session *session, uint64_t lines, char **words)

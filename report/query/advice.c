@@ -275,8 +275,9 @@ static const struct td_advice advice[] = {
     [TD_NODE_CONTESTED_ACCESSES] =
         {"Threads write to the same lines: locks, shared counters, queues, false sharing.",
          "data of different threads on lines of their own; less sharing",
-         "perf c2c names the lines; align what threads write to 64 bytes, count per thread and add "
-         "up at the end."},
+         "tdreport sharing names the lines of a modelled run; align what threads write to 64 "
+         "bytes, "
+         "count per thread and add up at the end."},
     [TD_NODE_DATA_SHARING] =
         {"Threads read the same lines, or read what another core wrote.",
          "a copy per thread of what is read often",
@@ -306,7 +307,8 @@ static const struct td_advice advice[] = {
     [TD_NODE_FALSE_SHARING] = {"Threads write to different data on the same line.",
                                "data of different threads on lines of their own (64 bytes)",
                                "Align what each thread writes to 64 bytes (128 where pairs of "
-                               "lines are prefetched); perf c2c names the lines."},
+                               "lines are prefetched); tdreport sharing names the lines of a "
+                               "modelled run."},
     [TD_NODE_SPLIT_STORES] =
         {"Data that are not aligned: packed structures, vectors that begin anywhere.",
          "align data to their size, vectors to 64 bytes",

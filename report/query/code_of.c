@@ -14,6 +14,7 @@ struct collecting {
                                 lines */
     const char *pattern;
     uint32_t from, to;
+    bool once; /* what several functions asked for contain counts once */
     struct td_code_parts *parts;
     size_t cap;
     size_t *caps; /* of each part's `at` */
@@ -86,8 +87,8 @@ static void charge(struct collecting *c, uint32_t index, uint32_t location, size
     }
 }
 
-/* A row counts once for each function asked for that is on its location's chain; a location of
- * wanted lines counts once. */
+/* A row counts once for each function asked for that is on its location's chain, or once for all; a
+ * location of wanted lines counts once. */
 static void charge_row(struct collecting *c, size_t row)
 {
     const struct td_model *model = c->measure->model;
@@ -115,7 +116,7 @@ static void charge_row(struct collecting *c, size_t row)
             continue;
         const uint32_t container = td_model_line(model, l.line_first + l.line_count - 1)->function;
         charge(c, part_for(c, function, container, l.module), location, row);
-        if (!c->rank_of)
+        if (!c->rank_of || c->once)
             return;
     }
 }
@@ -171,18 +172,30 @@ static void collect(struct collecting *c)
     free(c->caps);
 }
 
-void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *measure,
-                          const uint32_t *functions, size_t count)
+static void collect_functions(struct td_code_parts *parts, const struct td_measure *measure,
+                              const uint32_t *functions, size_t count, bool once)
 {
     uint32_t *rank_of =
         td_xcalloc((size_t)td_code_unnamed(measure->model, td_model_module_count(measure->model)),
                    sizeof(*rank_of));
-    struct collecting c = {.measure = measure, .rank_of = rank_of, .parts = parts};
+    struct collecting c = {.measure = measure, .rank_of = rank_of, .once = once, .parts = parts};
 
     for (size_t i = 0; i < count; i++)
         rank_of[functions[i]] = (uint32_t)i + 1;
     collect(&c);
     free(rank_of);
+}
+
+void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *measure,
+                          const uint32_t *functions, size_t count)
+{
+    collect_functions(parts, measure, functions, count, false);
+}
+
+void td_code_of_any(struct td_code_parts *parts, const struct td_measure *measure,
+                    const uint32_t *functions, size_t count)
+{
+    collect_functions(parts, measure, functions, count, true);
 }
 
 void td_code_of_lines(struct td_code_parts *parts, const struct td_measure *measure,

@@ -37,6 +37,10 @@ uint32_t td_code_unnamed(const struct td_model *model, uint32_t module);
 /* One part a function and container. A function without any cost has none. */
 void td_code_of_functions(struct td_code_parts *parts, const struct td_measure *measure,
                           const uint32_t *functions, size_t count);
+/* The same of the functions taken together: code that is inlined from one into another counts
+ * once, for the innermost. */
+void td_code_of_any(struct td_code_parts *parts, const struct td_measure *measure,
+                    const uint32_t *functions, size_t count);
 /* One part for each container of code of the lines from..to of files that `pattern` names. */
 void td_code_of_lines(struct td_code_parts *parts, const struct td_measure *measure,
                       const char *pattern, uint32_t from, uint32_t to);

@@ -171,12 +171,24 @@ struct td_why_branch td_why_branch_of(const struct td_habit *habit)
     };
 }
 
+/* What the node lost itself: lines that threads share are a family of their own. */
+static uint64_t loss_of(const uint64_t *values, enum td_tma_node node)
+{
+    const uint64_t all = values[td_metric_of_node(node)];
+    const uint64_t shared =
+        node == TD_NODE_L3_BOUND      ? values[td_metric_of_node(TD_NODE_CONTESTED_ACCESSES)]
+        : node == TD_NODE_STORE_BOUND ? values[td_metric_of_node(TD_NODE_FALSE_SHARING)]
+                                      : 0;
+
+    return all > shared ? all - shared : 0;
+}
+
 static uint64_t family_of(const uint64_t *values, enum family family)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(losses); i++)
-        sum += losses[i].family == family ? values[td_metric_of_node(losses[i].node)] : 0;
+        sum += losses[i].family == family ? loss_of(values, losses[i].node) : 0;
     return sum;
 }
 
@@ -197,7 +209,7 @@ static enum td_tma_node largest_node(const uint64_t *values, enum family family)
     uint64_t most = 0;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(losses); i++) {
-        const uint64_t value = values[td_metric_of_node(losses[i].node)];
+        const uint64_t value = loss_of(values, losses[i].node);
 
         if (losses[i].family == family && value > most) {
             node = losses[i].node;
@@ -390,7 +402,7 @@ static enum td_why_cause plain_cause(const struct td_habit *habit)
 
 /* Where no loss stands out, what is plain to see is named: of the instruction that costs most. */
 static void look_for_plain_cause(struct td_why *why, const struct td_model *model,
-                                 const struct td_code_parts *parts)
+                                 const struct td_code_parts *parts, enum family family)
 {
     uint64_t most = 0;
 
@@ -410,6 +422,7 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
             why->module = parts->at[p].module;
             why->offset = cost->offset;
             why->location = cost->location;
+            why->part = share(family_of(cost->values, family), family_of(why->values, family));
             memcpy(why->instruction_values, cost->values, sizeof(cost->values));
         }
     }
@@ -438,6 +451,6 @@ void td_why_of(struct td_why *why, const struct td_measure *measure,
         why->cause = cause_of(why, family);
     }
     if (why->lost < STANDS_OUT)
-        look_for_plain_cause(why, measure->model, parts);
+        look_for_plain_cause(why, measure->model, parts, family);
     find_partner(why, measure->model);
 }

@@ -63,7 +63,7 @@ struct td_why_core {
 struct td_why {
     enum td_why_cause cause;
     bool beside;                      /* the cause is plain to see, but no loss stands out */
-    enum td_tma_node node;            /* the largest loss; TD_NODE_NONE with NOTHING */
+    enum td_tma_node node;            /* the largest loss; TD_NODE_NONE where none takes a tenth */
     double retiring;                  /* shares of the slots of the code: useful work, */
     double lost;                      /* and the losses that the cause explains */
     uint64_t values[TD_METRIC_COUNT]; /* of all the code that was asked about */

@@ -164,11 +164,11 @@ static void say_verdict(const struct td_loop *loop, char *text, size_t size)
 
     format_bound(loop, loop->bound, what, sizeof(what));
     /* Where a loop is entered again, iterations of both entries run at the same time. */
-    if (loop->bounds[loop->bound] > 1.05 * whole)
-        snprintf(line, sizeof(line),
-                 "bound by %s: %s cycles; %s measured, since entries of the loop overlap", what,
+    if (loop->bounds[loop->bound] > 1.005 * whole)
+        snprintf(line, sizeof(line), "bound by %s: %s cycles; %s measured%s", what,
                  format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
-                 format_figure(whole, cycles, sizeof(cycles)));
+                 format_figure(whole, cycles, sizeof(cycles)),
+                 loop->bound == TD_LOOP_CHAIN ? ", since entries of the loop overlap" : "");
     else
         snprintf(line, sizeof(line), "bound by %s: %s of %s cycles (%.0f %%)", what,
                  format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
@@ -319,9 +319,22 @@ static void json_ports(const struct td_loop *loop, struct td_json *json)
     td_json_end(json);
 }
 
+/* Among those that are shown; TD_NONE: it is not. */
+static uint32_t place_among_shown(const struct td_loops_view *view, uint32_t loop)
+{
+    uint32_t before = 0;
+
+    if (loop == TD_NONE || !view->shown[loop])
+        return TD_NONE;
+    for (uint32_t i = 0; i < loop; i++)
+        before += view->shown[i];
+    return before;
+}
+
 static void json_loop(const struct td_loops_view *view, const struct td_loop *loop,
                       struct td_json *json)
 {
+    const uint32_t parent = place_among_shown(view, loop->parent);
     const double each = loop->iterations, cycles = loop->slots / view->loops->width;
     char buf[512];
 
@@ -332,10 +345,10 @@ static void json_loop(const struct td_loops_view *view, const struct td_loop *lo
     td_json_u64(json, "line_last", loop->line_last);
     td_json_string(json, "module", td_module_name(view->model, loop->module));
     td_json_u64(json, "offset", loop->header);
-    if (loop->parent == TD_NONE)
+    if (parent == TD_NONE)
         td_json_null(json, "parent");
     else
-        td_json_u64(json, "parent", loop->parent);
+        td_json_u64(json, "parent", parent);
     td_json_u64(json, "depth", loop->depth);
     td_json_bool(json, "irregular", loop->irregular);
     td_json_double(json, "share", share(view, loop->slots), 6);
@@ -363,7 +376,9 @@ static void json_loop(const struct td_loops_view *view, const struct td_loop *lo
 void td_loops_json(const struct td_loops_view *view, struct td_json *json)
 {
     td_json_array(json, "loops");
-    for (size_t i = 0; i < view->loops->len; i++)
-        json_loop(view, &view->loops->at[i], json);
+    for (size_t i = 0; i < view->loops->len; i++) {
+        if (view->shown[i])
+            json_loop(view, &view->loops->at[i], json);
+    }
     td_json_end(json);
 }

@@ -20,7 +20,7 @@ struct td_loops_view {
 };
 
 void td_loops_print(const struct td_loops_view *view, const struct td_style *style);
-/* As member "loops". */
+/* As member "loops"; "parent" is a place among those that are shown. */
 void td_loops_json(const struct td_loops_view *view, struct td_json *json);
 
 #endif

@@ -111,8 +111,8 @@ static void print_line(const struct td_shared_table *table, const struct td_shar
 
     td_fit_text(style, fitted, sizeof(fitted), data,
                 style->full         ? 0
-                : style->width > 70 ? style->width - 50
-                                    : 20);
+                : style->width > 70 ? style->width - 53
+                                    : 17);
     fprintf(style->out, "%5.1f  %14s  %11s  %8s  %-5s  %s\n",
             table->sums.cycles ? 100 * (double)line->sums.cycles / (double)table->sums.cycles : 0,
             td_format_count(cycles, sizeof(cycles), line->sums.cycles),
@@ -148,17 +148,19 @@ static const char *scope_text(enum td_shared_scope scope)
 static void print_head(const struct td_shared_table *table, const struct td_style *style)
 {
     char cycles[32], transfers[32], of_all[64] = "";
+    const double percent = 100 * (double)table->sums.cycles / table->cycles;
     char *text = NULL;
 
-    if (!isnan(table->cycles))
-        snprintf(of_all, sizeof(of_all), " (%.3g %% of the cycles of all threads)",
-                 100 * (double)table->sums.cycles / table->cycles);
+    if (!isnan(percent))
+        snprintf(of_all, sizeof(of_all), " (%.*f %% of the cycles of all threads)",
+                 percent < 1 ? 3 : 1, percent);
     td_format_count(cycles, sizeof(cycles), table->sums.cycles);
     td_format_count(transfers, sizeof(transfers),
                     table->sums.transfers + table->sums.invalidations);
     text = td_xasprintf(
         "%s cycles until a shared line came%s%s, %s times; %.0f %% of them by false sharing, where "
-        "threads use different bytes of one line; a part of them may be hidden behind other work",
+        "threads use different bytes of one line; waits at the same time count each, and other "
+        "work may hide them",
         cycles, scope_text(table->scope), of_all, transfers,
         table->sums.cycles ? 100 * (double)table->falses.cycles / (double)table->sums.cycles : 0);
     td_style_paragraph(style, "sharing", TD_TONE_PLAIN, text);
@@ -177,18 +179,19 @@ void td_sharing_print(const struct td_shared_table *table, const struct td_model
     td_style_end(style, TD_TONE_HEADING);
     fprintf(style->out, "\n%5s  %14s  %11s  %8s  %-5s  %s\n", "%", "cycles", "transfers", "copies",
             "kind", "data");
-    for (;
-         i < table->len && i < shown &&
-         (i == 0 || (double)table->lines[i].sums.cycles >= LINE_LEAST * (double)table->sums.cycles);
+    for (; i < table->len && i < shown &&
+           (i == 0 || shown == SIZE_MAX ||
+            (double)table->lines[i].sums.cycles >= LINE_LEAST * (double)table->sums.cycles);
          i++)
         print_line(table, &table->lines[i], model, style);
     td_style_begin(style, TD_TONE_DIM);
     if (i < table->len)
-        fprintf(style->out, "  %s %zu more line%s (--rows, --json)\n", td_style_ellipsis(style),
+        fprintf(style->out, "  %s %zu more line%s (-n 0 shows all)\n", td_style_ellipsis(style),
                 table->len - i, table->len - i == 1 ? "" : "s");
-    fputs("  (transfers: another thread had changed the line; copies: a store ended the copies "
-          "of\n  others; false: they use different bytes, apart they would not wait)\n",
-          style->out);
+    td_style_wrap(style,
+                  "(transfers: another thread had changed the line; copies: a store ended the "
+                  "copies of others; false: they use different bytes, apart they would not wait)",
+                  0, 2);
     td_style_end(style, TD_TONE_DIM);
 }
 

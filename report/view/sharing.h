@@ -7,7 +7,7 @@
 #include "report/query/sharing.h"
 #include "report/view/table/style.h"
 
-/* The first `shown` lines, with the costliest pairs of each. */
+/* The first `shown` lines (SIZE_MAX: all), with the costliest pairs of each. */
 void td_sharing_print(const struct td_shared_table *table, const struct td_model *model,
                       size_t shown, const struct td_style *style);
 /* "sharing" of the object: all lines and pairs. */

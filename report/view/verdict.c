@@ -39,8 +39,7 @@ static const char *quote_of(const char *word)
     return strpbrk(word, " ()&;|<>$`\"*?~{}[]#") ? "'" : "";
 }
 
-/* "tdreport COMMAND -i INPUT NAME", each only as far as it can be typed. */
-static char *make_command(const char *command, const char *input, const char *name)
+char *td_next_command(const char *command, const char *input, const char *name)
 {
     const bool has_input = input && quotable(input);
     const bool has_name = quotable(name) && strlen(name) < NAME_MAX;
@@ -57,7 +56,7 @@ static char *command_for(const char *command, const struct td_model *model, cons
 
     td_name_bare(bare, sizeof(bare),
                  td_model_string(model, td_model_function(model, function)->name));
-    return make_command(bare[0] ? command : "functions", input, bare);
+    return td_next_command(bare[0] ? command : "functions", input, bare);
 }
 
 char *td_next_of_verdict(const struct td_model *model, const char *input,
@@ -69,10 +68,10 @@ char *td_next_of_verdict(const struct td_model *model, const char *input,
         return command_for("annotate", model, input, verdict->function);
     if (verdict->place_count == 0 || first->module == TD_NONE ||
         td_model_module(model, first->module)->kind != TD_MODULE_FILE)
-        return make_command("functions", input, "");
+        return td_next_command("functions", input, "");
     if (first->function != TD_NONE)
         return command_for("annotate --asm", model, input, first->function);
-    return make_command("annotate --asm", input, td_module_name(model, first->module));
+    return td_next_command("annotate --asm", input, td_module_name(model, first->module));
 }
 
 /* What the line about useful work says. */

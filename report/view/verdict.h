@@ -12,6 +12,10 @@
  * default. */
 char *td_next_of_verdict(const struct td_model *model, const char *input,
                          const struct td_verdict *verdict) __attribute__((returns_nonnull));
+/* "tdreport COMMAND -i INPUT NAME", input and name only where they can be typed (NULL and "" stand
+ * for none). The caller frees it. */
+char *td_next_command(const char *command, const char *input, const char *name)
+    __attribute__((returns_nonnull));
 void td_next_print(const char *command, const struct td_style *style);
 
 /* What is high, what to try, what is ruled out, where to look and the command to run next; without

@@ -11,6 +11,7 @@
 #include "formats/frames.h"
 #include "report/query/figures/rows.h"
 #include "report/view/json.h"
+#include "report/view/verdict.h"
 
 enum { TEXT = 256, NUMBER = 48, STRIDES = 4, LINE_BYTES = 64, COLUMN = 512 };
 
@@ -412,10 +413,10 @@ static void print_memory(const struct td_why *why, const struct td_style *style)
                             f[TD_HABIT_STORES] ? "stores" : "loads", m.bytes));
     print_strides(why->habit, style);
     print_line(style, "footprint",
-               td_xasprintf("about %s, in about %s pages; a new line in %.0f %%, a new page in "
+               td_xasprintf("about %s, in about %s page%s; a new line in %.0f %%, a new page in "
                             "%.0f %% of the accesses",
                             bytes_text(a, (double)m.footprint), count_text(b, m.pages),
-                            100 * m.new_line, 100 * m.new_page));
+                            m.pages == 1 ? "" : "s", 100 * m.new_line, 100 * m.new_page));
     print_line(
         style, "served by",
         td_xasprintf("L1 %.1f %%, L2 %.1f %%, L3 %.1f %%, memory %.1f %%; page walks %.1f %%",
@@ -458,11 +459,28 @@ static void print_branch(const struct td_why *why, const struct td_style *style)
                             : td_xstrdup("none up to 511 executions"));
 }
 
+/* How much is lost, and where most of it. */
+static void print_lost(const struct td_why *why, const struct td_model *model,
+                       const struct td_style *style)
+{
+    const char *module = td_module_name(model, why->module);
+    char at[TEXT];
+
+    place_text(at, sizeof(at), model, why->location);
+    if (why->node == TD_NODE_NONE)
+        print_line(style, "at", td_xasprintf("%s+0x%" PRIx64 " (%s)", module, why->offset, at));
+    else
+        print_line(style, "lost",
+                   td_xasprintf("%.0f %% of its slots to %s and the like; %.0f %% of that at one "
+                                "instruction, %s+0x%" PRIx64 " (%s)",
+                                100 * why->lost, td_tma_info(why->node)->id, 100 * why->part,
+                                module, why->offset, at));
+}
+
 void td_why_print(const struct td_why *why, const struct td_measure *measure, const char *place,
-                  const struct td_style *style)
+                  const char *next, const struct td_style *style)
 {
     const uint64_t all = measure->totals[TD_METRIC_SLOTS], slots = why->values[TD_METRIC_SLOTS];
-    char at[TEXT];
 
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_HEADING);
@@ -475,16 +493,13 @@ void td_why_print(const struct td_why *why, const struct td_measure *measure, co
     free(sentence);
     if (why->cause == TD_WHY_NOTHING)
         return;
-    place_text(at, sizeof(at), measure->model, why->location);
-    print_line(style, "lost",
-               td_xasprintf("%.0f %% of its slots to %s and the like; %.0f %% of that at one "
-                            "instruction, %s+0x%" PRIx64 " (%s)",
-                            100 * why->lost, td_tma_info(why->node)->id, 100 * why->part,
-                            td_module_name(measure->model, why->module), why->offset, at));
+    print_lost(why, measure->model, style);
     if (uses_memory(why) && !is_of_branch(why->cause))
         print_memory(why, style);
     if (branches(why) && is_of_branch(why->cause))
         print_branch(why, style);
+    if (next)
+        td_next_print(next, style);
 }
 
 static void json_habit(struct td_json *json, const char *key, const struct td_habit *habit)
@@ -518,7 +533,7 @@ static void json_place(struct td_json *json, const struct td_model *model, uint3
 }
 
 void td_why_json(const struct td_why *why, const struct td_measure *measure, const char *place,
-                 struct td_json *json)
+                 const char *next, struct td_json *json)
 {
     const struct td_model *model = measure->model;
     char *sentence = td_why_sentence(why, model);
@@ -552,6 +567,7 @@ void td_why_json(const struct td_why *why, const struct td_measure *measure, con
     } else {
         td_json_null(json, "partner");
     }
+    td_json_string(json, "next", next);
     td_json_end(json);
     free(sentence);
 }

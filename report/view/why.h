@@ -9,11 +9,11 @@
 
 /* The sentence; the caller frees it. */
 char *td_why_sentence(const struct td_why *why, const struct td_model *model);
-/* `place` is what was asked about. */
+/* `place` is what was asked about, `next` the command that says more (NULL: there is none). */
 void td_why_print(const struct td_why *why, const struct td_measure *measure, const char *place,
-                  const struct td_style *style);
+                  const char *next, const struct td_style *style);
 /* One object. */
 void td_why_json(const struct td_why *why, const struct td_measure *measure, const char *place,
-                 struct td_json *json);
+                 const char *next, struct td_json *json);
 
 #endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* report/query/why and report/view/why: the cause of what a place lost. */
+#include "report_fixture.h"
+
+#include <stdio.h>
+
+#include "report/query/why.h"
+#include "report/view/why.h"
+
+enum { LIGHT, L3, CONTESTED, STORE, FALSELY, COLUMNS };
+
+struct profile {
+    struct td_model *model;
+    struct td_measure *measure;
+    uint32_t module, thread, group;
+    uint32_t f, g;
+};
+
+static struct profile make(void)
+{
+    static const enum td_tma_node nodes[COLUMNS] = {TD_NODE_LIGHT_OPERATIONS, TD_NODE_L3_BOUND,
+                                                    TD_NODE_CONTESTED_ACCESSES, TD_NODE_STORE_BOUND,
+                                                    TD_NODE_FALSE_SHARING};
+    struct profile p = {.model = td_model_new()};
+    const struct td_event slots = {.name = td_model_intern_z(p.model, "slots"),
+                                   .unit = TD_UNIT_SLOTS};
+    struct td_group group = {.role = TD_ROLE_MODEL,
+                             .attribution = TD_ATTRIBUTION_EXACT,
+                             .locates = TD_NODE_NONE,
+                             .sampler = TD_NONE,
+                             .column_count = COLUMNS};
+    const uint32_t event = td_model_add_event(p.model, &slots);
+
+    for (unsigned c = 0; c < COLUMNS; c++)
+        group.columns[c] = (struct td_column){TD_COLUMN_TOTAL, event, nodes[c]};
+    p.group = td_model_add_group(p.model, &group);
+    p.module = fx_module(p.model, "/usr/bin/app");
+    p.thread = fx_thread(p.model, 1, 1, "app", "app");
+    p.f = fx_function(p.model, p.module, "f", "/src/app.c", 1);
+    p.g = fx_function(p.model, p.module, "g", "/src/app.c", 20);
+    return p;
+}
+
+static void add(struct profile *p, uint32_t location, const uint64_t slots[COLUMNS])
+{
+    td_model_add_values(p->model, p->thread, td_model_put_node(p->model, 0, location), p->group, 0,
+                        slots);
+}
+
+/* Half of its accesses and more lie over the end of a line. */
+static void split(struct profile *p, uint64_t offset)
+{
+    struct td_habit habit = {.module = p->module, .offset = offset};
+
+    habit.figures[TD_HABIT_ACCESSES] = 100;
+    habit.figures[TD_HABIT_BYTES] = 800;
+    habit.figures[TD_HABIT_SPLIT_LINES] = 60;
+    td_model_put_habit(p->model, &habit);
+}
+
+/* Of all code of f and g. Releases nothing of the profile but the parts. */
+static struct td_why why_of(struct profile *p)
+{
+    const uint32_t functions[] = {p->f, p->g};
+    struct td_code_parts parts;
+    struct td_why why;
+
+    p->measure = fx_measure(p->model, NULL);
+    td_code_of_any(&parts, p->measure, functions, 2);
+    td_why_of(&why, p->measure, &parts);
+    td_code_parts_release(&parts);
+    return why;
+}
+
+/* For free(). */
+static char *print(const struct profile *p, const struct td_why *why)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct td_style style = {.out = open_memstream(&text, &size), .width = 80};
+
+    td_why_print(why, p->measure, "f", NULL, &style);
+    fclose(style.out);
+    return text;
+}
+
+static void release(struct profile *p)
+{
+    td_measure_free(p->measure);
+    td_model_free(p->model);
+}
+
+/* What is lost to lines that threads share is a part of what is lost to L3 and to stores, but no
+ * other cause of these may be named for it. */
+static void shared_lines_are_a_cause(void **state)
+{
+    static const uint64_t slots[][COLUMNS] = {{[LIGHT] = 30, [L3] = 10, [CONTESTED] = 60},
+                                              {[LIGHT] = 30, [CONTESTED] = 60},
+                                              {[LIGHT] = 30, [FALSELY] = 60},
+                                              {[LIGHT] = 30, [STORE] = 10, [FALSELY] = 60}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        struct profile p = make();
+
+        add(&p, fx_location(p.model, p.f, 0x10, 2), slots[i]);
+        const struct td_why why = why_of(&p);
+        assert_int_equal(why.cause, TD_WHY_SHARED);
+        assert_int_equal(why.node,
+                         slots[i][CONTESTED] ? TD_NODE_CONTESTED_ACCESSES : TD_NODE_FALSE_SHARING);
+        assert_true(why.lost > 0.59 && why.lost < 0.67 && why.part == 1);
+        release(&p);
+    }
+}
+
+/* The rest of both is theirs. */
+static void others_are_not_shared(void **state)
+{
+    struct profile p = make();
+
+    (void)state;
+    add(&p, fx_location(p.model, p.f, 0x10, 2),
+        (const uint64_t[COLUMNS]){[LIGHT] = 30, [STORE] = 50, [FALSELY] = 20});
+    const struct td_why why = why_of(&p);
+    assert_true(why.cause == TD_WHY_STORES && why.node == TD_NODE_STORE_BOUND && why.lost == 0.5);
+    release(&p);
+}
+
+/* What is plain to see is told of code that loses next to nothing, too: without a category. */
+static void nothing_lost(void **state)
+{
+    struct profile p = make();
+
+    (void)state;
+    add(&p, fx_location(p.model, p.f, 0x10, 2), (const uint64_t[COLUMNS]){[LIGHT] = 95, [L3] = 5});
+    split(&p, 0x10);
+    const struct td_why why = why_of(&p);
+    assert_true(why.cause == TD_WHY_ALIGNMENT && why.beside && why.node == TD_NODE_NONE);
+    char *text = print(&p, &why);
+    assert_non_null(strstr(text, "at        app+0x10 (app.c:2)"));
+    assert_null(strstr(text, "lost"));
+    free(text);
+    release(&p);
+}
+
+/* The share of the losses is that of the instruction that is named. */
+static void part_of_the_named(void **state)
+{
+    struct profile p = make();
+
+    (void)state;
+    add(&p, fx_location(p.model, p.f, 0x10, 2), (const uint64_t[COLUMNS]){[L3] = 18});
+    add(&p, fx_location(p.model, p.f, 0x18, 3), (const uint64_t[COLUMNS]){[LIGHT] = 80, [L3] = 2});
+    split(&p, 0x18);
+    const struct td_why why = why_of(&p);
+    assert_true(why.cause == TD_WHY_ALIGNMENT && why.beside && why.node == TD_NODE_L3_BOUND);
+    assert_int_equal(why.offset, 0x18);
+    assert_true(why.part > 0.099 && why.part < 0.101);
+    release(&p);
+}
+
+/* g is inlined into f: its slots are there once. */
+static void inlined_counts_once(void **state)
+{
+    struct profile p = make();
+
+    (void)state;
+    add(&p, fx_inlined(p.model, p.g, 21, p.f, 3, 0x20), (const uint64_t[COLUMNS]){[LIGHT] = 70});
+    add(&p, fx_location(p.model, p.f, 0x10, 2), (const uint64_t[COLUMNS]){[LIGHT] = 30});
+    const struct td_why why = why_of(&p);
+    assert_int_equal(why.values[TD_METRIC_SLOTS], p.measure->totals[TD_METRIC_SLOTS]);
+    release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_lines_are_a_cause),
+        cmocka_unit_test(others_are_not_shared),
+        cmocka_unit_test(nothing_lost),
+        cmocka_unit_test(part_of_the_named),
+        cmocka_unit_test(inlined_counts_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
