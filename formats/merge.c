@@ -69,7 +69,8 @@ struct td_merge {
     uint64_t counters[TD_COUNTER_COUNT];
     struct td_map thread_ids, symbol_ids;
     bool incomplete;
-    char *core; /* NULL: no input named one yet */
+    bool some_ways; /* an input has no cycles that were counted in several ways */
+    char *core;     /* NULL: no input named one yet */
     enum kind kind;
 };
 
@@ -278,6 +279,20 @@ static void merge_env(struct td_merge *merge, const struct td_model *model, cons
     merge_argv(merge, model);
 }
 
+static bool is_of_ways(int counter)
+{
+    return counter >= TD_COUNTER_CPI_CYCLES && counter <= TD_COUNTER_CPI_INTERVAL_OTHER;
+}
+
+/* Cycles counted in several ways are of the whole sum, or nobody's: an input without them would be
+ * taken for a part that a sampled model did not see. */
+static void merge_ways(struct td_merge *merge, const struct td_model *model)
+{
+    merge->some_ways = merge->some_ways || td_model_counter(model, TD_COUNTER_CPI_CYCLES) == 0;
+    for (int c = 0; merge->some_ways && c < TD_COUNTER_COUNT; c++)
+        merge->counters[c] = is_of_ways(c) ? 0 : merge->counters[c];
+}
+
 static void merge_counters(struct td_merge *merge, const struct td_model *model)
 {
     for (int c = 0; c < TD_COUNTER_COUNT; c++) {
@@ -291,6 +306,7 @@ static void merge_counters(struct td_merge *merge, const struct td_model *model)
         else
             *ours += value;
     }
+    merge_ways(merge, model);
 }
 
 static void merge_symbols(struct td_merge *merge, const struct td_model *model, uint32_t from,

@@ -37,3 +37,10 @@ for refused in 'none.td --methods' '--methods chase' '--methods --thread app' '-
     tdreport cpi $refused
     echo "exit $?"
 done
+echo ----
+# A sum of recordings that were all counted so adds up; one without them would look like a part that was not sampled.
+cp profile.td again.td
+tdreport merge -o both.td profile.td again.td
+tdreport cpi both.td --methods | grep -E 'total|sampled'
+tdreport merge -o some.td profile.td none.td
+tdreport cpi some.td --methods || echo "exit $?"
