@@ -222,6 +222,15 @@ static int show(struct td_session *session, const struct cpi_opts *o)
     return exit_code;
 }
 
+/* An option that was given, and that the stack in several ways has no use for; NULL. */
+static const char *useless_of_methods(const struct cpi_opts *o)
+{
+    return o->rows != UINT64_MAX         ? "-n"
+           : o->levels != LEVELS_DEFAULT ? "--topdown-level"
+           : o->percent_limit >= 0       ? "--percent-limit"
+                                         : o->function;
+}
+
 /* The one word that may stand behind the options. */
 static bool take_function(struct cpi_opts *o, int argc, char **argv)
 {
@@ -263,8 +272,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
                     o.methods ? "--methods" : "--json");
         return TD_EXIT_USAGE;
     }
-    if (o.methods && o.function) {
-        td_complain("--methods is of the whole program: leave out '%s'", o.function);
+    if (o.methods && useless_of_methods(&o)) {
+        td_complain("--methods is of the whole program: leave out '%s'", useless_of_methods(&o));
         return TD_EXIT_USAGE;
     }
     if (o.levels < 1 || o.levels > TD_TMA_LEVELS) {

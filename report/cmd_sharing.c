@@ -11,6 +11,7 @@
 #include "symbolize/data.h"
 
 #define ROWS_DEFAULT 10
+#define NOT_GIVEN    UINT64_MAX
 #define LINE_BYTES   64
 
 /* What follows a file's data in memory without a gap counts as its data in a recording. */
@@ -55,10 +56,13 @@ static int show(struct td_session *session, uint64_t rows)
     struct td_shared_table table;
 
     if (td_model_shared_count(session->model) == 0) {
-        td_complain(td_measure_is_modelled(session->measure)
-                        ? "no threads of this recording waited for lines that others changed"
-                        : "this profile does not tell what threads share: the modelled core does "
-                          "(tdrec --source sim)");
+        td_complain(!td_measure_is_modelled(session->measure)
+                        ? "this profile does not tell what threads share: the modelled core does "
+                          "(tdrec --source sim)"
+                    : !td_model_complete(session->model)
+                        ? "the recording was cut off before it said what threads share: record it "
+                          "anew with tdrec --source sim"
+                        : "no threads of this recording waited for lines that others changed");
         return TD_EXIT_NOTHING;
     }
     td_shared_table_init(&table, session->model);
@@ -68,13 +72,18 @@ static int show(struct td_session *session, uint64_t rows)
         struct td_json json = td_json_init(stdout, 2);
 
         td_report_json_begin(&json, session->measure, &session->coverage);
-        td_sharing_json(&table, session->model, &json);
+        td_sharing_json(&table, session->model, rows == NOT_GIVEN || !rows ? SIZE_MAX : rows,
+                        &json);
         td_json_end(&json);
     } else {
         const struct td_head head = td_session_head(session);
 
         td_head_print_short(&head, &session->style);
-        td_sharing_print(&table, session->model, rows ? rows : SIZE_MAX, &session->style);
+        td_sharing_print(&table, session->model,
+                         rows == NOT_GIVEN ? ROWS_DEFAULT
+                         : rows            ? rows
+                                           : SIZE_MAX,
+                         &session->style);
     }
     td_shared_table_release(&table);
     return td_session_end_output(session);
@@ -82,7 +91,7 @@ static int show(struct td_session *session, uint64_t rows)
 
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)
 {
-    uint64_t rows = ROWS_DEFAULT;
+    uint64_t rows = NOT_GIVEN;
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
         {TD_OPT_U64, 'n', "rows", "N", "at most N lines (10; 0: all)", &rows},

@@ -262,7 +262,7 @@ static void line_json(const struct td_shared_line *line, const struct td_model *
 }
 
 void td_sharing_json(const struct td_shared_table *table, const struct td_model *model,
-                     struct td_json *json)
+                     size_t shown, struct td_json *json)
 {
     td_json_object(json, "sharing");
     sums_json(&table->sums, json);
@@ -272,7 +272,7 @@ void td_sharing_json(const struct td_shared_table *table, const struct td_model 
     else
         td_json_u64(json, "modelled_cycles", (uint64_t)table->cycles);
     td_json_array(json, "lines");
-    for (size_t i = 0; i < table->len; i++)
+    for (size_t i = 0; i < table->len && i < shown; i++)
         line_json(&table->lines[i], model, json);
     td_json_end(json);
     td_json_end(json);

@@ -10,8 +10,8 @@
 /* The first `shown` lines (SIZE_MAX: all), with the costliest pairs of each. */
 void td_sharing_print(const struct td_shared_table *table, const struct td_model *model,
                       size_t shown, const struct td_style *style);
-/* "sharing" of the object: all lines and pairs. */
+/* "sharing" of the object: sums, and the first `shown` lines with all pairs. */
 void td_sharing_json(const struct td_shared_table *table, const struct td_model *model,
-                     struct td_json *json);
+                     size_t shown, struct td_json *json);
 
 #endif

@@ -44,3 +44,4 @@ tdreport merge -o both.td profile.td again.td
 tdreport cpi both.td --methods | grep -E 'total|sampled'
 tdreport merge -o some.td profile.td none.td
 tdreport cpi some.td --methods || echo "exit $?"
+tdreport cpi profile.td --methods -n 3 || echo "exit $?"

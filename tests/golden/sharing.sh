@@ -29,3 +29,7 @@ make_sim >none.td
 tdreport sharing -i none.td || echo "exit $?"
 tdreport sharing -n x || echo "exit $?"
 tdreport sharin -i none.td || echo "exit $?"
+tdreport sharing --json -n 1 | grep -o '"address": [0-9]*' # the costliest alone
+tdreport sharing -w 80 -n 0 | grep -c '^ *[0-9.]*  .*  true ' # all, however little they cost
+make_sim cut >cut.td
+tdreport sharing -i cut.td || echo "exit $?"
