@@ -321,7 +321,7 @@ def descriptors():
     """Threads that run leave the program at least half of its descriptors: here none but the first few are counted."""
     if "pmu" not in sources():
         td.skip("no core PMU")
-    command = 'ulimit -n 256; exec "$0" -q --source pmu -o "$1" -- "$2" crowd 250'
+    command = 'ulimit -S -n 256; exec "$0" -q --source pmu -o "$1" -- "$2" crowd 250'
     out = td.run(["bash", "-c", command, td.TDREC, td.scratch("profile.td"), td.workload("regions")]).stdout.decode()
     td.check(int(out) >= 150, f"{out} descriptors are left")
 
