@@ -195,7 +195,7 @@ static const struct td_line_sections *sections_of(struct td_dwarf_unit *unit)
         const char *name =
             gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
-        if (!name || header.sh_type == SHT_NOBITS)
+        if (!name || name[0] != '.' || header.sh_type == SHT_NOBITS)
             continue;
         name += strncmp(name, ".z", 2) == 0 ? 2 : 1;
         if (strcmp(name, "debug_line") == 0)
