@@ -102,15 +102,6 @@ void td_habit_add(struct td_habit *sum, const struct td_habit *habit)
         *sum = more;
 }
 
-uint64_t td_habit_marks(const struct td_habit *habit, enum td_habit_mark_kind kind)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < habit->mark_count; i++)
-        sum += habit->marks[i].kind == kind ? habit->marks[i].count : 0;
-    return sum;
-}
-
 const struct td_habit_mark *td_habit_most(const struct td_habit *habit,
                                           enum td_habit_mark_kind kind)
 {

@@ -109,8 +109,6 @@ void td_habit_mark(struct td_habit *habit, const struct td_habit_mark *mark);
 /* Adds the figures and marks of another habit of the same place. What would be more than a
  * profile can hold is left out. */
 void td_habit_add(struct td_habit *sum, const struct td_habit *habit);
-/* The sum of the counts of the marks of one kind. */
-uint64_t td_habit_marks(const struct td_habit *habit, enum td_habit_mark_kind kind);
 /* The mark of the kind with the largest count; NULL: there is none. */
 const struct td_habit_mark *td_habit_most(const struct td_habit *habit,
                                           enum td_habit_mark_kind kind);

@@ -67,7 +67,7 @@ struct td_measure_replicates {
 };
 
 struct td_slots; /* report/attribution/slots.h */
-struct td_join;  /* report/query/weights.h */
+struct td_join;  /* report/query/figures/weights.h */
 
 struct td_measure {
     const struct td_model *model; /* borrowed */
@@ -78,7 +78,8 @@ struct td_measure {
     enum td_attribution attribution;
     struct td_join *join; /* of a join: how it was made; NULL else */
     void (*free_join)(struct td_join *join);
-    bool weighted; /* a join of measured time with modelled categories (report/query/weights.h) */
+    bool weighted; /* a join of measured time with modelled categories
+                      (report/query/figures/weights.h) */
     /* Modelled time: so many of this metric are a second. 0: time was measured. */
     uint64_t time_rate;
     enum td_metric time_of;

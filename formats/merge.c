@@ -55,6 +55,11 @@ struct ids {
     uint32_t *modules, *nodes, *threads, *events, *groups;
 };
 
+static uint32_t id_or_none(const uint32_t *ids, uint32_t id)
+{
+    return id == TD_NONE ? TD_NONE : ids[id];
+}
+
 struct td_merge {
     struct td_model *sum; /* what things are, samples of top-down groups; no tallies */
     struct td_buf *rows;  /* by thread of the sum: group, node, samples, values, as ULEB128 */
@@ -279,18 +284,14 @@ static void merge_env(struct td_merge *merge, const struct td_model *model, cons
     merge_argv(merge, model);
 }
 
-static bool is_of_ways(int counter)
-{
-    return counter >= TD_COUNTER_CPI_CYCLES && counter <= TD_COUNTER_CPI_INTERVAL_OTHER;
-}
-
 /* Cycles counted in several ways are of the whole sum, or nobody's: an input without them would be
  * taken for a part that a sampled model did not see. */
 static void merge_ways(struct td_merge *merge, const struct td_model *model)
 {
     merge->some_ways = merge->some_ways || td_model_counter(model, TD_COUNTER_CPI_CYCLES) == 0;
-    for (int c = 0; merge->some_ways && c < TD_COUNTER_COUNT; c++)
-        merge->counters[c] = is_of_ways(c) ? 0 : merge->counters[c];
+    if (merge->some_ways)
+        memset(&merge->counters[TD_COUNTER_CPI_CYCLES], 0,
+               TD_CPI_COUNTS * sizeof(merge->counters[0]));
 }
 
 static void merge_counters(struct td_merge *merge, const struct td_model *model)
@@ -437,7 +438,7 @@ static void merge_groups(struct td_merge *merge, const struct td_model *model, s
 
         group.name = copy_string(merge, model, group.name);
         group.cpu_type = copy_string(merge, model, group.cpu_type);
-        group.sampler = group.sampler == TD_NONE ? TD_NONE : ids->events[group.sampler];
+        group.sampler = id_or_none(ids->events, group.sampler);
         for (uint32_t c = 0; c < group.column_count; c++) {
             if (group.columns[c].event != TD_NONE)
                 group.columns[c].event = ids->events[group.columns[c].event];
@@ -474,7 +475,7 @@ static void merge_regions(struct td_merge *merge, const struct td_model *model,
 
     for (uint32_t r = 0; r < td_model_region_count(model); r++) {
         const struct td_region *region = td_model_region(model, r);
-        const uint32_t parent = region->parent == TD_NONE ? TD_NONE : regions[region->parent];
+        const uint32_t parent = id_or_none(regions, region->parent);
 
         regions[r] =
             td_model_put_region(merge->sum, parent, copy_string(merge, model, region->name));
@@ -485,7 +486,7 @@ static void merge_regions(struct td_merge *merge, const struct td_model *model,
 
         row.thread = ids->threads[row.thread];
         row.region = regions[row.region];
-        row.group = row.group == TD_NONE ? TD_NONE : ids->groups[row.group];
+        row.group = id_or_none(ids->groups, row.group);
         td_model_add_region_row(merge->sum, &row, values);
     }
     free(regions);
@@ -506,8 +507,8 @@ static void merge_code(struct td_merge *merge, const struct td_model *model, con
 
 static void merge_side(const struct ids *ids, struct td_shared_side *side)
 {
-    side->thread = side->thread == TD_NONE ? TD_NONE : ids->threads[side->thread];
-    side->module = side->module == TD_NONE ? TD_NONE : ids->modules[side->module];
+    side->thread = id_or_none(ids->threads, side->thread);
+    side->module = id_or_none(ids->modules, side->module);
 }
 
 /* Of more than a profile can hold, the first stay; so do habits. */
@@ -518,7 +519,7 @@ static void merge_sharing(struct td_merge *merge, const struct td_model *model,
         struct td_shared_row row = *td_model_shared(model, i);
 
         row.process = ids->threads[row.process];
-        row.module = row.module == TD_NONE ? TD_NONE : ids->modules[row.module];
+        row.module = id_or_none(ids->modules, row.module);
         merge_side(ids, &row.mine);
         merge_side(ids, &row.theirs);
         td_model_add_shared(merge->sum, &row);
@@ -535,9 +536,7 @@ static void merge_habits(struct td_merge *merge, const struct td_model *model,
 
         habit.module = ids->modules[habit.module];
         for (uint32_t m = 0; m < habit.mark_count; m++) {
-            uint32_t *module = &habit.marks[m].module;
-
-            *module = *module == TD_NONE ? TD_NONE : ids->modules[*module];
+            habit.marks[m].module = id_or_none(ids->modules, habit.marks[m].module);
         }
         td_model_put_habit(merge->sum, &habit);
     }

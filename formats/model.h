@@ -261,7 +261,7 @@ bool td_model_add_region_row(struct td_model *model, const struct td_region_row 
  * nothing was done, when all rows would be more than a profile can hold. */
 bool td_model_add_shared(struct td_model *model, const struct td_shared_row *row);
 
-/* The blocks of code that ran (code.h); empty where nobody recorded them. */
+/* The blocks of code that ran (formats/ran.h); empty where nobody recorded them. */
 struct td_ran *td_model_ran(struct td_model *model) __attribute__((returns_nonnull));
 const struct td_ran *td_model_ran_of(const struct td_model *model) __attribute__((returns_nonnull));
 /* How instructions of a modelled program used memory and branched: adds to what is known of the

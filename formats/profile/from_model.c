@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "formats/notes.h"
 #include "formats/profile/nodes.h"
-#include "formats/sums.h"
 
 /* The model's things of one kind in their canonical order. */
 struct ranking {
@@ -70,6 +69,11 @@ static bool is_first(const struct ranking *ranking, uint32_t i)
     return i == 0 || ranking->rank[ranking->order[i]] != ranking->rank[ranking->order[i - 1]];
 }
 
+static uint32_t rank_of(const struct ranking *ranking, uint32_t id)
+{
+    return id == TD_NONE ? TD_NONE : ranking->rank[id];
+}
+
 static int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
@@ -103,11 +107,6 @@ static int compare_events(const struct writer *w, uint32_t a, uint32_t b)
     return compare_u64(x->flags, y->flags);
 }
 
-static uint32_t event_rank(const struct writer *w, uint32_t event)
-{
-    return event == TD_NONE ? TD_NONE : w->events.rank[event];
-}
-
 static int compare_groups(const struct writer *w, uint32_t a, uint32_t b)
 {
     const struct td_group *x = td_model_group(w->model, a);
@@ -119,13 +118,15 @@ static int compare_groups(const struct writer *w, uint32_t a, uint32_t b)
     RETURN_IF_DIFFERENT(compare_u64(x->pass, y->pass));
     RETURN_IF_DIFFERENT(compare_u64(x->attribution, y->attribution));
     RETURN_IF_DIFFERENT(compare_u64((uint32_t)x->locates, (uint32_t)y->locates));
-    RETURN_IF_DIFFERENT(compare_u64(event_rank(w, x->sampler), event_rank(w, y->sampler)));
+    RETURN_IF_DIFFERENT(
+        compare_u64(rank_of(&w->events, x->sampler), rank_of(&w->events, y->sampler)));
     RETURN_IF_DIFFERENT(compare_u64(x->column_count, y->column_count));
     for (uint32_t c = 0; c < x->column_count; c++) {
         const struct td_column *p = &x->columns[c], *q = &y->columns[c];
 
         RETURN_IF_DIFFERENT(compare_u64(p->kind, q->kind));
-        RETURN_IF_DIFFERENT(compare_u64(event_rank(w, p->event), event_rank(w, q->event)));
+        RETURN_IF_DIFFERENT(
+            compare_u64(rank_of(&w->events, p->event), rank_of(&w->events, q->event)));
         RETURN_IF_DIFFERENT(compare_u64((uint32_t)p->node, (uint32_t)q->node));
     }
     return 0;
@@ -215,9 +216,9 @@ static void write_groups(const struct writer *w)
 
         if (!is_first(&w->groups, i))
             continue;
-        group.sampler = event_rank(w, group.sampler);
+        group.sampler = rank_of(&w->events, group.sampler);
         for (uint32_t c = 0; c < group.column_count; c++)
-            group.columns[c].event = event_rank(w, group.columns[c].event);
+            group.columns[c].event = rank_of(&w->events, group.columns[c].event);
         td_profile_group(w->out, &group, td_model_string(w->model, group.name),
                          td_model_string(w->model, group.cpu_type));
     }
@@ -485,11 +486,6 @@ static int compare_regions(const struct writer *w, uint32_t a, uint32_t b)
     return compare_strings(w, x->name, y->name);
 }
 
-static uint32_t group_rank(const struct writer *w, uint32_t group)
-{
-    return group == TD_NONE ? TD_NONE : w->groups.rank[group];
-}
-
 static int compare_region_rows(const struct writer *w, uint32_t a, uint32_t b)
 {
     const struct td_region_row *x = td_model_region_row(w->model, a);
@@ -497,7 +493,7 @@ static int compare_region_rows(const struct writer *w, uint32_t a, uint32_t b)
 
     RETURN_IF_DIFFERENT(compare_u64(w->threads.rank[x->thread], w->threads.rank[y->thread]));
     RETURN_IF_DIFFERENT(compare_u64(w->regions.rank[x->region], w->regions.rank[y->region]));
-    RETURN_IF_DIFFERENT(compare_u64(group_rank(w, x->group), group_rank(w, y->group)));
+    RETURN_IF_DIFFERENT(compare_u64(rank_of(&w->groups, x->group), rank_of(&w->groups, y->group)));
     return compare_u64(x->unit, y->unit);
 }
 
@@ -510,7 +506,7 @@ static void write_region_rows(const struct writer *w)
     rank_all(w, &order, td_model_region_row_count(w->model), compare_region_rows);
     for (uint32_t i = 0; i < order.count;) {
         struct td_region_row sum = *td_model_region_row(w->model, order.order[i]);
-        const uint32_t group = group_rank(w, sum.group);
+        const uint32_t group = rank_of(&w->groups, sum.group);
         const uint32_t columns = group == TD_NONE ? 0 : w->columns[group];
 
         memset(values, 0, sizeof(values));
@@ -533,10 +529,9 @@ static void write_regions(const struct writer *w)
 {
     for (uint32_t i = 0; i < w->regions.count; i++) {
         const struct td_region *region = td_model_region(w->model, w->regions.order[i]);
-        const uint32_t parent =
-            region->parent == TD_NONE ? TD_NONE : w->regions.rank[region->parent];
 
-        td_profile_region(w->out, parent, td_model_string(w->model, region->name));
+        td_profile_region(w->out, rank_of(&w->regions, region->parent),
+                          td_model_string(w->model, region->name));
     }
     write_region_rows(w);
 }
@@ -602,11 +597,8 @@ static struct td_habit written_habit(const struct writer *w, uint32_t i)
     struct td_habit habit = td_model_habits(w->model)->at[i];
 
     habit.module = w->modules.rank[habit.module];
-    for (uint32_t m = 0; m < habit.mark_count; m++) {
-        uint32_t *module = &habit.marks[m].module;
-
-        *module = *module == TD_NONE ? TD_NONE : w->modules.rank[*module];
-    }
+    for (uint32_t m = 0; m < habit.mark_count; m++)
+        habit.marks[m].module = rank_of(&w->modules, habit.marks[m].module);
     return habit;
 }
 
@@ -647,11 +639,6 @@ static void write_env_and_counters(const struct writer *w)
                            td_model_counter(w->model, (enum td_counter)c));
 }
 
-static uint32_t rank_of(const struct ranking *ranking, uint32_t id)
-{
-    return id == TD_NONE ? TD_NONE : ranking->rank[id];
-}
-
 static int compare_sides(const struct writer *w, const struct td_shared_side *x,
                          const struct td_shared_side *y)
 {
@@ -679,12 +666,7 @@ static int compare_shared(const struct writer *w, uint32_t a, uint32_t b)
     return compare_u64(x->is_false, y->is_false);
 }
 
-static uint64_t sum_or_first(uint64_t sum, uint64_t more)
-{
-    return sum + more < TD_SUM_MAX ? sum + more : sum;
-}
-
-/* Rows of equal sides become one. */
+/* Rows of equal sides become one; the model bounds their sum. */
 static void write_sharing(const struct writer *w)
 {
     struct ranking order = {0};
@@ -696,9 +678,9 @@ static void write_sharing(const struct writer *w)
         for (i++; i < order.count && !is_first(&order, i); i++) {
             const struct td_shared_row *row = td_model_shared(w->model, order.order[i]);
 
-            sum.transfers = sum_or_first(sum.transfers, row->transfers);
-            sum.invalidations = sum_or_first(sum.invalidations, row->invalidations);
-            sum.cycles = sum_or_first(sum.cycles, row->cycles);
+            sum.transfers += row->transfers;
+            sum.invalidations += row->invalidations;
+            sum.cycles += row->cycles;
         }
         sum.process = w->threads.rank[sum.process];
         sum.module = rank_of(&w->modules, sum.module);

@@ -26,6 +26,7 @@
 struct pending_text {
     struct td_buf buf;
     uint32_t first, count;
+    uint64_t last_offset; /* of the record before in this chunk */
 };
 
 struct td_profile_writer {
@@ -49,7 +50,6 @@ struct td_profile_writer {
     struct td_pending samples, tallies;
     uint8_t *columns; /* of each group */
     size_t columns_cap;
-    uint64_t last_symbol_offset, last_placed_offset, last_code_offset, last_habit_offset;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
     uint64_t totals[TD_CHUNK_KIND_LIMIT];
@@ -97,15 +97,8 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
     w->totals[kind] += text->count;
     text->first += text->count;
     text->count = 0;
+    text->last_offset = 0;
     td_buf_clear(&text->buf);
-    if (kind == TD_CHUNK_SYMBOLS)
-        w->last_symbol_offset = 0;
-    if (kind == TD_CHUNK_PLACED)
-        w->last_placed_offset = 0;
-    if (kind == TD_CHUNK_CODE)
-        w->last_code_offset = 0;
-    if (kind == TD_CHUNK_HABITS)
-        w->last_habit_offset = 0;
 }
 
 /* What descriptions refer to comes before them. */
@@ -431,14 +424,20 @@ void td_profile_region_row(struct td_profile_writer *writer, const struct td_reg
     end_text(writer, TD_CHUNK_REGION_ROWS);
 }
 
+/* As the difference from the one before in the chunk. */
+static void put_offset(struct pending_text *text, uint64_t offset)
+{
+    td_buf_zigzag(&text->buf, (int64_t)(offset - text->last_offset));
+    text->last_offset = offset;
+}
+
 void td_profile_ran(struct td_profile_writer *writer, const struct td_ran_block *block)
 {
-    struct td_buf *buf = &writer->texts[TD_CHUNK_CODE].buf;
+    struct pending_text *text = &writer->texts[TD_CHUNK_CODE];
 
-    td_buf_uleb(buf, block->module);
-    td_buf_zigzag(buf, (int64_t)(block->offset - writer->last_code_offset));
-    td_ran_put(buf, block);
-    writer->last_code_offset = block->offset;
+    td_buf_uleb(&text->buf, block->module);
+    put_offset(text, block->offset);
+    td_ran_put(&text->buf, block);
     end_text(writer, TD_CHUNK_CODE);
 }
 
@@ -471,13 +470,14 @@ void td_profile_shared(struct td_profile_writer *writer, const struct td_shared_
 /* Figures that are 0 at the end are left out. */
 void td_profile_habit(struct td_profile_writer *writer, const struct td_habit *habit)
 {
-    struct td_buf *buf = &writer->texts[TD_CHUNK_HABITS].buf;
+    struct pending_text *text = &writer->texts[TD_CHUNK_HABITS];
+    struct td_buf *buf = &text->buf;
     uint32_t figures = TD_HABIT_FIGURE_COUNT;
 
     while (figures > 0 && habit->figures[figures - 1] == 0)
         figures--;
     td_buf_uleb(buf, habit->module);
-    td_buf_zigzag(buf, (int64_t)(habit->offset - writer->last_habit_offset));
+    put_offset(text, habit->offset);
     td_buf_uleb(buf, figures);
     for (uint32_t i = 0; i < figures; i++)
         td_buf_uleb(buf, habit->figures[i]);
@@ -490,7 +490,6 @@ void td_profile_habit(struct td_profile_writer *writer, const struct td_habit *h
         td_buf_zigzag(buf, mark->key);
         td_buf_uleb(buf, mark->count);
     }
-    writer->last_habit_offset = habit->offset;
     end_text(writer, TD_CHUNK_HABITS);
 }
 
@@ -498,20 +497,19 @@ void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64
                        uint64_t size, const char *name, const char *file, uint32_t line)
 {
     const enum td_chunk_kind kind = file ? TD_CHUNK_PLACED : TD_CHUNK_SYMBOLS;
-    uint64_t *last = file ? &writer->last_placed_offset : &writer->last_symbol_offset;
     const uint32_t name_id = intern(writer, name), file_id = file ? intern(writer, file) : 0;
-    struct td_buf *buf = &writer->texts[kind].buf;
+    struct pending_text *text = &writer->texts[kind];
+    struct td_buf *buf = &text->buf;
 
     assert(module < writer->texts[TD_CHUNK_MODULES].first + writer->texts[TD_CHUNK_MODULES].count);
     td_buf_uleb(buf, module);
-    td_buf_zigzag(buf, (int64_t)(offset - *last));
+    put_offset(text, offset);
     td_buf_uleb(buf, size);
     td_buf_uleb(buf, name_id);
     if (file) {
         td_buf_uleb(buf, file_id);
         td_buf_uleb(buf, line);
     }
-    *last = offset;
     end_text(writer, kind);
 }
 
