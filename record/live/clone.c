@@ -134,6 +134,11 @@ static uint64_t group_room(const struct group_files *files, const char *path)
     return (uint64_t)limit > taken ? (uint64_t)limit - taken : 0;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The least of a cgroup and those around it. `path` is cut. */
 static uint64_t path_room(const struct group_files *files, char *path)
 {
@@ -141,8 +146,7 @@ static uint64_t path_room(const struct group_files *files, char *path)
 
     for (char *slash = path + strlen(path); slash > path; slash = strrchr(path, '/')) {
         *slash = '\0';
-        const uint64_t here = group_room(files, path);
-        room = here < room ? here : room;
+        room = least(room, group_room(files, path));
     }
     return room;
 }
@@ -162,18 +166,12 @@ static uint64_t groups_room(const char *who)
 
             if (strncmp(line, group_files[i].line, len) != 0)
                 continue;
-            const uint64_t here = path_room(&group_files[i], line + len);
-            room = here < room ? here : room;
+            room = least(room, path_room(&group_files[i], line + len));
             break;
         }
     }
     free(text);
     return room;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outcome)

@@ -186,6 +186,14 @@ static void show(struct live *l, const struct td_beside_now *now)
                    (unsigned long long)l->taken);
 }
 
+static void check_windows(struct live *l)
+{
+    const char *why = td_live_windows_failure(l->windows);
+
+    if (why && !l->failed)
+        fail(l, why);
+}
+
 static void on_time(void *ctx, const struct td_beside_now *now)
 {
     struct live *l = ctx;
@@ -193,8 +201,7 @@ static void on_time(void *ctx, const struct td_beside_now *now)
     l->later = now->sampled_ns > FIRST_CPU_NS;
     take_answer(l, now);
     td_live_windows_turn(l->windows);
-    if (td_live_windows_failure(l->windows) && !l->failed)
-        fail(l, td_live_windows_failure(l->windows));
+    check_windows(l);
     if (wants_image(l, now))
         ask(l, now);
     show(l, now);
@@ -295,8 +302,7 @@ static int finish(struct live *l, int status)
     if (l->failure[0])
         fail(l, l->failure);
     run_rest(l);
-    if (td_live_windows_failure(l->windows) && !l->failed)
-        fail(l, td_live_windows_failure(l->windows));
+    check_windows(l);
     td_live_windows_write(l->windows, l->recording->writer);
     const struct td_live_counts counts = td_live_windows_counts(l->windows);
     tell_windows(l, &counts);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,8 @@
 #include "formats/sums.h"
 #include "record/machine/pmu_core.h"
 #include "record/run/target.h"
+#include "record/sim/share/sealed.h"
+#include "symbolize/elf/elf.h"
 
 /* 170,000 threads and regions: address space, of which takes room what is written. */
 #define MEMORY_BYTES     (UINT64_C(64) << 20)
@@ -38,8 +39,8 @@ struct td_marks {
     int fd;
     struct tdprof1_head *head;
     size_t size;
-    char *name;
     char **env;
+    char *variable; /* its last word; the others are of our own environment */
     struct td_plan_event events[TDPROF_EVENTS_MAX];
     char cpu_type[32];
     uint32_t event_count; /* of those; what programs share may have been changed */
@@ -49,9 +50,6 @@ struct td_marks {
 };
 
 /* Which programs have marks. */
-
-/* A program may be large; marks are looked for in so much of it. */
-#define SEARCH_BYTES_MAX (UINT64_C(1) << 30)
 
 static bool holds(const char *data, size_t size)
 {
@@ -65,17 +63,19 @@ static bool holds(const char *data, size_t size)
 }
 
 /* By pieces, each with the end of the one before: a word may lie on both sides. */
-static bool file_holds(int fd)
+static bool part_holds(int fd, const struct td_elf_segment *part)
 {
     enum { PIECE = 1 << 18, OVERLAP = 32 };
     char *data = td_xcalloc(1, OVERLAP + PIECE);
     size_t kept = 0;
     bool found = false;
 
-    for (uint64_t at = 0; !found && at < SEARCH_BYTES_MAX;) {
-        const ssize_t got = read(fd, data + kept, PIECE);
+    for (uint64_t at = 0; !found && at < part->file_size;) {
+        const uint64_t left = part->file_size - at;
+        const ssize_t got =
+            pread(fd, data + kept, left < PIECE ? left : PIECE, (off_t)(part->offset + at));
 
-        if (got <= 0 || (at == 0 && (got < 4 || memcmp(data, "\177ELF", 4) != 0)))
+        if (got <= 0)
             break;
         const size_t size = kept + (size_t)got;
 
@@ -88,13 +88,28 @@ static bool file_holds(int fd)
     return found;
 }
 
+/* What is loaded alone: debug information may be far larger, and says the same words of sources. */
+static bool program_holds(const char *path, int fd)
+{
+    struct td_elf *elf = NULL;
+    struct td_err err = TD_ERR_INIT;
+    bool found = false;
+
+    if (td_elf_open_fd(&elf, path, fd, &err) < 0)
+        return false;
+    for (size_t i = 0; !found && i < td_elf_segment_count(elf); i++)
+        found = part_holds(fd, td_elf_segment_at(elf, i));
+    td_elf_free(elf);
+    return found;
+}
+
 bool td_marks_are_in(const char *command)
 {
     char *path = td_target_find_program(command);
     struct stat st;
     const bool file = path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     const int fd = file ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    const bool found = fd >= 0 && file_holds(fd);
+    const bool found = fd >= 0 && program_holds(path, fd);
 
     if (fd >= 0)
         close(fd);
@@ -120,7 +135,7 @@ static bool fits(const struct td_marks *marks, const struct td_pmu_core *core,
                  struct td_pmu_counters counters)
 {
     uint32_t events[TDPROF_EVENTS_MAX];
-    const uint32_t count = marks->head->event_count;
+    const uint32_t count = marks->event_count;
 
     for (uint32_t e = 0; e < count; e++) {
         const int event = td_pmu_core_event(core, marks->events[e].name);
@@ -151,15 +166,15 @@ static struct td_plan_event event_of(const struct td_marks *marks, const struct 
 static void add_if_it_fits(struct td_marks *marks, const struct td_plan_event *event,
                            const struct td_pmu_core *core, struct td_pmu_counters counters)
 {
-    const uint32_t count = marks->head->event_count;
+    const uint32_t count = marks->event_count;
 
     if (count == TDPROF_EVENTS_MAX)
         return;
     marks->events[count] = *event;
-    marks->head->event_count++;
+    marks->event_count++;
     if (fits(marks, core, counters))
         return;
-    marks->head->event_count--;
+    marks->event_count--;
     if (strcmp(marks->events[count - 1].name, "smt_stalls") != 0)
         return;
     const struct td_plan_event last = marks->events[count - 1];
@@ -222,8 +237,8 @@ static uint32_t metric_of(const struct td_plan_event *events, size_t i)
 
 static void add_event(struct td_marks *marks, const struct td_plan_event *event)
 {
-    if (marks->head->event_count < TDPROF_EVENTS_MAX)
-        marks->events[marks->head->event_count++] = *event;
+    if (marks->event_count < TDPROF_EVENTS_MAX)
+        marks->events[marks->event_count++] = *event;
 }
 
 static void choose_events(struct td_marks *marks, const struct td_plan *plan,
@@ -243,8 +258,8 @@ static void choose_events(struct td_marks *marks, const struct td_plan *plan,
     }
     if (!counted)
         add_instructions(marks, caps);
-    marks->event_count = head->event_count;
-    for (uint32_t e = 0; e < head->event_count; e++) {
+    head->event_count = marks->event_count;
+    for (uint32_t e = 0; e < marks->event_count; e++) {
         const struct td_plan_event *event = &marks->events[e];
 
         head->events[e] = (struct tdprof1_event){.type = event->type,
@@ -258,7 +273,8 @@ static void choose_events(struct td_marks *marks, const struct td_plan *plan,
 
 /* The memory. */
 
-static char **make_env(const char *name)
+/* Ours, with `variable` in place of what tdrec itself may have been given. */
+static char **make_env(char *variable)
 {
     size_t count = 0, n = 0;
 
@@ -269,21 +285,8 @@ static char **make_env(const char *name)
         if (strncmp(environ[i], TDPROF_VARIABLE "=", sizeof(TDPROF_VARIABLE)) != 0)
             env[n++] = environ[i];
     }
-    env[n] = td_xasprintf(TDPROF_VARIABLE "=%s", name);
+    env[n] = variable;
     return env;
-}
-
-/* The command may have less: what it maps counts against its limits. 0: too little. */
-static size_t memory_size(void)
-{
-    uint64_t size = MEMORY_BYTES;
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
-        size = limit.rlim_cur;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 16 < size)
-        size = limit.rlim_cur / 16;
-    return size < MEMORY_MIN_BYTES ? 0 : (size_t)(size & ~UINT64_C(4095));
 }
 
 static uint32_t cells_of(const struct td_marks *marks)
@@ -297,12 +300,12 @@ struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *
     const int self = td_procfs_self();
 
     marks->group = TD_NONE;
-    marks->size = memory_size();
-    marks->fd = marks->size ? memfd_create("tdprof regions", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    /* The command may have less: what it maps counts against its limits. */
+    marks->size = td_sealed_room(MEMORY_BYTES, 16);
+    marks->fd =
+        marks->size >= MEMORY_MIN_BYTES ? td_sealed_memory("tdprof regions", marks->size) : -1;
     void *at = MAP_FAILED;
-    /* Programs open it: one that cut it would end us by SIGBUS. */
-    if (marks->fd >= 0 && ftruncate(marks->fd, (off_t)marks->size) == 0 &&
-        fcntl(marks->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    if (marks->fd >= 0)
         at = mmap(NULL, marks->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, marks->fd,
                   0);
     if (at == MAP_FAILED) {
@@ -314,9 +317,10 @@ struct td_marks *td_marks_new(const struct td_plan *plan, const struct td_caps *
     marks->head->cell_count = cells_of(marks);
     marks->head->confined = prctl(PR_GET_SECCOMP) != 0;
     marks->head->magic = TDPROF_MAGIC;
-    marks->name = td_xasprintf("%s/proc/%d/fd/%d", marks->head->confined ? TDPROF_CONFINED : "",
-                               self ? self : (int)getpid(), marks->fd);
-    marks->env = make_env(marks->name);
+    marks->variable = td_xasprintf(TDPROF_VARIABLE "=%s/proc/%d/fd/%d",
+                                   marks->head->confined ? TDPROF_CONFINED : "",
+                                   self ? self : (int)getpid(), marks->fd);
+    marks->env = make_env(marks->variable);
     marks->names = td_intern_new();
     return marks;
 }
@@ -329,12 +333,8 @@ void td_marks_free(struct td_marks *marks)
         munmap(marks->head, marks->size);
     if (marks->fd >= 0)
         close(marks->fd);
-    for (char **word = marks->env; word && *word; word++) {
-        if (!word[1])
-            free(*word); /* the last alone is ours */
-    }
     free(marks->env);
-    free(marks->name);
+    free(marks->variable);
     if (marks->names)
         td_intern_free(marks->names);
     td_map_release(&marks->regions);

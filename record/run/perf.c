@@ -341,25 +341,22 @@ static void warn_stacks(struct sampling *s)
 }
 
 struct left {
-    const struct td_beside *beside;
+    const struct td_recorder *recorder;
     struct td_still_running running;
 };
 
 static void add_running_process(void *ctx, const struct td_process *process)
 {
     struct left *left = ctx;
-    const struct td_beside *beside = left->beside;
-    const bool clone = beside && beside->clone &&
-                       beside->clone(beside->ctx, process->pid) != TD_CLONE_NOT && !process->judged;
 
-    if (!clone && !process->is_clone && td_target_runs(process->pid))
+    if (!td_recorder_may_be_clone(left->recorder, process) && td_target_runs(process->pid))
         td_still_running_add(&left->running, process->pid);
 }
 
 /* What the command started and did not wait for. */
 static void tell_running(struct sampling *s)
 {
-    struct left left = {.beside = s->recording->beside};
+    struct left left = {.recorder = s->recorder};
 
     if (!td_run_launches(&s->run) || !s->run.target.ended)
         return;

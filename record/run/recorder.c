@@ -273,6 +273,13 @@ static bool is_clone(struct td_recorder *recorder, struct td_process *process)
     return process->is_clone;
 }
 
+bool td_recorder_may_be_clone(const struct td_recorder *recorder, const struct td_process *process)
+{
+    if (process->judged || !recorder->clone)
+        return process->is_clone;
+    return recorder->clone(recorder->clone_ctx, process->pid) != TD_CLONE_NOT;
+}
+
 uint32_t td_recorder_thread(struct td_recorder *recorder, uint32_t pid, uint32_t tid,
                             const char *name)
 {

@@ -24,11 +24,11 @@ void td_recorder_free(struct td_recorder *recorder); /* NULL is allowed */
 void td_recorder_set_rings(struct td_recorder *recorder, const struct td_ring *rings,
                            size_t ring_count);
 
-/* Where the processes are kept, to add those that run when recording begins. */
 /* Whether lately the pairs of this ring's samples were no pairs: their samplers keep another
  * distance than they were given. What was is forgotten. */
 bool td_recorder_pairs_strayed(struct td_recorder *recorder, size_t ring);
 
+/* Where the processes are kept, to add those that run when recording begins. */
 struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 
 /* What is a clone that was made for the recording, and no part of what is recorded. Told before the
@@ -36,6 +36,8 @@ struct td_tasks *td_recorder_tasks(struct td_recorder *recorder);
 enum td_clone { TD_CLONE_NOT, TD_CLONE_IS, TD_CLONE_UNKNOWN };
 typedef enum td_clone td_recorder_clone_fn(void *ctx, uint32_t pid);
 void td_recorder_set_clones(struct td_recorder *recorder, td_recorder_clone_fn *fn, void *ctx);
+/* Whether the process is a clone, or that is not known yet. */
+bool td_recorder_may_be_clone(const struct td_recorder *recorder, const struct td_process *process);
 /* CPU time that clones took, of which the profile has nothing. */
 uint64_t td_recorder_clones_ns(const struct td_recorder *recorder);
 

@@ -440,6 +440,18 @@ static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
     return node;
 }
 
+/* All slots of a tally, whatever they went to. */
+static uint64_t slots_of(const uint64_t *values)
+{
+    uint64_t slots = 0;
+
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
+        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
+            slots += values[c];
+    }
+    return slots;
+}
+
 /* Whether it ran while the function of --toggle was on the stack; adds it to what did. */
 static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, uint32_t module,
                       uint64_t offset, const uint64_t *more)
@@ -452,10 +464,7 @@ static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, u
         return false;
     if (task->variant > 0)
         return true;
-    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
-            snapshots->inside_slots += more[c];
-    }
+    snapshots->inside_slots += slots_of(more);
     snapshots->inside_instructions += more[TD_SIM_COLUMN_INSTRUCTIONS];
     return true;
 }
@@ -463,14 +472,10 @@ static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, u
 /* A tally of a variant: its slots, whatever they went to. */
 static void write_variant(struct adding *a, struct task *task, uint32_t node, const uint64_t *more)
 {
-    uint64_t values[TD_VARIANT_COLUMNS] = {0, more[TD_SIM_COLUMN_INSTRUCTIONS]};
+    const uint64_t values[TD_VARIANT_COLUMNS] = {slots_of(more), more[TD_SIM_COLUMN_INSTRUCTIONS]};
 
     if (task->variant > a->snapshots->variant_count)
         return; /* the program wrote into the mailbox */
-    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
-            values[0] += more[c];
-    }
     td_profile_tally(a->snapshots->writer, thread_of(a, task), node,
                      variant_group(a->snapshots, task->variant), 0, values);
 }
@@ -669,13 +674,15 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
         return; /* of a variant, only what it took is told */
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
-    else if (a->last && item == TD_SNAPSHOT_SHARED)
+    else if (!a->last)
+        return; /* the rest is of the end alone */
+    else if (item == TD_SNAPSHOT_SHARED)
         add_shared(a, &walk->shared);
-    else if (a->last && item == TD_SNAPSHOT_CODE)
+    else if (item == TD_SNAPSHOT_CODE)
         add_code(a, &walk->code);
-    else if (a->last && item == TD_SNAPSHOT_HABIT)
+    else if (item == TD_SNAPSHOT_HABIT)
         add_habit(a, &walk->habit);
-    else if (a->last && item == TD_SNAPSHOT_REPLICATES)
+    else if (item == TD_SNAPSHOT_REPLICATES)
         add_replicates(a, &walk->replicates);
 }
 

@@ -330,8 +330,7 @@ static inline uint64_t tdprof1_counted(const volatile struct tdprof1_page *page,
     return (uint64_t)count;
 }
 
-/* By read(): how long the group was to count and did, and what it counted. A program that closes
- * all descriptors closes ours too, and its next one may have our number. */
+/* A program that closes all descriptors closes ours too, and its next one may have our number. */
 static inline int tdprof1_is_ours(struct tdprof1_thread *t)
 {
     uint64_t id = 0;
@@ -341,6 +340,7 @@ static inline int tdprof1_is_ours(struct tdprof1_thread *t)
     return t->fd_id && id == t->fd_id;
 }
 
+/* By read(): how long the group was to count and did, and what it counted. */
 static __attribute__((noinline)) int tdprof1_read_group(struct tdprof1_thread *t,
                                                         uint64_t got[3 + TDPROF_EVENTS_MAX])
 {

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "formats/cores/variant.h"
+#include "record/sim/share/sealed.h"
 
 enum {
     IMAGES_MAX = 16384,
@@ -92,17 +92,9 @@ static struct td_mailbox *map_mailbox(int fd, size_t size)
     return mailbox;
 }
 
-/* As much as the limits leave. */
 static uint64_t wanted_size(void)
 {
-    uint64_t size = MAILBOX_BYTES;
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
-        size = limit.rlim_cur;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 4 < size)
-        size = limit.rlim_cur / 4;
-    return size / ROOM_ALIGN * ROOM_ALIGN;
+    return td_sealed_room(MAILBOX_BYTES, 4);
 }
 
 bool td_mailbox_fits(void)
@@ -119,11 +111,8 @@ int td_mailbox_create(struct td_mailbox **ret, struct td_err *err)
         return td_fail(
             err, TD_EIO,
             "the limits leave no room for what is modelled (raise ulimit -v, ulimit -f)");
-    const int fd = memfd_create("tdrec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    /* The program has the descriptor too: were it to cut the memory, our reads would end us. */
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
-        !(mailbox = map_mailbox(fd, size))) {
+    const int fd = td_sealed_memory("tdrec", size);
+    if (fd < 0 || !(mailbox = map_mailbox(fd, size))) {
         const int sys_errno = errno;
 
         if (fd >= 0)
