@@ -125,6 +125,13 @@ bool td_parse_u64_base(const char *s, unsigned base, uint64_t *ret)
     return true;
 }
 
+const char *td_text_last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 bool td_parse_u64(const char *s, uint64_t *ret)
 {
     return td_parse_u64_base(s, 10, ret);

@@ -22,6 +22,9 @@ unsigned td_text_utf8_len(const char *s, size_t len);
 /* The columns a terminal uses for UTF-8 `s`; a combining mark counts 0, a wide character 2. */
 size_t td_text_width(const char *s);
 
+/* What follows the last slash of a path; all of it where there is none. */
+const char *td_text_last_part(const char *path);
+
 /* Strict whole-string parses; false leaves *ret alone. No sign, no blanks, no overflow. */
 bool td_parse_u64(const char *s, uint64_t *ret);
 bool td_parse_u64_base(const char *s, unsigned base, uint64_t *ret);

@@ -122,6 +122,19 @@ static bool take_input(struct td_common_opts *common, const char *word)
     return true;
 }
 
+size_t td_cmd_shown_rows(const struct td_session *session, const struct td_rows *rows,
+                         uint64_t given, uint64_t usual, double least)
+{
+    const bool is_given = given != UINT64_MAX;
+    const uint64_t max = is_given ? given : session->opts->json ? 0 : usual;
+    size_t shown = 0;
+
+    while (shown < rows->len && (max == 0 || shown < max) &&
+           (is_given || max == 0 || td_row_share(rows, &rows->at[shown]) >= least))
+        shown++;
+    return shown;
+}
+
 bool td_cmd_parse_all(const struct td_cmd *cmd, struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code)
 {

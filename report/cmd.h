@@ -77,6 +77,11 @@ struct td_cut {
 struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double percent,
                           uint64_t max);
 
+/* How many rows are shown: `given` (0: all; UINT64_MAX: -n was not given), else in JSON all, and in
+ * text at most `usual` of at least `least` of the cost. */
+size_t td_cmd_shown_rows(const struct td_session *session, const struct td_rows *rows,
+                         uint64_t given, uint64_t usual, double least);
+
 /* What every report that is not JSON has above its tables. */
 struct td_head;
 struct td_head td_session_head(const struct td_session *session);

@@ -96,27 +96,8 @@ static void print_text(const struct td_session *session, const struct cpi_opts *
     if (!o->function)
         td_cpi_print_whole(view, style);
     td_cpi_print_rows(view, rows, style);
-    if (dropped > 0) {
-        td_style_begin(style, TD_TONE_DIM);
-        fprintf(style->out, "%s %zu more function%s (-n 0 shows all)\n", td_style_ellipsis(style),
-                dropped, dropped == 1 ? "" : "s");
-        td_style_end(style, TD_TONE_DIM);
-    }
+    td_style_more(style, dropped, "function");
     td_notes_print(session->measure, style);
-}
-
-/* Without -n, JSON has all functions, and the text the few that cost something. */
-static size_t shown_rows(const struct td_session *session, const struct cpi_opts *o,
-                         const struct td_rows *rows)
-{
-    const bool given = o->rows != UINT64_MAX;
-    const uint64_t max = given ? o->rows : session->opts->json ? 0 : ROWS_DEFAULT;
-    size_t shown = 0;
-
-    while (shown < rows->len && (max == 0 || shown < max) &&
-           (given || max == 0 || o->function || td_row_share(rows, &rows->at[shown]) >= HOT))
-        shown++;
-    return shown;
 }
 
 /* A new file; "-" is stdout. */
@@ -157,7 +138,8 @@ static int show_rows(struct td_session *session, const struct cpi_opts *o,
         td_cmd_complain_unknown(session, rows, o->function);
         return TD_EXIT_NOTHING;
     }
-    const size_t max = shown_rows(session, o, rows);
+    const size_t max =
+        td_cmd_shown_rows(session, rows, o->rows, ROWS_DEFAULT, o->function ? 0 : HOT);
     const size_t dropped = rows->len - max;
 
     rows->len = max;

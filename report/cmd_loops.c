@@ -89,7 +89,7 @@ static bool is_of(const struct td_model *model, const struct td_loop *loop, cons
 {
     const uint32_t functions[] = {loop->function, loop->container};
 
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+    for (size_t i = 0; i < TD_ARRAY_SIZE(functions); i++) {
         if (functions[i] != TD_NONE &&
             td_pattern_names(pattern,
                              td_model_string(model, td_model_function(model, functions[i])->name)))

@@ -24,19 +24,6 @@ static int complain_missing(const struct td_session *session)
     return TD_EXIT_NOTHING;
 }
 
-/* Without -n, JSON has all functions, and the text those that cost something. */
-static size_t shown_rows(const struct td_session *session, uint64_t given,
-                         const struct td_rows *rows)
-{
-    const uint64_t max = given != UINT64_MAX ? given : session->opts->json ? 0 : ROWS_DEFAULT;
-    size_t shown = 0;
-
-    while (shown < rows->len && (max == 0 || shown < max) &&
-           (given != UINT64_MAX || max == 0 || td_row_share(rows, &rows->at[shown]) >= HOT))
-        shown++;
-    return shown;
-}
-
 static void print_text(const struct td_session *session, const struct td_rows *rows,
                        const struct td_whatif_rows *what_if, size_t max)
 {
@@ -46,12 +33,7 @@ static void print_text(const struct td_session *session, const struct td_rows *r
     td_head_print_short(&head, style);
     td_whatif_print_whole(session->measure, style);
     td_whatif_print_rows(rows, what_if, max, style);
-    if (max < rows->len) {
-        td_style_begin(style, TD_TONE_DIM);
-        fprintf(style->out, "%s %zu more function%s (-n 0 shows all)\n", td_style_ellipsis(style),
-                rows->len - max, rows->len - max == 1 ? "" : "s");
-        td_style_end(style, TD_TONE_DIM);
-    }
+    td_style_more(style, rows->len - max, "function");
     td_notes_print(session->measure, style);
 }
 
@@ -65,7 +47,7 @@ static int show(struct td_session *session, uint64_t given)
         return complain_missing(session);
     td_rows_init(&rows, measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
     td_whatif_rows_init(&what_if, &rows, session->opts->no_inline);
-    const size_t max = shown_rows(session, given, &rows);
+    const size_t max = td_cmd_shown_rows(session, &rows, given, ROWS_DEFAULT, HOT);
     td_session_begin_output(session);
     if (session->opts->json) {
         struct td_json out = td_json_init(stdout, 3);

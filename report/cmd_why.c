@@ -130,9 +130,13 @@ static char *next_of(const struct td_session *session, const struct td_loops *lo
 static void print_whys(const struct td_session *session, const struct asked *asked,
                        struct td_json *json)
 {
-    struct td_loops loops;
+    struct td_loops loops = {.at = NULL};
+    bool needed = false;
 
-    td_loops_init(&loops, session->measure);
+    for (size_t i = 0; i < asked->len; i++)
+        needed = needed || is_of_loops(asked->whys[i].cause);
+    if (needed)
+        td_loops_init(&loops, session->measure);
     for (size_t i = 0; i < asked->len; i++) {
         const struct td_why *why = &asked->whys[i];
         char *next = next_of(session, &loops, why);

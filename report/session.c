@@ -22,6 +22,7 @@
 #include "symbolize/debian.h"
 #include "symbolize/stack_copies.h"
 #include "symbolize/symbolize.h"
+#include "report/query/figures/machine.h"
 
 #define DEFAULT_INPUT "profile.td"
 #define WIDTH_PIPE    100
@@ -237,7 +238,8 @@ static int load(struct td_session *session, struct td_session_needs needs, struc
     return rc;
 }
 
-/* A clock profile beside a modelled one: their join is measured (report/query/weights.h). */
+/* A clock profile beside a modelled one: their join is measured (report/query/figures/weights.h).
+ */
 static int load_weights(struct td_session *session, struct td_session_needs needs,
                         struct td_err *err)
 {
@@ -354,7 +356,7 @@ static int check_time(const struct td_session *session, struct td_err *err)
 static int fail_empty(const struct td_session *session, struct td_err *err)
 {
     const struct td_coverage coverage = td_coverage_of(session->measure);
-    const char *parameter = NULL;
+    const char *toggle = td_machine_parameter_text(session->model, "toggle");
     char lost[32];
 
     if (coverage.lost)
@@ -367,13 +369,11 @@ static int fail_empty(const struct td_session *session, struct td_err *err)
         return td_fail(err, TD_ENODATA,
                        "the profile holds no samples: it was cut off, by a full disk or a recorder "
                        "that was killed, before any was written; record it again");
-    for (size_t i = 0; (parameter = td_model_env_at(session->model, TD_ENV_PARAMETER, i)); i++) {
-        if (strncmp(parameter, "toggle=", 7) == 0)
-            return td_fail(err, TD_ENODATA,
-                           "the profile holds no samples: nothing ran in the function of --toggle, "
-                           "'%s'",
-                           parameter + 7);
-    }
+    if (toggle)
+        return td_fail(err, TD_ENODATA,
+                       "the profile holds no samples: nothing ran in the function of --toggle, "
+                       "'%s'",
+                       toggle);
     if (coverage.recorded_s > 0 && coverage.pieces == 0)
         return td_fail(err, TD_ENODATA,
                        "the profile holds no samples: recording was never switched on (-D, "

@@ -71,13 +71,12 @@ static void add_tree(struct td_region_cost *cost, const struct td_model *model, 
     td_counted_release(&counted);
 }
 
-/* Cycles where no tree says them better. */
-static void add_instructions(struct td_region_cost *cost, const struct td_model *model,
-                             const struct td_group *group, const double *values)
+/* Instructions; and cycles, where no tree says them better. */
+static void add_counts(struct td_region_cost *cost, const struct td_model *model,
+                       const struct td_group *group, const double *values)
 {
     for (uint32_t c = 0; c < group->column_count; c++) {
         const uint32_t event = group->columns[c].event;
-
         const enum td_unit unit =
             event == TD_NONE ? TD_UNIT_COUNT : td_model_event(model, event)->unit;
 
@@ -103,7 +102,7 @@ static void finish_cost(struct td_region_cost *cost, const struct td_model *mode
     } else {
         add_tree(cost, model, sum->group, sum->values);
     }
-    add_instructions(cost, model, group, sum->values);
+    add_counts(cost, model, group, sum->values);
     cost->slots *= scale;
     cost->cycles *= scale;
     cost->instructions *= scale;
@@ -217,7 +216,7 @@ static const char *how_counted(const struct td_model *model)
     };
     const char *how = td_machine_parameter_text(model, "regions");
 
-    for (size_t i = 0; how && i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; how && i < TD_ARRAY_SIZE(ways); i++) {
         if (strcmp(how, ways[i][0]) == 0)
             return ways[i][1];
     }

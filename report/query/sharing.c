@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "report/query/figures/machine.h"
 
 static void add_thread(struct td_shared_threads *threads, uint32_t thread)
 {
@@ -129,12 +129,9 @@ static struct td_shared_line *line_of(struct td_shared_table *table,
 static enum td_shared_scope scope_of(const struct td_model *model)
 {
     const uint64_t detailed = td_model_counter(model, TD_COUNTER_DETAILED);
-    const char *parameter = NULL;
 
-    for (size_t i = 0; (parameter = td_model_env_at(model, TD_ENV_PARAMETER, i)); i++) {
-        if (strncmp(parameter, "toggle=", strlen("toggle=")) == 0)
-            return TD_SHARED_BEYOND;
-    }
+    if (td_machine_parameter_text(model, "toggle"))
+        return TD_SHARED_BEYOND;
     return detailed > 0 && detailed < td_model_counter(model, TD_COUNTER_INSTRUCTIONS)
                ? TD_SHARED_WINDOWS
                : TD_SHARED_ALL;

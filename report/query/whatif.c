@@ -27,7 +27,6 @@ static struct td_whatif compare(const struct td_measure *variant, const uint64_t
                                 const uint64_t *values)
 {
     return (struct td_whatif){.words = variant->variant,
-                              .base = base[TD_METRIC_CYCLES],
                               .cycles = values[TD_METRIC_CYCLES],
                               .speedup = speedup_of(base, values)};
 }

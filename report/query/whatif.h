@@ -15,9 +15,9 @@
 
 /* What the core itself took, and a variant of it. */
 struct td_whatif {
-    const char *words;     /* what is changed (formats/cores/variant.h); borrowed */
-    uint64_t base, cycles; /* of the core itself, of the variant */
-    double speedup;        /* how many times as fast; NaN: not known */
+    const char *words; /* what is changed (formats/cores/variant.h); borrowed */
+    uint64_t cycles;   /* of the variant */
+    double speedup;    /* how many times as fast; NaN: not known */
 };
 
 /* The i-th variant of a measure, all of it. Not known where less than 99 % of the instructions, or

@@ -2,11 +2,11 @@
 #include "report/query/why.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "formats/cores/core.h"
 #include "report/query/figures/machine.h"
+#include "report/attribution/stats.h"
 
 #define LINE_BYTES 64
 #define HALF_LINE  32
@@ -94,11 +94,6 @@ const char *td_why_text(enum td_why_cause cause)
     return causes[cause].text;
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole > 0 ? (double)part / (double)whole : 0;
-}
-
 /* Marks of distance: how far the middle one of those that came again was, in lines. */
 static void add_reuse(struct td_why_memory *m, const struct td_habit *habit)
 {
@@ -114,7 +109,7 @@ static void add_reuse(struct td_why_memory *m, const struct td_habit *habit)
             first += mark->count;
     }
     if (again + first > 0)
-        m->first = share(first, again + first);
+        m->first = td_ratio(first, again + first);
     for (int log = 0; log < 64 && again > 0; log++) {
         sum += by_log[log];
         if (2 * sum >= again) {
@@ -129,22 +124,22 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
     const uint64_t *f = habit->figures, all = f[TD_HABIT_ACCESSES];
     const struct td_habit_mark *stride = td_habit_most(habit, TD_HABIT_STRIDE);
     struct td_why_memory m = {
-        .stride_share = stride ? share(stride->count, all) : 0,
+        .stride_share = stride ? td_ratio(stride->count, all) : 0,
         .stride = stride ? stride->key : 0,
-        .bytes = share(f[TD_HABIT_BYTES], all),
-        .new_line = share(f[TD_HABIT_NEW_LINES], all),
-        .new_page = share(f[TD_HABIT_NEW_PAGES], all),
-        .used = share(f[TD_HABIT_BYTES_USED], f[TD_HABIT_LINES_GONE]),
-        .conflicts = share(f[TD_HABIT_CONFLICTS], f[TD_HABIT_LINES]),
-        .serial = share(f[TD_HABIT_SERIAL], all),
-        .from = {0, share(f[TD_HABIT_FROM_L2], all), share(f[TD_HABIT_FROM_L3], all),
-                 share(f[TD_HABIT_FROM_MEMORY], all)},
-        .walks = share(f[TD_HABIT_WALKS], all),
-        .split = share(f[TD_HABIT_SPLIT_LINES], all),
-        .unaligned = share(f[TD_HABIT_UNALIGNED], all),
-        .forwarded = share(f[TD_HABIT_FORWARDED], all),
-        .blocked = share(f[TD_HABIT_BLOCKED], all),
-        .aliased = share(f[TD_HABIT_ALIASED], all),
+        .bytes = td_ratio(f[TD_HABIT_BYTES], all),
+        .new_line = td_ratio(f[TD_HABIT_NEW_LINES], all),
+        .new_page = td_ratio(f[TD_HABIT_NEW_PAGES], all),
+        .used = td_ratio(f[TD_HABIT_BYTES_USED], f[TD_HABIT_LINES_GONE]),
+        .conflicts = td_ratio(f[TD_HABIT_CONFLICTS], f[TD_HABIT_LINES]),
+        .serial = td_ratio(f[TD_HABIT_SERIAL], all),
+        .from = {0, td_ratio(f[TD_HABIT_FROM_L2], all), td_ratio(f[TD_HABIT_FROM_L3], all),
+                 td_ratio(f[TD_HABIT_FROM_MEMORY], all)},
+        .walks = td_ratio(f[TD_HABIT_WALKS], all),
+        .split = td_ratio(f[TD_HABIT_SPLIT_LINES], all),
+        .unaligned = td_ratio(f[TD_HABIT_UNALIGNED], all),
+        .forwarded = td_ratio(f[TD_HABIT_FORWARDED], all),
+        .blocked = td_ratio(f[TD_HABIT_BLOCKED], all),
+        .aliased = td_ratio(f[TD_HABIT_ALIASED], all),
         .footprint = f[TD_HABIT_FOOTPRINT_LINES] * LINE_BYTES,
         .pages = f[TD_HABIT_FOOTPRINT_PAGES],
         .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
@@ -161,9 +156,9 @@ struct td_why_branch td_why_branch_of(const struct td_habit *habit)
     const struct td_habit_mark *period = td_habit_most(habit, TD_HABIT_PERIOD);
 
     return (struct td_why_branch){
-        .taken = share(f[TD_HABIT_TAKEN], all),
-        .wrong = share(f[TD_HABIT_WRONG], all),
-        .turns = share(f[TD_HABIT_TURNS], all),
+        .taken = td_ratio(f[TD_HABIT_TAKEN], all),
+        .wrong = td_ratio(f[TD_HABIT_WRONG], all),
+        .turns = td_ratio(f[TD_HABIT_TURNS], all),
         .searched = f[TD_HABIT_STRETCHES] > 0,
         .period = period && 2 * period->count > f[TD_HABIT_STRETCHES] && period->key > 0
                       ? (uint32_t)period->key
@@ -232,13 +227,10 @@ static void find_instruction(struct td_why *why, const struct td_model *model,
             if (value <= most)
                 continue;
             most = value;
-            why->module = parts->at[p].module;
-            why->offset = cost->offset;
             why->location = cost->location;
-            memcpy(why->instruction_values, cost->values, sizeof(cost->values));
         }
     }
-    why->part = share(most, family_of(why->values, family));
+    why->part = td_ratio(most, family_of(why->values, family));
     if (why->location != TD_NONE) {
         const struct td_location *at = td_model_location(model, why->location);
 
@@ -272,9 +264,7 @@ static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
         return TD_WHY_TLB;
     if (m.serial >= 0.5)
         return TD_WHY_CHASE;
-    if (steady && step >= LINE_BYTES && wastes_lines(&m))
-        return TD_WHY_STRIDE;
-    if (steady && step > 2 * m.bytes && wastes_lines(&m))
+    if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))
         return TD_WHY_STRIDE;
     if (steady)
         return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_STREAM;
@@ -354,8 +344,7 @@ static struct td_why_core core_of(const struct td_measure *measure)
                                .l2 = machine.cache_kb[TD_CACHE_L2] << 10,
                                .l3 = machine.cache_kb[TD_CACHE_L3] << 10,
                                .tlb_pages = td_machine_parameter(measure->model, "dtlb"),
-                               .stlb_pages = td_machine_parameter(measure->model, "stlb"),
-                               .width = machine.width};
+                               .stlb_pages = td_machine_parameter(measure->model, "stlb")};
 
     return core;
 }
@@ -422,8 +411,7 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
             why->module = parts->at[p].module;
             why->offset = cost->offset;
             why->location = cost->location;
-            why->part = share(family_of(cost->values, family), family_of(why->values, family));
-            memcpy(why->instruction_values, cost->values, sizeof(cost->values));
+            why->part = td_ratio(family_of(cost->values, family), family_of(why->values, family));
         }
     }
 }
@@ -443,8 +431,8 @@ void td_why_of(struct td_why *why, const struct td_measure *measure,
     const enum family family = largest_family(why->values);
     const uint64_t slots = why->values[TD_METRIC_SLOTS];
 
-    why->retiring = share(why->values[td_metric_of_node(TD_NODE_RETIRING)], slots);
-    why->lost = share(family_of(why->values, family), slots);
+    why->retiring = td_ratio(why->values[td_metric_of_node(TD_NODE_RETIRING)], slots);
+    why->lost = td_ratio(family_of(why->values, family), slots);
     if (why->lost >= LEAST_LOST) {
         why->node = largest_node(why->values, family);
         find_instruction(why, measure->model, parts, family);

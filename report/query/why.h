@@ -57,7 +57,6 @@ const char *td_why_text(enum td_why_cause cause);
 struct td_why_core {
     uint64_t l1, l2, l3;
     uint64_t tlb_pages, stlb_pages;
-    unsigned width;
 };
 
 struct td_why {
@@ -70,7 +69,6 @@ struct td_why {
     /* The instruction that has most of it. */
     uint32_t module, location;
     uint64_t offset;
-    uint64_t instruction_values[TD_METRIC_COUNT];
     double part;                         /* of those losses */
     const struct td_habit *habit;        /* borrowed from the model; NULL: not known */
     const struct td_habit_mark *partner; /* the store in the way; NULL: none */

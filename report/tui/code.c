@@ -211,7 +211,7 @@ static void add_heading(const struct td_tui *tui, struct code *code, const struc
                         uint32_t expected)
 {
     size_t len = 0;
-    const char *file = td_model_string(tui->model, line->file), *slash = strrchr(file, '/');
+    const char *file = td_text_last_part(td_model_string(tui->model, line->file));
     const char *name = "";
 
     if (line->line == 0)
@@ -221,8 +221,8 @@ static void add_heading(const struct td_tui *tui, struct code *code, const struc
     const char *source = source_text(tui, code, line, &len);
     char *text = expanded(source ? source : "", source ? len : 0);
     add_text(code, ROW_TEXT,
-             td_xasprintf("%s%s%s:%" PRIu32 "%s%s", name, name[0] ? "  " : "",
-                          slash ? slash + 1 : file, line->line, source ? "  " : "", text));
+             td_xasprintf("%s%s%s:%" PRIu32 "%s%s", name, name[0] ? "  " : "", file, line->line,
+                          source ? "  " : "", text));
     free(text);
 }
 

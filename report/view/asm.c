@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/attribution/slots.h"
@@ -122,8 +123,8 @@ static void print_heading(struct printing *p, const struct td_line *line)
         td_fit_name(style, text, sizeof(text), function_name(p->model, line->function), PATH_WIDTH);
         used += (unsigned)fprintf(style->out, "%s  ", text);
     }
-    const char *file = td_model_string(p->model, line->file), *slash = strrchr(file, '/');
-    td_fit_path(style, path, sizeof(path), slash ? slash + 1 : file, PATH_WIDTH);
+    td_fit_path(style, path, sizeof(path), td_text_last_part(td_model_string(p->model, line->file)),
+                PATH_WIDTH);
     used += (unsigned)fprintf(style->out, "%s:%" PRIu32, path, line->line);
     const struct td_source *source = source_of(p, line->file);
     const char *code = source ? td_source_line(source, line->line, &len) : NULL;

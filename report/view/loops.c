@@ -26,13 +26,6 @@ static const char *name_of(const struct td_loops_view *view, const struct td_loo
     return td_frame_name(view->model, &frame, buf, size);
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* "gzip.c:12-19 longest_match", or the module and offset where no line is known. */
 static void format_place(const struct td_loops_view *view, const struct td_loop *loop, char *text,
                          size_t size)
@@ -45,11 +38,13 @@ static void format_place(const struct td_loops_view *view, const struct td_loop 
                  (unsigned long long)loop->header, loop->function == TD_NONE ? "" : " ",
                  loop->function == TD_NONE ? "" : name);
     else if (loop->line_first == loop->line_last)
-        snprintf(text, size, "%s:%u %s", last_part(td_model_string(view->model, loop->file)),
-                 loop->line_first, name);
+        snprintf(text, size, "%s:%u %s",
+                 td_text_last_part(td_model_string(view->model, loop->file)), loop->line_first,
+                 name);
     else
-        snprintf(text, size, "%s:%u-%u %s", last_part(td_model_string(view->model, loop->file)),
-                 loop->line_first, loop->line_last, name);
+        snprintf(text, size, "%s:%u-%u %s",
+                 td_text_last_part(td_model_string(view->model, loop->file)), loop->line_first,
+                 loop->line_last, name);
 }
 
 /* Two digits behind the point, as long as there is room for them. */

@@ -48,8 +48,8 @@ static char *place_text(const struct td_shared_place *place, const struct td_mod
     const char *function = td_frame_name(model, &frame, name, sizeof(name));
     if (!frame.file || !frame.line)
         return td_xstrdup(function);
-    const char *file = td_model_string(model, frame.file), *slash = strrchr(file, '/');
-    return td_xasprintf("%s:%u %s", slash ? slash + 1 : file, frame.line, function);
+    return td_xasprintf("%s:%u %s", td_text_last_part(td_model_string(model, frame.file)),
+                        frame.line, function);
 }
 
 /* "101, 102 and 3 more". Newly allocated. */

@@ -52,9 +52,8 @@ static void place_text(char *buf, size_t size, const struct td_model *model, uin
     const struct td_frame frame = td_frame_leaf(model, location, false);
 
     if (frame.file && frame.line) {
-        const char *file = td_model_string(model, frame.file), *slash = strrchr(file, '/');
-
-        snprintf(buf, size, "%s:%" PRIu32, slash ? slash + 1 : file, frame.line);
+        snprintf(buf, size, "%s:%" PRIu32, td_text_last_part(td_model_string(model, frame.file)),
+                 frame.line);
     } else {
         char name[TEXT];
 
@@ -150,10 +149,10 @@ static char *stream_sentence(const struct td_why *why, const struct td_why_memor
     char footprint[NUMBER], step[NUMBER];
     const bool bandwidth = why->node == TD_NODE_MEM_BANDWIDTH || why->node == TD_NODE_STORE_BOUND;
 
-    return td_xasprintf("it goes in order (%s) through %s that %s not in the caches: "
+    return td_xasprintf("it goes in order (%s) through %s that are not in the caches: "
                         "streaming from %s. %s",
                         stride_text(step, m->stride), bytes_text(footprint, (double)m->footprint),
-                        "are", where_from(m),
+                        where_from(m),
                         bandwidth ? "Memory gives no more lines per cycle."
                                   : "Lines arrive later than they are needed.");
 }

@@ -228,8 +228,9 @@ void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, 
         for (size_t u = first; u < first + count; u++)
             add_uop(&needs, &s->block->uops[u], rate);
     }
-    loop->known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;
-    if (loop->known < 0.9)
+    /* The share of its uops of which is known what they need. */
+    const double known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;
+    if (known < 0.9)
         return;
     bound_ports(loop, &needs);
     loop->bounds[TD_LOOP_DIVIDER] =

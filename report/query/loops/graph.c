@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "base/mem.h"
 
 /* Where a block begins or ends. */
@@ -61,17 +62,11 @@ static uint32_t segment_at(const struct td_graph *graph, uint32_t module, uint64
 
 uint32_t td_graph_find(const struct td_graph *graph, uint32_t module, uint64_t offset)
 {
-    size_t first = 0, end = graph->len;
+    size_t first = 0;
 
-    while (first < end) {
-        const size_t middle = (first + end) / 2;
-        const struct td_segment *s = &graph->at[middle];
-
-        if (s->module < module || (s->module == module && s->end <= offset))
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    TD_SEARCH(first, graph->len, i,
+              graph->at[i].module < module ||
+                  (graph->at[i].module == module && graph->at[i].end <= offset))
     if (first >= graph->len || graph->at[first].module != module ||
         offset < graph->at[first].offset)
         return TD_NONE;

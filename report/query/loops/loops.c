@@ -207,9 +207,13 @@ static void find_places(struct making *m)
         loop->file = common->at[common->len - 1].file;
     }
     for (uint32_t l = 0; l < count; l++) {
+        const size_t len = m->of_location[l] == TD_NONE ? 0 : frames_of(m->model, l, &frames);
+
         for (uint32_t i = m->of_location[l]; i != TD_NONE; i = m->nest.at[i].parent) {
-            if (frames_of(m->model, l, &frames) >= where[i].common.len && where[i].common.len > 0)
-                widen(&m->loops[i], &frames.at[where[i].common.len - 1]);
+            const size_t common = where[i].common.len;
+
+            if (common > 0 && len >= common)
+                widen(&m->loops[i], &frames.at[common - 1]);
         }
     }
     for (size_t i = 0; i < m->nest.len; i++) {
@@ -381,11 +385,9 @@ static void init_loops(struct making *m)
     for (size_t i = 0; i < m->nest.len; i++) {
         const struct td_nest_loop *from = &m->nest.at[i];
         const struct td_segment *header = &m->graph.at[from->header];
-        const uint32_t last = m->nest.members[from->first + from->count - 1];
 
         m->loops[i] = (struct td_loop){.module = header->module,
                                        .header = header->offset,
-                                       .end = m->graph.at[last].end,
                                        .function = TD_NONE,
                                        .container = TD_NONE,
                                        .irregular = from->irregular};

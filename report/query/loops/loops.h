@@ -50,10 +50,10 @@ struct td_loop {
     uint32_t parent; /* index of a loop before it; TD_NONE */
     uint32_t depth;
     uint32_t module;
-    uint64_t header, end; /* offsets: of the header, and after the last of its code */
-    uint32_t function;    /* TD_NONE: no name is known; may be inlined */
-    uint32_t container;   /* the function that holds its code */
-    uint32_t file;        /* 0: no lines are known */
+    uint64_t header;    /* its offset */
+    uint32_t function;  /* TD_NONE: no name is known; may be inlined */
+    uint32_t container; /* the function that holds its code */
+    uint32_t file;      /* 0: no lines are known */
     uint32_t line_first, line_last;
     bool irregular; /* it is entered in several places: iterations are those of one */
     double entries, iterations;
@@ -69,7 +69,6 @@ struct td_loop {
     uint16_t ports;                     /* those that are the bound of all ports, by bit; 0: none */
     double port_uops;                   /* on them */
     bool port_loads, port_stores;       /* that is what they are for */
-    double known;                       /* share of its uops of which is known what they need */
     struct td_loop_link *links;         /* of the chain, in program order */
     size_t link_count;
     double path_share; /* of the iterations that take the path on which the chain is */

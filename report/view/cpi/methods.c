@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "report/view/cpi/cpi.h"
+
 enum { NAME_WIDTH = 16, COLUMN = 10 };
 
 static const char *const titles[TD_CPI_WAY_COUNT] = {
@@ -14,11 +16,6 @@ static const char *const titles[TD_CPI_WAY_COUNT] = {
 static double cpi_of(const struct td_cpi_ways *ways, double cycles)
 {
     return cycles / (double)ways->instructions;
-}
-
-static int decimals_of(double cpi)
-{
-    return cpi < 10 ? 3 : cpi < 100 ? 2 : cpi < 1000 ? 1 : 0;
 }
 
 static void print_heading(const char *first, const struct td_style *style)
@@ -34,7 +31,7 @@ static void print_heading(const char *first, const struct td_style *style)
 static void print_row(const struct td_cpi_ways *ways, unsigned row, bool differences,
                       const struct td_style *style)
 {
-    const int decimals = decimals_of(ways->cpi);
+    const int decimals = td_cpi_decimals(ways->cpi);
     const double exact = ways->cycles_of[TD_CPI_WAY_EXACT][row];
 
     fprintf(style->out, "  %-*s", NAME_WIDTH, td_cpi_row_name(row));
@@ -57,7 +54,7 @@ static void print_total(const struct td_cpi_ways *ways, const struct td_style *s
 {
     fprintf(style->out, "  %-*s", NAME_WIDTH, "total");
     for (int way = 0; way < TD_CPI_WAY_COUNT; way++)
-        fprintf(style->out, "%*.*f", COLUMN, decimals_of(ways->cpi), ways->cpi);
+        fprintf(style->out, "%*.*f", COLUMN, td_cpi_decimals(ways->cpi), ways->cpi);
     fputc('\n', style->out);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
 
@@ -33,7 +34,7 @@ static const char *const colours[] = {"#c8c8c8", "#86b6e8", "#e8a33d", "#5fcca6"
  */
 static const char *colour_of(const struct td_cpi *whole, const struct td_cpi *stack, size_t part)
 {
-    const size_t count = sizeof(colours) / sizeof(colours[0]);
+    const size_t count = TD_ARRAY_SIZE(colours);
     size_t i = 0;
 
     while (i < whole->len &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/mem.h"
 #include "report/query/figures/measure.h"
 #include "report/query/figures/names.h"
@@ -70,9 +71,7 @@ const char *td_diff_name(char *buf, size_t size, const struct td_diff *diff,
     } else if (row->kind == TD_DIFF_REST) {
         snprintf(buf, size, "smaller lines");
     } else if (row->kind == TD_DIFF_LINE && place->line && place->file) {
-        const char *slash = strrchr(place->file, '/');
-
-        snprintf(buf, size, "%s:%u", slash ? slash + 1 : place->file, (unsigned)place->line);
+        snprintf(buf, size, "%s:%u", td_text_last_part(place->file), (unsigned)place->line);
     } else if (place->function) {
         snprintf(buf, size, "%s%s", place->function, row->kind == TD_DIFF_LINE ? " (no line)" : "");
     } else {

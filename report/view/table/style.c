@@ -14,6 +14,16 @@ const char *td_style_ellipsis(const struct td_style *style)
     return style->utf8 ? "\xe2\x80\xa6" : "..";
 }
 
+void td_style_more(const struct td_style *style, size_t count, const char *word)
+{
+    if (count == 0)
+        return;
+    td_style_begin(style, TD_TONE_DIM);
+    fprintf(style->out, "%s %zu more %s%s (-n 0 shows all)\n", td_style_ellipsis(style), count,
+            word, count == 1 ? "" : "s");
+    td_style_end(style, TD_TONE_DIM);
+}
+
 const char *td_style_plus_minus(const struct td_style *style)
 {
     return style->utf8 ? "\xc2\xb1" : "+-";

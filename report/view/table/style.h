@@ -26,6 +26,9 @@ struct td_style {
 
 /* "…" or "..", "±" or "+-" and so on, as the terminal can show them. */
 const char *td_style_ellipsis(const struct td_style *style);
+/* "… 3 more functions (-n 0 shows all)", a line of its own; nothing where `count` is 0. `word` is
+ * of one. */
+void td_style_more(const struct td_style *style, size_t count, const char *word);
 const char *td_style_plus_minus(const struct td_style *style);
 const char *td_style_bar(const struct td_style *style);
 
