@@ -128,8 +128,8 @@ def programs(bench):
 def record(bench, words, ideal, *more):
     profile = bench.path("run.td")
     core = "+".join(part for part in (CORE, ideal) if part)
-    env = {**os.environ, "LC_ALL": "C", "PYTHONHASHSEED": "0"}
-    common.run([common.TDREC, "--source", "sim", "--sim-core", core, *more, "-q", "-o", profile, "--", *words], env=env)
+    common.run([common.TDREC, "--source", "sim", "--sim-core", core, *more, "-q", "-o", profile, "--", *words],
+               env={"PYTHONHASHSEED": "0"})
     return profile
 
 

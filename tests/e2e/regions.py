@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 
+import marked
 import td
 
 if not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so")):
@@ -16,12 +17,7 @@ td.need("qemu-x86_64")
 def regions(case, rounds, *options, program=None, status=0):
     """{path: row} of `tdreport regions`, a path as "outer/inner"; and the report."""
     profile = td.record([program or td.workload("regions"), case, str(rounds)], *options, source="sim", status=status)
-    data = td.report_json(profile, "regions")
-    paths = []
-    for row in data["regions"]:
-        paths.append((paths[row["parent"]] + "/" if row["parent"] is not None else "") + row["name"])
-    td.check(len(set(paths)) == len(paths), f"a region comes twice: {paths}")
-    return dict(zip(paths, data["regions"])), data
+    return td.regions_of(profile)
 
 
 def check_sums(rows, data):
@@ -160,38 +156,19 @@ def a64():
         td.check(more == 2 * 1000 * count, f"{path}: {more} more instructions")
 
 
-CXX = r"""
-#include "tdprof/region.h"
-#include <stdexcept>
-static volatile int sink;
-int main() {
-    for (int i = 0; i < 3; i++) {
-        try {
-            tdprof::region outer("outer");
-            tdprof::region inner("inner");
-            if (i == 1) throw std::runtime_error("left early");
-            sink = i;
-        } catch (const std::exception &) { sink = -1; }
-    }
-    return 0;
-}
-"""
-
-
 def cxx():
     """The class ends its region however its scope is left; the header is clean C++ and C of the strict kinds."""
     folder = td.scratch("cxx")
     os.makedirs(folder)
     source = os.path.join(folder, "app.cc")
     with open(source, "w", encoding="utf-8") as file:
-        file.write(CXX)
+        file.write(marked.CXX)
     include = "-I" + os.path.join(td.ROOT, "region")
     program = os.path.join(folder, "app")
     td.run(["g++", "-std=c++11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-o", program, source])
     plain = os.path.join(folder, "plain.c")
     with open(plain, "w", encoding="utf-8") as file:
-        file.write('#include <tdprof/region.h>\nint main(void)\n{\n    tdprof_region_begin("a");\n'
-                   '    tdprof_region_end("a");\n    return 0;\n}\n')
+        file.write(marked.SMALL)
     for compiler in filter(shutil.which, ("gcc", "clang-14", "aarch64-linux-gnu-gcc")):
         for words in (["-std=c99", "-O0"], ["-std=c11", "-O2", "-fPIC"], ["-std=c17", "-DTDPROF_REGION_OFF"]):
             td.run([compiler, *words, "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-c", "-o",

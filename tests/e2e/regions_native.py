@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import marked
 import td
 
 td.need_programs()
@@ -17,12 +18,7 @@ td.need_perf_events()
 def regions(command, *options, source="clock", status=0):
     """{path: row} of `tdreport regions`, a path as "outer/inner"; and the report."""
     profile = td.record(command, *options, source=source, status=status)
-    data = td.report_json(profile, "regions")
-    paths = []
-    for row in data["regions"]:
-        paths.append((paths[row["parent"]] + "/" if row["parent"] is not None else "") + row["name"])
-    td.check(len(set(paths)) == len(paths), f"a region comes twice: {paths}")
-    return dict(zip(paths, data["regions"])), data
+    return td.regions_of(profile)
 
 
 def workload(case, number, **more):
@@ -127,10 +123,6 @@ def closes():
         td.check([(row["name"], row["calls"]) for row in data["regions"]] == [("whole", 7)], f"{data['regions']}")
 
 
-SMALL = '#include <tdprof/region.h>\nint main(void)\n{\n    tdprof_region_begin("a");\n    tdprof_region_end("a");\n' \
-        '    return 0;\n}\n'
-
-
 def build(name, compiler, text, *words):
     source = td.scratch(name)
     with open(source, "w", encoding="utf-8") as file:
@@ -143,7 +135,7 @@ def build(name, compiler, text, *words):
 def static():
     """A static program; one without debug information or optimization."""
     for words in (["-O2", "-static"], ["-O0", "-s", "-no-pie"], ["-O3", "-flto", "-fPIE", "-pie"], ["-std=gnu89"]):
-        rows, _ = regions([build("static.c", "gcc", SMALL, *words)])
+        rows, _ = regions([build("static.c", "gcc", marked.SMALL, *words)])
         td.check(calls(rows) == {"a": (1, 1)}, f"{words}: {rows}")
 
 
@@ -174,29 +166,11 @@ def started():
         td.check(found or b"tdrec --regions" in done.stderr, f"{done.stderr}")
 
 
-CXX = r"""
-#include "tdprof/region.h"
-#include <stdexcept>
-static volatile int sink;
-int main() {
-    for (int i = 0; i < 3; i++) {
-        try {
-            tdprof::region outer("outer");
-            tdprof::region inner("inner");
-            if (i == 1) throw std::runtime_error("left early");
-            sink = i;
-        } catch (const std::exception &) { sink = -1; }
-    }
-    return 0;
-}
-"""
-
-
 def cxx():
-    rows, _ = regions([build("app.cc", "g++", CXX, "-std=c++11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror")])
+    rows, _ = regions([build("app.cc", "g++", marked.CXX, "-std=c++11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror")])
     td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
     if shutil.which("clang++-14"):
-        rows, _ = regions([build("app.cc", "clang++-14", CXX, "-std=c++17", "-O2", "-Wall", "-Werror")])
+        rows, _ = regions([build("app.cc", "clang++-14", marked.CXX, "-std=c++17", "-O2", "-Wall", "-Werror")])
         td.check(calls(rows) == {"outer": (3, 3), "outer/inner": (3, 3)}, f"{rows}")
 
 

@@ -140,6 +140,16 @@ def report_json(profile, *words, status=0):
     return json.loads(run([TDREPORT, *words, "-i", profile, "--json"], status).stdout)
 
 
+def regions_of(profile):
+    """{path: row} of `tdreport regions`, a path as "outer/inner"; and the report."""
+    data = report_json(profile, "regions")
+    paths = []
+    for row in data["regions"]:
+        paths.append((paths[row["parent"]] + "/" if row["parent"] is not None else "") + row["name"])
+    check(len(set(paths)) == len(paths), f"a region comes twice: {paths}")
+    return dict(zip(paths, data["regions"])), data
+
+
 def children_of(pid):
     found = []
     for name in os.listdir("/proc"):
