@@ -299,7 +299,8 @@ static void deep_recursion_is_folded(void **state)
     }
 }
 
-/* A loop with a call in it, in the mode: in TD_SIM_SKIP only the call and the return are seen. */
+/* A loop with a call in it, in the mode: in TD_SIM_FAST_FORWARD only the call and the return are
+ * seen. */
 static void run_calls(struct rig *rig, const uint32_t blocks[3], int times, enum td_sim_mode mode)
 {
     for (int i = 0; i < times; i++) {
@@ -307,12 +308,12 @@ static void run_calls(struct rig *rig, const uint32_t blocks[3], int times, enum
         rig_word(rig, td_trace_access(0, true, 3, 0x7fff0000));
         rig_word(rig, td_trace_block(blocks[1]));
         rig_word(rig, td_trace_access(1, false, 3, 0x7fff0000));
-        if (mode != TD_SIM_SKIP)
+        if (mode != TD_SIM_FAST_FORWARD)
             rig_word(rig, td_trace_block(blocks[2]));
     }
     rig_feed(rig, rig->words, rig->count, mode);
     rig->count = 0;
-    if (mode == TD_SIM_SKIP)
+    if (mode == TD_SIM_FAST_FORWARD)
         td_sim_skipped(rig->sim, (uint64_t)times * 4);
 }
 
@@ -335,9 +336,10 @@ static void check_windows(bool settles)
         for (int i = 0; i < 20; i++) {
             if (r && settles && i % 7 == 3)
                 rig_word(&rigs[r], td_trace_mark(TD_TRACE_SETTLE));
-            run_calls(&rigs[r], blocks, i < 10 ? 813 : 1700, r ? TD_SIM_SKIP : TD_SIM_EXACT);
-            run_calls(&rigs[r], blocks, 20, r ? TD_SIM_WARM : TD_SIM_EXACT);
-            run_calls(&rigs[r], blocks, 100, r ? TD_SIM_PRIME : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, i < 10 ? 813 : 1700,
+                      r ? TD_SIM_FAST_FORWARD : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, 20, r ? TD_SIM_FUNCTIONAL_WARMING : TD_SIM_EXACT);
+            run_calls(&rigs[r], blocks, 100, r ? TD_SIM_DETAILED_WARMING : TD_SIM_EXACT);
             run_calls(&rigs[r], blocks, 100, TD_SIM_EXACT);
         }
         rig_sums(&rigs[r]);
@@ -377,8 +379,8 @@ static void no_branch_is_missed_between_modes(void **state)
                                 rig_block(&rig, 0x1005, back)};
     run_calls(&rig, blocks, 10, TD_SIM_EXACT);
     for (int i = 0; i < 30; i++) {
-        run_calls(&rig, blocks, 20, TD_SIM_WARM);
-        run_calls(&rig, blocks, 10, TD_SIM_PRIME);
+        run_calls(&rig, blocks, 20, TD_SIM_FUNCTIONAL_WARMING);
+        run_calls(&rig, blocks, 10, TD_SIM_DETAILED_WARMING);
         run_calls(&rig, blocks, 10, TD_SIM_EXACT);
     }
     td_sim_totals(rig.sim, &totals);
@@ -400,7 +402,7 @@ static void skipped_code_is_warm(void **state)
         rig_open(&rig, "golden-cove");
         const uint32_t block = rig_block(&rig, 0x1000, adds);
         uint64_t word = td_trace_block(block) | TD_TRACE_CODE;
-        rig_feed(&rig, &word, (size_t)told, TD_SIM_SKIP);
+        rig_feed(&rig, &word, (size_t)told, TD_SIM_FAST_FORWARD);
         td_sim_skipped(rig.sim, 10);
         repeat(&rig, block, 3);
         const struct sums sums = rig_sums(&rig);
@@ -420,7 +422,7 @@ static void first_part_stands_for_all(void **state)
     rig_open(&rig, "golden-cove");
     repeat(&rig, rig_block(&rig, 0x1000, adds), MANY);
     rig_run(&rig);
-    rig_feed(&rig, rig.words, 0, TD_SIM_SKIP);
+    rig_feed(&rig, rig.words, 0, TD_SIM_FAST_FORWARD);
     td_sim_skipped(rig.sim, 777);
     struct sums sums = {.slots = 0};
     td_sim_each_tally(rig.sim, add_tally, &sums);

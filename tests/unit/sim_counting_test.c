@@ -192,7 +192,7 @@ static void only_exact_parts_are_counted(void **state)
     rig_run(&rig);
     td_sim_counting(rig.sim, counted);
     feed(&rig, &stream);
-    rig_feed(&rig, rig.words, rig.count, TD_SIM_PRIME);
+    rig_feed(&rig, rig.words, rig.count, TD_SIM_DETAILED_WARMING);
     td_sim_counting(rig.sim, after);
     assert_memory_equal(counted, after, sizeof(counted));
     rig_feed(&rig, rig.words, rig.count, TD_SIM_EXACT);

@@ -198,8 +198,8 @@ static void hold_the_window_that_the_end_cuts(void **state)
     const uint32_t usual = rig_block(&rig, 0x1000, nops), last = rig_block(&rig, 0x2000, divide);
     run_rounds(&rig, usual, 400, TD_SIM_EXACT);
     for (int i = 0; i < 5; i++) {
-        run_rounds(&rig, usual, 4000, TD_SIM_WARM);
-        run_rounds(&rig, i < 4 ? usual : last, 400, TD_SIM_PRIME);
+        run_rounds(&rig, usual, 4000, TD_SIM_FUNCTIONAL_WARMING);
+        run_rounds(&rig, i < 4 ? usual : last, 400, TD_SIM_DETAILED_WARMING);
         run_rounds(&rig, i < 4 ? usual : last, 400, TD_SIM_EXACT);
     }
     td_sim_totals(rig.sim, &totals);
@@ -248,16 +248,16 @@ static void windows_have_weights(void **state)
 
     rig_open(&rig, "golden-cove");
     const uint32_t blocks[] = {rig_block(&rig, 0x1000, nops), rig_block(&rig, 0x2000, nops)};
-    run_rounds(&rig, blocks[0], 1, TD_SIM_SKIP);
+    run_rounds(&rig, blocks[0], 1, TD_SIM_FAST_FORWARD);
     for (int w = 0; w < 2; w++) {
-        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_WARM);
-        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_PRIME);
+        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_FUNCTIONAL_WARMING);
+        run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_DETAILED_WARMING);
         run_rounds(&rig, blocks[w], ROUNDS, TD_SIM_EXACT);
         rig_word(&rig, td_trace_block(blocks[w]));
-        rig_feed(&rig, rig.words, rig.count, TD_SIM_SKIP);
+        rig_feed(&rig, rig.words, rig.count, TD_SIM_FAST_FORWARD);
         td_sim_skipped(rig.sim, UNSEEN * (w ? 9 : 1));
         rig.words[0] = td_trace_mark(TD_TRACE_WEIGH);
-        rig_feed(&rig, rig.words, rig.count, TD_SIM_SKIP);
+        rig_feed(&rig, rig.words, rig.count, TD_SIM_FAST_FORWARD);
         rig.count = 0;
     }
     td_sim_totals(rig.sim, &totals);

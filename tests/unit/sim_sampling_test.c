@@ -23,8 +23,9 @@ static struct td_sampling_phase next_of(struct td_sampling *sampling, double spr
 static void begins_exactly_and_repeats(void **state)
 {
     (void)state;
-    static const enum td_sim_mode before[] = {
-        [TD_SIM_SKIP] = TD_SIM_EXACT, [TD_SIM_PRIME] = TD_SIM_WARM, [TD_SIM_EXACT] = TD_SIM_PRIME};
+    static const enum td_sim_mode before[] = {[TD_SIM_FAST_FORWARD] = TD_SIM_EXACT,
+                                              [TD_SIM_DETAILED_WARMING] = TD_SIM_FUNCTIONAL_WARMING,
+                                              [TD_SIM_EXACT] = TD_SIM_DETAILED_WARMING};
     struct td_sampling a = {.begun = false}, b = {.begun = false};
     enum td_sim_mode last = TD_SIM_EXACT;
     uint64_t exact = 0, all = 0, shortest = UINT64_MAX, longest = 0;
@@ -35,14 +36,15 @@ static void begins_exactly_and_repeats(void **state)
         const struct td_sampling_phase p = next_of(&a, 0.1, 0), q = next_of(&b, 0.1, 0);
 
         assert_int_equal(p.instructions, q.instructions);
-        assert_true(p.mode == TD_SIM_WARM ? last == TD_SIM_SKIP || last == TD_SIM_EXACT
-                                          : last == before[p.mode]);
+        assert_true(p.mode == TD_SIM_FUNCTIONAL_WARMING
+                        ? last == TD_SIM_FAST_FORWARD || last == TD_SIM_EXACT
+                        : last == before[p.mode]);
         last = p.mode;
         all += p.instructions;
         exact += p.mode == TD_SIM_EXACT ? p.instructions : 0;
-        if (p.mode == TD_SIM_SKIP && p.instructions < shortest)
+        if (p.mode == TD_SIM_FAST_FORWARD && p.instructions < shortest)
             shortest = p.instructions;
-        if (p.mode == TD_SIM_SKIP && p.instructions > longest)
+        if (p.mode == TD_SIM_FAST_FORWARD && p.instructions > longest)
             longest = p.instructions;
     }
     assert_in_range(exact * 100000 / all, 10, 5000);
@@ -60,8 +62,8 @@ static void beginnings_are_seen_best(void **state)
     while (ran < 60 * UINT64_C(1000000)) {
         const struct td_sampling_phase phase = next_of(&sampling, 0.9, 0);
 
-        left_out += phase.mode == TD_SIM_SKIP ? phase.instructions : 0;
-        if (ran < 19 * UINT64_C(1000000) && phase.mode == TD_SIM_WARM) {
+        left_out += phase.mode == TD_SIM_FAST_FORWARD ? phase.instructions : 0;
+        if (ran < 19 * UINT64_C(1000000) && phase.mode == TD_SIM_FUNCTIONAL_WARMING) {
             shortest = phase.instructions < shortest ? phase.instructions : shortest;
             longest = phase.instructions > longest ? phase.instructions : longest;
         }
@@ -150,7 +152,7 @@ static void learning_leaves_nothing_out(void **state)
         td_sampling_plan(&sampling, 0.01, falls[i]);
         while (!td_sampling_part_ends(&sampling)) {
             const struct td_sampling_phase phase = td_sampling_next(&sampling);
-            skipped[i] += phase.mode == TD_SIM_SKIP ? phase.instructions : 0;
+            skipped[i] += phase.mode == TD_SIM_FAST_FORWARD ? phase.instructions : 0;
             windows[i] += phase.mode == TD_SIM_EXACT;
         }
     }

@@ -122,10 +122,11 @@ void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t co
     const uint64_t *end = words + count;
 
     /* Between modes that have all branches in the stream none is missed. */
-    if (mode != predictor->mode && (mode == TD_SIM_SKIP || predictor->mode == TD_SIM_SKIP))
+    if (mode != predictor->mode &&
+        (mode == TD_SIM_FAST_FORWARD || predictor->mode == TD_SIM_FAST_FORWARD))
         settle(predictor);
     predictor->mode = mode;
-    if (mode == TD_SIM_SKIP) {
+    if (mode == TD_SIM_FAST_FORWARD) {
         run_skip(predictor, words, end);
         return;
     }
@@ -138,7 +139,7 @@ void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t co
         }
         const uint32_t id = (uint32_t)*words;
         const struct td_block *block = block_of(predictor, id);
-        if (mode != TD_SIM_WARM && td_block_is_next_round(predictor->last, block))
+        if (mode != TD_SIM_FUNCTIONAL_WARMING && td_block_is_next_round(predictor->last, block))
             continue;
         *words = td_trace_block(id) | outcome_of(predictor, block->pc);
         predictor->last = block;

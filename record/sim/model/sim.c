@@ -539,11 +539,12 @@ static int64_t unseen_cycles(const struct td_sim *sim)
  * The predictor saw it, unless much is left out; it costs nothing where its block took no time. */
 static void cross(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
 {
-    if (mode == TD_SIM_EXACT && sim->mode == TD_SIM_PRIME)
+    if (mode == TD_SIM_EXACT && sim->mode == TD_SIM_DETAILED_WARMING)
         return;
-    if (mode == TD_SIM_SKIP || sim->mode == TD_SIM_SKIP || !(word & TD_TRACE_RESOLVED)) {
+    if (mode == TD_SIM_FAST_FORWARD || sim->mode == TD_SIM_FAST_FORWARD ||
+        !(word & TD_TRACE_RESOLVED)) {
         settle(sim, next);
-    } else if (sim->mode == TD_SIM_WARM) {
+    } else if (sim->mode == TD_SIM_FUNCTIONAL_WARMING) {
         resolve_warm(sim, word, next);
         sim->last = NULL;
     }
@@ -576,9 +577,9 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
     else if (!sim->windows.sampled)
         settle_ledger(sim, &(struct td_scale){.seen = 1, .whole = 1});
     sim->windows.sampled = true;
-    if (mode == TD_SIM_WARM)
-        td_learning_begin(&sim->learning, sim->mode == TD_SIM_SKIP);
-    if (mode == TD_SIM_PRIME)
+    if (mode == TD_SIM_FUNCTIONAL_WARMING)
+        td_learning_begin(&sim->learning, sim->mode == TD_SIM_FAST_FORWARD);
+    if (mode == TD_SIM_DETAILED_WARMING)
         td_replicates_open(&sim->replicates);
     sim->ledger.mask = mode == TD_SIM_EXACT ? UINT32_MAX : 0;
     sim->memory.uncounted = mode != TD_SIM_EXACT;
@@ -601,7 +602,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     td_memory_follow_others(&sim->memory, sim->core.cycle);
     set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
              block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
-    if (mode == TD_SIM_SKIP) {
+    if (mode == TD_SIM_FAST_FORWARD) {
         run_skip(sim, words, end);
         return;
     }
@@ -613,8 +614,9 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
             take_mark(sim, word);
             continue;
         }
-        words = mode == TD_SIM_WARM ? run_warm(sim, word & sim->outcomes, words, end)
-                                    : run_exact(sim, word & sim->outcomes, words, end);
+        words = mode == TD_SIM_FUNCTIONAL_WARMING
+                    ? run_warm(sim, word & sim->outcomes, words, end)
+                    : run_exact(sim, word & sim->outcomes, words, end);
     }
 }
 

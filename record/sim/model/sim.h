@@ -29,17 +29,18 @@
 struct td_sim;
 
 enum td_sim_mode {
-    TD_SIM_EXACT, /* every slot */
-    TD_SIM_PRIME, /* detailed warming: the same, but nothing is counted; the pipeline fills */
+    TD_SIM_EXACT,            /* every slot */
+    TD_SIM_DETAILED_WARMING, /* detailed warming: the same, but nothing is counted; the pipeline
+                                fills */
     /* Functional warming: caches, TLBs and predictors only; no time passes. Of accesses at least
      * those that leave a cache smaller than L1 are in the stream, and those of calls and returns;
      * all when td_blocks_link. */
-    TD_SIM_WARM,
+    TD_SIM_FUNCTIONAL_WARMING,
     /* Fast-forward: most is not in the stream. Of accesses at least those that leave a cache
      * smaller than L1, of blocks only those that end with a call or return, each before the access
      * that it makes to the stack; all blocks when td_blocks_link. Else those whose code may have
      * left L1 come with TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
-    TD_SIM_SKIP,
+    TD_SIM_FAST_FORWARD,
 };
 
 /* The columns of a tally; all but the first have a node. Nodes are leaves of the tree, so parents
@@ -83,7 +84,7 @@ void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_s
  * with a block or mark word. */
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
 
-/* So many instructions ran in the batches of TD_SIM_SKIP. */
+/* So many instructions ran in the batches of TD_SIM_FAST_FORWARD. */
 void td_sim_skipped(struct td_sim *sim, uint64_t instructions);
 
 /*

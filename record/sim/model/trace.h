@@ -46,7 +46,7 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
 /* A taken branch's target was in the second buffer only, or in none. */
 #define TD_TRACE_TARGET_LATE    (UINT64_C(1) << 36)
 #define TD_TRACE_TARGET_UNKNOWN (UINT64_C(1) << 37)
-#define TD_TRACE_CODE           (UINT64_C(1) << 38) /* of TD_SIM_SKIP: its code was fetched */
+#define TD_TRACE_CODE           (UINT64_C(1) << 38) /* of TD_SIM_FAST_FORWARD: its code was fetched */
 #define TD_TRACE_INSNS_MAX      2048
 #define TD_TRACE_ADDRESS(w)     ((w) & ((UINT64_C(1) << 48) - 1))
 /* Instruction and direction of an access, to compare with td_trace_key. */

@@ -76,9 +76,10 @@ static void set_mode(const struct td_image *process, struct td_image_thread *thr
                      enum td_sim_mode mode)
 {
     thread->mode = mode;
-    thread->blocks = mode != TD_SIM_SKIP || process->link;
+    thread->blocks = mode != TD_SIM_FAST_FORWARD || process->link;
     /* Where calls leave no address in memory, any access may tell where the stack is. */
-    thread->filters = mode == TD_SIM_SKIP || (mode == TD_SIM_WARM && !process->link);
+    thread->filters =
+        mode == TD_SIM_FAST_FORWARD || (mode == TD_SIM_FUNCTIONAL_WARMING && !process->link);
 }
 
 /* Hands on what the thread has done. */
@@ -93,7 +94,7 @@ static void put_batch(struct td_image *process, struct td_image_thread *thread)
         learn_stack(process, batch);
     td_guest_stack_apply(&process->stack, batch->words, batch->used);
     batch->mode = thread->mode;
-    if (thread->mode == TD_SIM_SKIP && kept)
+    if (thread->mode == TD_SIM_FAST_FORWARD && kept)
         batch->skipped = (uint64_t)(thread->planned - thread->left);
     thread->planned = thread->left;
     if (thread->shared)
@@ -212,10 +213,10 @@ static void write_snapshot(struct td_image *process)
 void td_image_abandon(struct td_image *process)
 {
     process->sample = false;
-    process->mode = TD_SIM_SKIP;
+    process->mode = TD_SIM_FAST_FORWARD;
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (process->threads[i]) {
-            set_mode(process, process->threads[i], TD_SIM_SKIP);
+            set_mode(process, process->threads[i], TD_SIM_FAST_FORWARD);
             process->threads[i]->left = process->threads[i]->planned = INT64_MAX;
         }
     }
@@ -290,7 +291,7 @@ void td_image_turn(struct td_image *process, struct td_image_thread *thread,
 
 void td_image_stand_for(struct td_image_thread *thread, double whole, uint64_t seen)
 {
-    thread->batch->mode = TD_SIM_SKIP;
+    thread->batch->mode = TD_SIM_FAST_FORWARD;
     thread->batch->used = 0;
     thread->batch->skipped = whole > (double)seen ? (uint64_t)whole - seen : 0;
     td_queue_put(thread->queue);
@@ -603,7 +604,7 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
         return;
     }
     /* What was skipped so far is told with a batch. */
-    if (thread->mode == TD_SIM_SKIP)
+    if (thread->mode == TD_SIM_FAST_FORWARD)
         td_image_flush(process, thread, 0);
     pthread_mutex_lock(&process->lock);
     const uint32_t id = td_region_names_put(process->region_names, name);

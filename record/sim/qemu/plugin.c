@@ -132,7 +132,7 @@ static void on_stack(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
     const uint32_t insn = (uint32_t)(data >> 32);
 
-    if (thread->mode == TD_SIM_SKIP) {
+    if (thread->mode == TD_SIM_FAST_FORWARD) {
         if (qemu_plugin_mem_is_store(info) != !(insn & RETURNS))
             return;
         td_image_add_word(thread, td_trace_block((uint32_t)data));

@@ -22,7 +22,7 @@ enum {
 struct td_queue_batch {
     uint32_t used;
     enum td_sim_mode mode;
-    uint64_t skipped; /* instructions that ran in TD_SIM_SKIP */
+    uint64_t skipped; /* instructions that ran in TD_SIM_FAST_FORWARD */
     uint64_t words[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
 };
 

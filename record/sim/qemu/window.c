@@ -65,7 +65,7 @@ static struct td_sampling_phase phase_of(struct td_window *window, enum td_sim_m
 static struct td_sampling_phase loading(struct td_window *window)
 {
     window->stage = TD_WINDOW_LOADING;
-    return phase_of(window, TD_SIM_SKIP, INT64_MAX);
+    return phase_of(window, TD_SIM_FAST_FORWARD, INT64_MAX);
 }
 
 /* As many instructions as are missing, by what they took lately. */
@@ -87,8 +87,9 @@ static void end(struct td_image *process, struct td_image_thread *thread,
     const bool exact = window->stage == TD_WINDOW_EXACT;
     const uint64_t ran = exact ? window->ran - (uint64_t)(thread->left > 0 ? thread->left : 0) : 0;
 
-    td_image_turn(process, thread,
-                  &(struct td_sampling_phase){.mode = TD_SIM_SKIP, .instructions = INT64_MAX});
+    td_image_turn(
+        process, thread,
+        &(struct td_sampling_phase){.mode = TD_SIM_FAST_FORWARD, .instructions = INT64_MAX});
     window->stage = TD_WINDOW_LOADING;
     const uint64_t cycles = exact ? cycles_now(thread) - window->from_cycles : 0;
     if (cycles > 0) {
@@ -121,7 +122,7 @@ struct td_sampling_phase td_window_next(struct td_image *process, struct td_imag
     case TD_WINDOW_WARMING:
         window->stage = TD_WINDOW_FILLING;
         window->filled_cycles = cycles_now(thread);
-        return phase_of(window, TD_SIM_PRIME, window->fill);
+        return phase_of(window, TD_SIM_DETAILED_WARMING, window->fill);
     case TD_WINDOW_FILLING:
         window->stage = TD_WINDOW_EXACT;
         window->ran = 0;
@@ -157,7 +158,8 @@ static void begin(struct td_image *process, struct td_image_thread *thread,
     window->stands_ns = arguments[2];
     /* What the loader did until now is nobody's. */
     td_image_turn(process, thread,
-                  &(struct td_sampling_phase){.mode = TD_SIM_WARM, .instructions = window->warm});
+                  &(struct td_sampling_phase){.mode = TD_SIM_FUNCTIONAL_WARMING,
+                                              .instructions = window->warm});
     window->stage = TD_WINDOW_WARMING;
     td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
 }

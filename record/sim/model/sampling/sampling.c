@@ -39,7 +39,8 @@ static const double ERROR = 0.025;
  * keep no step with loops of the program, and what is always warmed. */
 static struct td_sampling_phase gap(struct td_sampling *sampling)
 {
-    const enum td_sim_mode mode = sampling->warms_all ? TD_SIM_WARM : TD_SIM_SKIP;
+    const enum td_sim_mode mode =
+        sampling->warms_all ? TD_SIM_FUNCTIONAL_WARMING : TD_SIM_FAST_FORWARD;
     const uint64_t fixed =
         DETAILED_WARMING + WINDOW + (sampling->warms_all ? 0 : FUNCTIONAL_WARMING);
     const uint64_t mean = sampling->distance - fixed;
@@ -60,9 +61,11 @@ static struct td_sampling_phase next(struct td_sampling *sampling)
     }
     switch (sampling->mode) {
     case TD_SIM_EXACT: return gap(sampling);
-    case TD_SIM_SKIP: return (struct td_sampling_phase){TD_SIM_WARM, FUNCTIONAL_WARMING};
-    case TD_SIM_WARM: return (struct td_sampling_phase){TD_SIM_PRIME, DETAILED_WARMING};
-    case TD_SIM_PRIME: break;
+    case TD_SIM_FAST_FORWARD:
+        return (struct td_sampling_phase){TD_SIM_FUNCTIONAL_WARMING, FUNCTIONAL_WARMING};
+    case TD_SIM_FUNCTIONAL_WARMING:
+        return (struct td_sampling_phase){TD_SIM_DETAILED_WARMING, DETAILED_WARMING};
+    case TD_SIM_DETAILED_WARMING: break;
     }
     return (struct td_sampling_phase){TD_SIM_EXACT, WINDOW};
 }
