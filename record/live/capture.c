@@ -44,7 +44,7 @@ struct taking {
     struct td_live_stop stop;
     struct td_live_clone clone;
     struct td_live_files files;
-    uint64_t call_address; /* 0: no clone may be made */
+    struct td_live_detour detour; /* not open: no clone may be made */
     uint64_t cpu_ns, process_cpu_ns;
     uint64_t queued_ns; /* that the thread ever waited for a CPU, before it was stopped */
     int fd;
@@ -71,7 +71,8 @@ static void keep_remains(struct td_capture *capture, pid_t process, pid_t inner)
 
 /* By a thread that is stopped. False: it has been let go. What may not be reaped, because a filter
  * confines the program now, or it is another program, is forgotten. */
-static bool reap(struct td_capture *capture, struct td_live_stop *stop, uint64_t call_address)
+static bool reap(struct td_capture *capture, struct td_live_stop *stop,
+                 struct td_live_detour *detour)
 {
     size_t kept = 0;
     enum td_live_outcome outcome = TD_LIVE_TAKEN;
@@ -81,7 +82,7 @@ static bool reap(struct td_capture *capture, struct td_live_stop *stop, uint64_t
         const bool of_it = remains->process == stop->process;
 
         if (of_it && outcome == TD_LIVE_TAKEN)
-            outcome = td_live_clone_reap(remains->inner, stop, call_address);
+            outcome = td_live_clone_reap(remains->inner, stop, detour);
         if (!of_it || outcome == TD_LIVE_SIGNAL)
             capture->remains[kept++] = *remains;
     }
@@ -91,16 +92,17 @@ static bool reap(struct td_capture *capture, struct td_live_stop *stop, uint64_t
 
 static void try_reap(struct td_capture *capture, pid_t process, pid_t thread)
 {
-    const uint64_t call_address = td_live_call_address(process);
+    struct td_live_detour detour;
     struct td_live_stop *stop = td_xcalloc(1, sizeof(*stop));
 
-    if (call_address != 0 &&
+    if (td_live_detour_open(&detour, process) == TD_LIVE_TAKEN &&
         td_live_stop_take(stop, process, thread, capture->waiting, NULL) == TD_LIVE_TAKEN) {
         const bool calling = stop->state == TD_ISA_RESTARTS || stop->state == TD_ISA_BROKEN;
 
-        if (calling || reap(capture, stop, call_address))
+        if (calling || reap(capture, stop, &detour))
             td_live_stop_release(stop);
     }
+    td_live_detour_close(&detour);
     free(stop);
 }
 
@@ -191,12 +193,10 @@ static enum td_live_outcome prepare(struct taking *taking)
         return refuse(taking, TD_LIVE_TOO_LARGE);
     outcome = td_live_clone_allowed(result->process, result->resident_bytes, &taking->err);
     if (outcome == TD_LIVE_TAKEN)
-        taking->call_address = td_live_call_address(result->process);
+        outcome = td_live_detour_open(&taking->detour, result->process);
     else if (outcome != TD_LIVE_CONFINED)
         return outcome;
-    if (taking->call_address == 0 && outcome == TD_LIVE_TAKEN)
-        return refuse(taking, TD_LIVE_GONE); /* it ends, or is about to be another program */
-    if (taking->call_address == 0 && !may_copy(taking))
+    if (!taking->detour.open && (outcome != TD_LIVE_CONFINED || !may_copy(taking)))
         return refuse(taking, outcome);
     td_live_files_list(&taking->files, result->process);
     return TD_LIVE_TAKEN;
@@ -225,6 +225,7 @@ static void release(struct taking *taking)
     const uint64_t queued_ns = read_queued(stop->process, stop->thread);
 
     result->pause_ns = td_live_stop_release(&taking->stop);
+    td_live_detour_close(&taking->detour); /* what is left of clones is reaped by one of its own */
     if (queued_ns > taking->queued_ns)
         result->queue_ns = queued_ns - taking->queued_ns;
     if (result->queue_ns > result->pause_ns)
@@ -353,10 +354,10 @@ static enum td_live_outcome take_held(struct taking *taking)
     struct td_live_stop *stop = &taking->stop;
     enum td_live_outcome outcome = TD_LIVE_LIMIT;
 
-    if (taking->call_address != 0) {
-        if (!reap(taking->capture, stop, taking->call_address))
+    if (taking->detour.open) {
+        if (!reap(taking->capture, stop, &taking->detour))
             return refuse(taking, TD_LIVE_SIGNAL); /* tried again */
-        outcome = td_live_clone_make(&taking->clone, stop, taking->call_address, &taking->err);
+        outcome = td_live_clone_make(&taking->clone, stop, &taking->detour, &taking->err);
     }
     if (outcome == TD_LIVE_LIMIT && may_copy(taking))
         outcome = write_image(taking, stop->process);
@@ -386,5 +387,6 @@ void td_capture_take(struct td_capture *capture, pid_t process, pid_t thread, ui
         snprintf(result->text, sizeof(result->text), "%.*s", (int)sizeof(result->text) - 1,
                  taking->err.text);
     td_live_files_release(&taking->files);
+    td_live_detour_close(&taking->detour);
     free(taking);
 }

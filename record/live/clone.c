@@ -20,58 +20,10 @@
 #include "base/procfs.h"
 #include "base/text.h"
 
-/* No vdso is larger. */
-#define VDSO_LIMIT (64u << 10)
 /* What must stay free beside a second copy of what the process has in memory. */
 #define SPARE_BYTES (UINT64_C(256) << 20)
 
 /* ---- before the stop ---- */
-
-/* The process's AT_SYSINFO_EHDR; 0: it has no vdso. */
-static uint64_t vdso_of(pid_t process)
-{
-    char path[64];
-    struct td_buf buf = {0};
-    uint64_t found = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/auxv", process);
-    if (td_file_read(path, 1 << 16, &buf, NULL) == TD_OK) {
-        struct td_rd rd = td_rd_init(buf.data, buf.len, 0);
-
-        while (td_rd_left(&rd) >= 16 && found == 0) {
-            const uint64_t type = td_rd_u64(&rd), value = td_rd_u64(&rd);
-
-            if (type == AT_SYSINFO_EHDR)
-                found = value;
-        }
-    }
-    td_buf_release(&buf);
-    return found;
-}
-
-uint64_t td_live_call_address(pid_t process)
-{
-    const uint64_t start = vdso_of(process);
-    uint8_t *text = td_xalloc(VDSO_LIMIT);
-    uint64_t found = 0;
-    size_t size = 0;
-
-    while (start && size < VDSO_LIMIT) { /* page by page: its size is not known */
-        struct iovec here = {.iov_base = text + size, .iov_len = 4096};
-        struct iovec there = {.iov_base = (void *)(uintptr_t)(start + size),
-                              .iov_len = 4096}; // NOLINT
-
-        if (process_vm_readv(process, &here, 1, &there, 1, 0) != 4096)
-            break;
-        size += 4096;
-    }
-    for (size_t i = 0; i + td_isa_call_size <= size && found == 0; i += td_isa_call_align) {
-        if (memcmp(text + i, td_isa_call_instruction, td_isa_call_size) == 0)
-            found = start + i;
-    }
-    free(text);
-    return found;
-}
 
 static uint64_t number_field(const char *text, const char *key)
 {
@@ -216,7 +168,7 @@ static void forget_clone(struct td_live_stop *stop)
 }
 
 enum td_live_outcome td_live_clone_make(struct td_live_clone *clone, struct td_live_stop *stop,
-                                        uint64_t call_address, struct td_err *err)
+                                        struct td_live_detour *detour, struct td_err *err)
 {
     /* The low byte of the flags, the signal at its end, is 0. */
     const uint64_t arguments[5] = {CLONE_PTRACE | CLONE_FILES, TD_LIVE_NO_STACK};
@@ -225,7 +177,7 @@ enum td_live_outcome td_live_clone_make(struct td_live_clone *clone, struct td_l
     *clone = (struct td_live_clone){0};
     stop->cloning = true;
     const enum td_live_outcome outcome =
-        td_live_stop_call(stop, call_address, SYS_clone, arguments, &result, err);
+        td_live_stop_call(stop, detour, SYS_clone, arguments, &result, err);
     if (outcome != TD_LIVE_TAKEN || result < 0)
         forget_clone(stop);
     if (outcome != TD_LIVE_TAKEN)
@@ -278,10 +230,10 @@ void td_live_clone_kill(struct td_live_clone *clone)
 }
 
 enum td_live_outcome td_live_clone_reap(pid_t inner, struct td_live_stop *stop,
-                                        uint64_t call_address)
+                                        struct td_live_detour *detour)
 {
     const uint64_t arguments[5] = {(uint64_t)inner, 0, WNOHANG | __WALL, 0};
     int64_t result = 0;
 
-    return td_live_stop_call(stop, call_address, SYS_wait4, arguments, &result, NULL);
+    return td_live_stop_call(stop, detour, SYS_wait4, arguments, &result, NULL);
 }

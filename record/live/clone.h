@@ -21,9 +21,6 @@ struct td_live_clone {
     pid_t inner; /* as the program sees it: another number in a container */
 };
 
-/* Where in the process the instruction is that calls the kernel; 0: it has none that we know.
- * Before the stop, since it takes time. */
-uint64_t td_live_call_address(pid_t process);
 /* Why the process must not be cloned, or TD_LIVE_TAKEN. Before the stop. */
 enum td_live_outcome td_live_clone_allowed(pid_t process, uint64_t resident_bytes,
                                            struct td_err *err);
@@ -31,7 +28,7 @@ enum td_live_outcome td_live_clone_allowed(pid_t process, uint64_t resident_byte
 /* Clones the process of the stopped thread. When it is TD_LIVE_TAKEN or TD_LIVE_LIMIT, the thread
  * is still stopped; else it has been let go. */
 enum td_live_outcome td_live_clone_make(struct td_live_clone *clone, struct td_live_stop *stop,
-                                        uint64_t call_address, struct td_err *err);
+                                        struct td_live_detour *detour, struct td_err *err);
 /* Until the clone stands still, with the registers that its original had. After the thread was let
  * go. Else the clone is gone. */
 enum td_live_outcome td_live_clone_settle(struct td_live_clone *clone, struct td_live_stop *stop,
@@ -42,6 +39,6 @@ enum td_live_outcome td_live_clone_settle(struct td_live_clone *clone, struct td
 void td_live_clone_kill(struct td_live_clone *clone);
 /* By any stopped thread of the program. Unless it is TD_LIVE_TAKEN, the thread has been let go. */
 enum td_live_outcome td_live_clone_reap(pid_t inner, struct td_live_stop *stop,
-                                        uint64_t call_address);
+                                        struct td_live_detour *detour);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "base/mem.h"
@@ -22,7 +23,7 @@
 #    define RESUME_FLAGS 0x100 /* TF: never the program's own */
 
 const uint8_t td_isa_call_instruction[] = {0x0f, 0x05}; /* syscall */
-const size_t td_isa_call_size = 2, td_isa_call_align = 1;
+const size_t td_isa_call_size = 2;
 
 unsigned td_isa_vector_note(void)
 {
@@ -93,6 +94,56 @@ void td_isa_call_again(struct td_live_registers *registers)
     registers->set.orig_rax = UINT64_MAX;
 }
 
+/* mov $value, register; by the register's number in the encoding */
+static void put_move(struct td_buf *code, uint8_t number, uint64_t value)
+{
+    td_buf_u8(code, (uint8_t)(0x48 | number >> 3));
+    td_buf_u8(code, (uint8_t)(0xb8 | (number & 7)));
+    td_buf_u64(code, value);
+}
+
+/* Nothing of it uses the stack or changes flags, which the call itself leaves as they are. */
+void td_isa_detour(struct td_buf *code, const struct td_live_registers *own, uint64_t signal_mask,
+                   bool clones)
+{
+    // clang-format off
+    static const uint8_t end_child[] = {
+        0x48, 0x91,              /* xchg rax, rcx */
+        0xe3, 2,                 /* jrcxz: the child */
+        0xeb, 5 + 5 + 2,         /* jmp: its parent */
+        0xb8, SYS_exit, 0, 0, 0, /* mov eax */
+        0xbf, 0, 0, 0, 0,        /* mov edi */
+        0x0f, 0x05,              /* syscall */
+    };
+    static const uint8_t set_mask[] = {
+        0xb8, SYS_rt_sigprocmask, 0, 0, 0,                          /* mov eax */
+        0xbf, SIG_SETMASK, 0, 0, 0,                                 /* mov edi */
+        0x48, 0x8d, 0x35, 5 + 6 + 2 + 8 * 10 + 6 + 8, 0, 0, 0,      /* lea rsi, the mask at the end */
+        0xba, 0, 0, 0, 0,                                           /* mov edx: NULL */
+        0x41, 0xba, sizeof(uint64_t), 0, 0, 0,                      /* mov r10d */
+        0x0f, 0x05,                                                 /* syscall */
+    };
+    // clang-format on
+    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp [the address behind it] */
+    const struct user_regs_struct *set = &own->set;
+
+    td_buf_bytes(code, td_isa_call_instruction, td_isa_call_size);
+    if (clones)
+        td_buf_bytes(code, end_child, sizeof(end_child));
+    td_buf_bytes(code, set_mask, sizeof(set_mask));
+    put_move(code, 0, set->rax); /* what the calls and their arguments change */
+    put_move(code, 1, set->rcx);
+    put_move(code, 2, set->rdx);
+    put_move(code, 6, set->rsi);
+    put_move(code, 7, set->rdi);
+    put_move(code, 8, set->r8);
+    put_move(code, 10, set->r10);
+    put_move(code, 11, set->r11);
+    td_buf_bytes(code, jump, sizeof(jump));
+    td_buf_u64(code, set->rip);
+    td_buf_u64(code, signal_mask);
+}
+
 void td_isa_set_call(struct td_live_registers *registers, uint64_t at, long number,
                      const uint64_t arguments[5])
 {
@@ -131,7 +182,7 @@ void td_isa_set_function(struct td_live_registers *registers, uint64_t function,
 #elif defined(__aarch64__)
 
 const uint8_t td_isa_call_instruction[] = {0x01, 0x00, 0x00, 0xd4}; /* svc #0 */
-const size_t td_isa_call_size = 4, td_isa_call_align = 4;
+const size_t td_isa_call_size = 4;
 
 #    define PSTATE_32_BIT 0x10
 
@@ -179,6 +230,14 @@ enum td_isa_state td_isa_state(const struct td_live_registers *registers, bool p
 void td_isa_call_again(struct td_live_registers *registers)
 {
     (void)registers;
+}
+
+/* Not yet such that it goes on by itself: no register may be lost for the jump. */
+void td_isa_detour(struct td_buf *code, const struct td_live_registers *own, uint64_t signal_mask,
+                   bool clones)
+{
+    (void)own, (void)signal_mask, (void)clones;
+    td_buf_bytes(code, td_isa_call_instruction, td_isa_call_size);
 }
 
 void td_isa_set_call(struct td_live_registers *registers, uint64_t at, long number,

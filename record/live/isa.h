@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/user.h>
 
+#include "base/bytes.h"
+
 #if defined(__x86_64__) || defined(__aarch64__)
 #    define TD_LIVE_ISA 1
 #else
@@ -32,7 +34,7 @@ uint64_t td_isa_thread_pointer(const struct td_live_registers *registers);
 
 /* The instruction that calls the kernel. */
 extern const uint8_t td_isa_call_instruction[];
-extern const size_t td_isa_call_size, td_isa_call_align;
+extern const size_t td_isa_call_size;
 
 /* What a thread that the kernel stopped is doing. */
 enum td_isa_state {
@@ -46,7 +48,12 @@ enum td_isa_state td_isa_state(const struct td_live_registers *registers, bool p
 /* Sets the registers of TD_ISA_RESTARTS and TD_ISA_BROKEN before the call's instruction. */
 void td_isa_call_again(struct td_live_registers *registers);
 
-/* Sets registers so that the next instruction, `at`, is the system call. */
+/* Appends code that calls the kernel once, then sets the signal mask and goes on as `own` says; it
+ * works at any address. `clones`: the call is clone(2), whose child ends itself when nobody stops
+ * it. */
+void td_isa_detour(struct td_buf *code, const struct td_live_registers *own, uint64_t signal_mask,
+                   bool clones);
+/* Sets registers so that the call of such code, at `at`, is the next instruction. */
 void td_isa_set_call(struct td_live_registers *registers, uint64_t at, long number,
                      const uint64_t arguments[5]);
 int64_t td_isa_result(const struct td_live_registers *registers);

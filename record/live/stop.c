@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -298,16 +299,28 @@ bool td_live_stop_follow(struct td_live_stop *stop, pid_t clone)
            get_set(clone, td_isa_vector_note(), stop->vector, &stop->vector_size) == 0;
 }
 
+/* The mask first: until the registers are its own, the thread would set it again by itself. */
+static void end_call(struct td_live_stop *stop)
+{
+    if (!stop->calling)
+        return;
+    set_mask(stop->thread, stop->signal_mask);
+    set_registers(stop->thread, &stop->registers);
+    stop->calling = false;
+}
+
 /* With its own registers; `signal` is one that it was about to get. */
 static void restore(struct td_live_stop *stop, int signal)
 {
-    struct td_live_registers registers = stop->registers;
+    end_call(stop);
+    if (stop->state == TD_ISA_BROKEN) {
+        struct td_live_registers registers = stop->registers;
 
-    if (stop->state == TD_ISA_BROKEN)
         td_isa_call_again(&registers);
-    set_registers(stop->thread, &registers);
-    if (stop->masked)
-        set_mask(stop->thread, stop->signal_mask);
+        set_registers(stop->thread, &registers);
+    }
+    if (stop->detour)
+        td_live_detour_erase(stop->detour);
     trace(PTRACE_DETACH, stop->thread, 0, (uintptr_t)signal);
     stop->held = false;
 }
@@ -348,17 +361,6 @@ static bool is_confined(const struct td_live_stop *stop)
     return confined;
 }
 
-/* Whether the instruction is there: the thread may be another program since it was found. */
-static bool has_call(const struct td_live_stop *stop, uint64_t at)
-{
-    uint8_t bytes[8] = {0};
-    struct iovec here = {.iov_base = bytes, .iov_len = td_isa_call_size};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = td_isa_call_size}; // NOLINT
-
-    return process_vm_readv(stop->process, &here, 1, &there, 1, 0) == (ssize_t)td_isa_call_size &&
-           memcmp(bytes, td_isa_call_instruction, td_isa_call_size) == 0;
-}
-
 /* To the beginning or the end of the call. Of a signal that comes instead, what the call itself
  * raised (a fault, a call that prctl(PR_SET_SYSCALL_USER_DISPATCH) reports) is not the program's.
  */
@@ -386,31 +388,48 @@ static bool is_restart(int64_t result)
     return result <= -512 && result >= -516;
 }
 
-/* The registers are not the program's meanwhile, so nothing makes this give up; the calls that are
- * made do not wait for anything. */
-enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, uint64_t at, long number,
-                                       const uint64_t arguments[5], int64_t *result,
-                                       struct td_err *err)
+/* The registers first: from then on the thread would set the mask by itself at the end. */
+static bool begin_call(struct td_live_stop *stop, struct td_live_detour *detour, long number,
+                       const uint64_t arguments[5])
 {
     struct td_live_registers registers = stop->registers;
-    const uint64_t mask = held_back(stop->signal_mask);
+    struct td_buf code = {0};
+
+    td_isa_detour(&code, &stop->registers, stop->signal_mask, number == SYS_clone);
+    const uint64_t at = td_live_detour_write(detour, &code);
+    td_buf_release(&code);
+    stop->detour = detour;
+    if (at == 0)
+        return false; /* it may be another program since the place was found */
+    td_isa_set_call(&registers, at, number, arguments);
+    stop->calling = true;
+    return set_registers(stop->thread, &registers) == 0 &&
+           set_mask(stop->thread, held_back(stop->signal_mask)) == 0;
+}
+
+/* The registers are not the program's meanwhile, so nothing makes this give up; the calls that are
+ * made do not wait for anything. */
+enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, struct td_live_detour *detour,
+                                       long number, const uint64_t arguments[5], int64_t *result,
+                                       struct td_err *err)
+{
+    struct td_live_registers registers;
     enum td_live_outcome outcome;
 
     if (is_confined(stop))
         return let_go(stop, refuse(err, TD_LIVE_CONFINED));
-    td_isa_set_call(&registers, at, number, arguments);
-    if (!has_call(stop, at) || set_mask(stop->thread, mask) < 0 ||
-        set_registers(stop->thread, &registers) < 0)
+    if (!begin_call(stop, detour, number, arguments))
         return let_go(stop, refuse(err, TD_LIVE_GONE));
-    stop->masked = true;
     outcome = step_call(stop, err);
     if (outcome == TD_LIVE_TAKEN)
         outcome = step_call(stop, err);
     if (outcome != TD_LIVE_TAKEN)
         return outcome;
-    if (get_registers(stop->thread, &registers) < 0)
+    const bool known = get_registers(stop->thread, &registers) == 0;
+    end_call(stop);
+    *result = known ? td_isa_result(&registers) : 0;
+    if (!known)
         return let_go(stop, refuse(err, TD_LIVE_GONE));
-    *result = td_isa_result(&registers);
     if (is_restart(*result)) /* clone(2) does so while a signal waits */
         return let_go(stop, refuse(err, TD_LIVE_SIGNAL));
     return TD_LIVE_TAKEN;

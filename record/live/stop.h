@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "record/live/detour.h"
 #include "record/live/isa.h"
 #include "record/live/outcome.h"
 
@@ -33,7 +34,8 @@ struct td_live_stop {
     uint64_t thread_pointer, signal_mask;
     uint64_t asked_ns, stopped_ns; /* CLOCK_MONOTONIC */
     bool held;
-    bool masked;  /* its signals are held back */
+    bool calling;                  /* its registers and its mask are those of a call in its name */
+    struct td_live_detour *detour; /* with the code of that; NULL: nothing was called yet */
     bool cloning; /* a clone is expected: `clone` is it once it has reported, else 0 */
     pid_t clone;
 };
@@ -58,10 +60,11 @@ bool td_live_stop_follow(struct td_live_stop *stop, pid_t clone);
 /* Lets the thread go on with its own registers. Returns for how long it was held, in ns. */
 uint64_t td_live_stop_release(struct td_live_stop *stop);
 
-/* One system call by the stopped thread, whose instruction is at `at`. TD_LIVE_TAKEN: *result is
- * what the kernel answered. Else nothing happened and the thread has been let go. */
-enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, uint64_t at, long number,
-                                       const uint64_t arguments[5], int64_t *result,
+/* One system call by the stopped thread. Should this process be killed meanwhile, the thread makes
+ * it and goes on. TD_LIVE_TAKEN: *result is what the kernel answered. Else nothing happened and the
+ * thread has been let go. `detour` is borrowed until then. */
+enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, struct td_live_detour *detour,
+                                       long number, const uint64_t arguments[5], int64_t *result,
                                        struct td_err *err);
 
 /* What another thread than the awaited one reported: a clone that begins stays where it is; who is
