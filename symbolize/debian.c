@@ -11,13 +11,20 @@
 
 #define INFO "/var/lib/dpkg/info"
 
-/* Whether the list of a package has the file, a line of its own. */
-static bool has_file(const char *list, const char *path)
+#define USR "/usr"
+
+/* Whether the list of a package has the file, a line of its own. Where /lib is a link to /usr/lib,
+ * packages still may say /lib: with `usr` the path begins behind a /usr that a line may lack. */
+static bool has_file(const char *list, const char *path, bool usr)
 {
-    const size_t len = strlen(path);
+    const size_t len = strlen(path), prefix = strlen(USR);
 
     for (const char *at = list; (at = strstr(at, path)); at += len) {
-        if ((at == list || at[-1] == '\n') && (at[len] == '\n' || at[len] == '\0'))
+        const bool whole =
+            usr && (size_t)(at - list) >= prefix && memcmp(at - prefix, USR, prefix) == 0;
+        const char *line = whole ? at - prefix : at;
+
+        if ((line == list || line[-1] == '\n') && (at[len] == '\n' || at[len] == '\0'))
             return true;
     }
     return false;
@@ -42,8 +49,8 @@ static char *debug_name(const char *package, size_t len)
 char *td_debian_debug_package(const char *root, const char *path)
 {
     char **names = td_procfs_names(root, INFO);
-    /* Where /lib is a link to /usr/lib, packages still may say /lib. */
-    const char *merged = strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
+    const bool usr = strncmp(path, USR "/", sizeof(USR)) == 0;
+    const char *tail = usr ? path + strlen(USR) : path;
     char *found = NULL;
 
     for (size_t i = 0; names && names[i] && !found; i++) {
@@ -55,7 +62,7 @@ char *td_debian_debug_package(const char *root, const char *path)
         char *list = td_procfs_text(root, file);
         const char *colon = strchr(names[i], ':'); /* "libc6:amd64.list" */
 
-        if (list && (has_file(list, path) || has_file(list, merged)))
+        if (list && has_file(list, tail, usr))
             found = debug_name(names[i], (size_t)((colon ? colon : dot) - names[i]));
         free(list);
         free(file);

@@ -21,6 +21,9 @@ struct last_stack {
     size_t depth, frames_cap, nodes_cap;
 };
 
+/* Code of which no mapping is known, by whose it is; a module each. */
+enum nowhere { NOWHERE_USER, NOWHERE_GUEST, NOWHERE_HYPERVISOR, NOWHERE_COUNT };
+
 struct td_perf_processes {
     struct td_tasks *tasks;
     struct td_range_set kernel; /* its text, modules and code made at run time */
@@ -28,6 +31,7 @@ struct td_perf_processes {
     struct td_map index;        /* (pid, 0) -> last_stacks */
     struct last_stack *last_stacks;
     size_t len, cap;
+    uint32_t nowhere[NOWHERE_COUNT]; /* TD_NONE: not made yet */
     struct td_map ended;   /* (pid, 0) -> the model's thread of samples that do not tell theirs */
     struct td_stack stack; /* in work */
 };
@@ -92,6 +96,8 @@ struct td_perf_processes *td_perf_processes_new(struct td_perf_session *session)
     const struct td_tasks_hooks hooks = {.module = module_of, .kind = kind_of, .ctx = session};
 
     all->tasks = td_tasks_new(false, &hooks, NULL, NULL);
+    for (size_t i = 0; i < NOWHERE_COUNT; i++)
+        all->nowhere[i] = TD_NONE;
     return all;
 }
 
@@ -219,35 +225,40 @@ static uint32_t thread_of(struct td_perf_session *session, const struct td_rec *
     return task->profile_thread;
 }
 
+static enum nowhere nowhere_of(uint32_t context)
+{
+    switch (context) {
+    case PERF_RECORD_MISC_HYPERVISOR: return NOWHERE_HYPERVISOR;
+    case PERF_RECORD_MISC_GUEST_KERNEL:
+    case PERF_RECORD_MISC_GUEST_USER: return NOWHERE_GUEST;
+    default: return NOWHERE_USER;
+    }
+}
+
 /* Where no mapping is known. */
 static uint32_t unknown_location(struct td_perf_session *session,
                                  const struct td_stack_frame *frame)
 {
-    const char *path = "[unknown]";
+    static const char *const paths[] = {[NOWHERE_USER] = "[unknown]",
+                                        [NOWHERE_GUEST] = "[guest]",
+                                        [NOWHERE_HYPERVISOR] = "[hypervisor]"};
+    const enum nowhere of = nowhere_of(frame->context);
+    uint32_t *const module = &session->processes->nowhere[of];
 
-    if (frame->context == PERF_RECORD_MISC_HYPERVISOR)
-        path = "[hypervisor]";
-    else if (frame->context == PERF_RECORD_MISC_GUEST_KERNEL ||
-             frame->context == PERF_RECORD_MISC_GUEST_USER)
-        path = "[guest]";
-    else if (frame->context == PERF_RECORD_MISC_USER)
+    if (frame->context == PERF_RECORD_MISC_USER)
         session->counters[TD_COUNTER_UNMAPPED]++;
-    const struct td_module module = {
-        .kind = TD_MODULE_UNKNOWN,
-        .path = td_model_intern_z(session->model, path),
-    };
-    return td_model_put_location(session->model, td_model_put_module(session->model, &module),
-                                 frame->address);
+    if (*module == TD_NONE)
+        *module = td_model_put_module(
+            session->model,
+            &(struct td_module){.kind = TD_MODULE_UNKNOWN,
+                                .path = td_model_intern_z(session->model, paths[of])});
+    return td_model_put_location(session->model, *module, frame->address);
 }
 
 /* Code in the upper half is the kernel's, also without a map of it. */
 static uint32_t unmapped_kernel(struct td_perf_session *session, uint64_t address)
 {
     const struct td_range_set *const kernel = &session->processes->kernel;
-    const struct td_module module = {
-        .kind = TD_MODULE_KERNEL,
-        .path = td_model_intern_z(session->model, TD_PERF_KERNEL),
-    };
 
     for (size_t i = 0; i < kernel->len; i++) {
         const uint32_t id = module_in(&kernel->items[i]);
@@ -256,6 +267,10 @@ static uint32_t unmapped_kernel(struct td_perf_session *session, uint64_t addres
         if (of->kind == TD_MODULE_KERNEL && of->base <= address)
             return td_model_put_location(session->model, id, address - of->base);
     }
+    const struct td_module module = {
+        .kind = TD_MODULE_KERNEL,
+        .path = td_model_intern_z(session->model, TD_PERF_KERNEL),
+    };
     return td_model_put_location(session->model, td_model_put_module(session->model, &module),
                                  address);
 }

@@ -90,7 +90,7 @@ static void add_symbol(struct td_kallsyms *symbols, uint64_t start, const char *
     symbols->items[symbols->len++] = (struct symbol){
         .start = start,
         .name = (uint32_t)symbols->names.len,
-        .module = td_intern_put(symbols->modules, module, module_len),
+        .module = module_len ? td_intern_put(symbols->modules, module, module_len) : 0,
     };
     td_buf_bytes(&symbols->names, name, name_len);
     td_buf_u8(&symbols->names, 0);

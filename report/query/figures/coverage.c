@@ -129,20 +129,52 @@ struct lacks {
     uint64_t *no_caller;         /* callers without a name, once a stack */
     uint64_t *all;               /* of modules of which inlined functions are missing */
     uint32_t *seen;              /* the last row that counted there as a caller, plus 1 */
+    uint32_t *locations, *nodes; /* nameless_locations, nameless_nodes */
 };
 
-static void count_callers(const struct td_model *model, struct lacks *lacks, uint32_t row,
-                          uint32_t node, uint64_t value)
+/* Of each location the module, where it has one and the function has no name; else TD_NONE. */
+static uint32_t *nameless_locations(const struct td_model *model)
 {
-    while (node != 0 && (node = td_model_node(model, node)->parent) != 0) {
-        const struct td_frame frame =
-            td_frame_leaf(model, td_model_node(model, node)->location, false);
+    const uint32_t count = td_model_location_count(model);
+    uint32_t *modules = td_xcalloc((size_t)count + 1, sizeof(*modules));
 
-        if (frame.module == TD_NONE || frame.function != TD_NONE ||
-            lacks->seen[frame.module] == row + 1)
+    for (uint32_t l = 0; l < count; l++) {
+        const struct td_frame frame = td_frame_leaf(model, l, false);
+
+        modules[l] = frame.function == TD_NONE ? frame.module : TD_NONE;
+    }
+    return modules;
+}
+
+/* Of each node the nearest one, it or a caller, whose location is nameless; 0: none. A caller's
+ * number is the smaller one. */
+static uint32_t *nameless_nodes(const struct td_model *model, const uint32_t *locations)
+{
+    const uint32_t count = td_model_node_count(model);
+    uint32_t *nodes = td_xcalloc((size_t)count + 1, sizeof(*nodes));
+
+    for (uint32_t n = 1; n < count; n++) {
+        const struct td_node *node = td_model_node(model, n);
+        const bool nameless = node->location != TD_NONE && locations[node->location] != TD_NONE;
+
+        nodes[n] = nameless ? n : nodes[node->parent];
+    }
+    return nodes;
+}
+
+static void count_callers(const struct td_measure *measure, struct lacks *lacks, uint32_t row,
+                          uint64_t value)
+{
+    const struct td_model *model = measure->model;
+    uint32_t node = measure->rows[row].node;
+
+    while (node != 0 && (node = lacks->nodes[td_model_node(model, node)->parent]) != 0) {
+        const uint32_t module = lacks->locations[td_model_node(model, node)->location];
+
+        if (lacks->seen[module] == row + 1)
             continue;
-        lacks->seen[frame.module] = row + 1;
-        lacks->no_caller[frame.module] += value;
+        lacks->seen[module] = row + 1;
+        lacks->no_caller[module] += value;
     }
 }
 
@@ -156,7 +188,7 @@ static void count_lacks(const struct td_measure *measure, struct lacks *lacks)
         const struct td_frame frame =
             td_frame_leaf(model, td_model_node(model, node)->location, false);
 
-        count_callers(model, lacks, (uint32_t)i, node, values[i]);
+        count_callers(measure, lacks, (uint32_t)i, values[i]);
         if (frame.module == TD_NONE)
             continue;
         if (frame.function == TD_NONE)
@@ -190,10 +222,12 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
         .no_caller = td_xcalloc(modules + 1, sizeof(uint64_t)),
         .all = td_xcalloc(modules + 1, sizeof(uint64_t)),
         .seen = td_xcalloc(modules + 1, sizeof(uint32_t)),
+        .locations = nameless_locations(model),
     };
     struct td_gap *all = td_xcalloc(modules + 1, sizeof(*all));
     size_t len = 0;
 
+    lacks.nodes = nameless_nodes(model, lacks.locations);
     count_lacks(measure, &lacks);
     for (uint32_t m = 0; m < modules; m++)
         all[m] = gap_of(&lacks, m, total);
@@ -207,6 +241,8 @@ size_t td_coverage_gaps(const struct td_measure *measure, struct td_gap *gaps, s
     free(lacks.no_caller);
     free(lacks.all);
     free(lacks.seen);
+    free(lacks.locations);
+    free(lacks.nodes);
     free(all);
     return len;
 }
