@@ -151,7 +151,9 @@ static int read_setting(struct reader *r, const struct td_uarch_line *line)
         core->width_from_caps = true;
         good = strcmp(value, "caps/slots") == 0;
     } else if (strcmp(key, "needs") == 0) {
-        core->needs_slots_event = good = strcmp(value, "slots") == 0;
+        core->needs_slots_event = strcmp(value, "slots") == 0;
+        core->needs_slot_width = strcmp(value, "caps/slots") == 0;
+        good = core->needs_slots_event || core->needs_slot_width;
     } else if (strcmp(key, "samples") == 0) {
         core->retire_latency = good = strcmp(value, "retire_latency") == 0;
     } else if (strcmp(key, "smt") == 0) {

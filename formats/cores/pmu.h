@@ -87,6 +87,7 @@ struct td_pmu_core {
     uint32_t width;         /* slots a cycle */
     bool width_from_caps;   /* Arm: sysfs caps/slots wins when it is not 0 */
     bool needs_slots_event; /* usable only when sysfs has events/slots */
+    bool needs_slot_width;  /* usable only when sysfs caps/slots is not 0 */
     bool retire_latency;    /* precise samples are timed: PEBS_TIMING_INFO */
     int smt;                /* for machines with SMT on (1), off (0), or either (-1) */
     int type;               /* perf_event_attr.type; -1: the core PMU's own */

@@ -44,7 +44,7 @@ static const struct {
     {TD_STALL_FP_OPERATIONS,
      {"fp_scalar_double + fp_scalar_single + 2 * fp_128_double + 4 * (fp_128_single + "
       "fp_256_double) + 8 * (fp_256_single + fp_512_double) + 16 * fp_512_single",
-      "fp_operations"}},
+      "fp_operations", "fp_scale_ops_spec + fp_fixed_ops_spec"}},
     {TD_STALL_FP_INSTRUCTIONS, {"vfp_spec + ase_spec"}},
 };
 

@@ -161,7 +161,33 @@
     X(LOAD_PORTS, "load_ports", PORTS_UTILIZATION, 4, "Load ports",                                \
       "the ports for loads were busy")                                                             \
     X(STORE_PORTS, "store_ports", PORTS_UTILIZATION, 4, "Store ports",                             \
-      "the ports for stores were busy")
+      "the ports for stores were busy")                                                            \
+    X(FRONTEND_MEM_BOUND, "frontend_mem_bound", FRONTEND_BOUND, 2, "Front mem",                    \
+      "the front end waited for code: caches or the TLB (Arm)")                                    \
+    X(FRONTEND_CORE_BOUND, "frontend_core_bound", FRONTEND_BOUND, 2, "Front core",                 \
+      "the front end itself delivered too little, or refilled (Arm)")                              \
+    X(FRONTEND_MEM_CACHE_BOUND, "frontend_mem_cache_bound", FRONTEND_MEM_BOUND, 3, "Code cache",   \
+      "instruction cache misses (Arm)")                                                            \
+    X(FRONTEND_MEM_TLB_BOUND, "frontend_mem_tlb_bound", FRONTEND_MEM_BOUND, 3, "Code TLB",         \
+      "instruction TLB misses (Arm)")                                                              \
+    X(FRONTEND_CORE_FLOW_BOUND, "frontend_core_flow_bound", FRONTEND_CORE_BOUND, 3, "Front flow",  \
+      "decoding waited for the branch prediction unit (Arm)")                                      \
+    X(FRONTEND_CORE_FLUSH_BOUND, "frontend_core_flush_bound", FRONTEND_CORE_BOUND, 3,              \
+      "Front flush", "refilling after the pipeline was flushed (Arm)")                             \
+    X(FRONTEND_CACHE_L1I_BOUND, "frontend_cache_l1i_bound", FRONTEND_MEM_CACHE_BOUND, 4,           \
+      "L1I miss", "code that missed L1 and came from L2 (Arm)")                                    \
+    X(FRONTEND_CACHE_L2I_BOUND, "frontend_cache_l2i_bound", FRONTEND_MEM_CACHE_BOUND, 4,           \
+      "L2I miss", "code that missed L2 (Arm)")                                                     \
+    X(BACKEND_MEM_CACHE_BOUND, "backend_mem_cache_bound", MEMORY_BOUND, 3, "Data cache",           \
+      "waiting for loads that missed L1 (Arm)")                                                    \
+    X(BACKEND_MEM_TLB_BOUND, "backend_mem_tlb_bound", MEMORY_BOUND, 3, "Data TLB",                 \
+      "waiting for address translations of data (Arm)")                                            \
+    X(BACKEND_CACHE_L1D_BOUND, "backend_cache_l1d_bound", BACKEND_MEM_CACHE_BOUND, 4, "L1D miss",  \
+      "waiting for loads that missed L1 and hit L2 (Arm)")                                         \
+    X(BACKEND_CACHE_L2D_BOUND, "backend_cache_l2d_bound", BACKEND_MEM_CACHE_BOUND, 4, "L2D miss",  \
+      "waiting for loads that missed L2 (Arm)")                                                    \
+    X(BACKEND_CORE_RENAME_BOUND, "backend_core_rename_bound", CORE_BOUND, 3, "Rename",             \
+      "no register was free for the result of an operation (Arm)")
 
 /* The deepest level. */
 #define TD_TMA_LEVELS 5

@@ -32,8 +32,7 @@ static bool countable(const struct td_pmu_core *core, const struct td_pmu *pmu)
         return false;
     if (pmu->no_slots && td_pmu_counts_slots(core))
         return false;
-    /* A generic Arm core is described by its slot width only. */
-    return !core->width_from_caps || core->matches[0].any_model == false || pmu->slot_width > 0;
+    return !core->needs_slot_width || pmu->slot_width > 0;
 }
 
 /* Whether a line of the text begins with this vendor, or with any: reading the others, which cannot
@@ -67,6 +66,16 @@ static bool read_builtin(struct td_pmu_choice *ret, size_t i, enum td_pmu_vendor
     return false;
 }
 
+#define BY_MODEL (3 * 2) /* a fit of a description that names this CPU */
+
+/* Of two that fit equally, the one that counts slots of a width that the kernel tells says more. */
+static int fit_of(const struct td_pmu_core *core, const struct td_pmu_cpu *cpu, const char *pmu)
+{
+    const int fit = td_pmu_core_fits(core, cpu, pmu);
+
+    return fit > 0 ? 2 * fit + (core->needs_slot_width ? 1 : 0) : 0;
+}
+
 int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const struct td_pmu *pmu,
                   struct td_err *err)
 {
@@ -80,7 +89,7 @@ int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const s
 
         if (!read_builtin(&one, i, cpu.vendor))
             continue;
-        const int fit = td_pmu_core_fits(one.core, &cpu, pmu->name);
+        const int fit = fit_of(one.core, &cpu, pmu->name);
         if (fit > refused_fit && !countable(one.core, pmu)) {
             refused_fit = fit;
             snprintf(refused, sizeof(refused), "%s", one.core->name);
@@ -96,14 +105,14 @@ int td_pmu_choose(struct td_pmu_choice *ret, const struct td_caps *caps, const s
     if (!best.core)
         return td_fail(err, TD_ENODATA, "no core description is for CPU %s (PMU %s)", caps->cpu_id,
                        pmu->name);
-    if (refused_fit > best_fit && pmu->no_slots)
+    if (refused_fit / 2 > best_fit / 2 && pmu->no_slots)
         snprintf(best.why, sizeof(best.why), "PMU %s: %s", pmu->name, pmu->fault);
-    else if (refused_fit > best_fit)
+    else if (refused_fit / 2 > best_fit / 2)
         snprintf(best.why, sizeof(best.why),
                  "%s needs the kernel's slots event, and PMU %s has none (a virtual machine "
                  "without perf metrics?)",
                  refused, pmu->name);
-    else if (best_fit < 3)
+    else if (best_fit < BY_MODEL)
         snprintf(best.why, sizeof(best.why), "there is no description of CPU %s", caps->cpu_id);
     *ret = best;
     return TD_OK;

@@ -460,7 +460,7 @@ static void add_locators(struct maker *m)
 /* What stays out after the last run: groups beside the tree, and its deeper levels. */
 static void tell_missing_groups(struct maker *m)
 {
-    char what[160] = "";
+    char what[320] = "";
     size_t used = 0, count = 0;
 
     for (size_t i = 0; i < m->core->group_count && i < GROUPS_MAX; i++) {

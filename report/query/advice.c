@@ -402,6 +402,57 @@ static const struct td_advice advice[] = {
     [TD_NODE_STORE_PORTS] = {"More stores per cycle than there are ports for them: one or two.",
                              "wider stores; results kept in registers until the end",
                              "A vector store writes what many stores of single values write."},
+    [TD_NODE_FRONTEND_MEM_BOUND] =
+        {"Much code, or code that jumps around: caches and TLB of code miss.",
+         "smaller code; hot and cold code apart (PGO, BOLT)",
+         "Its parts say whether the cache or the TLB is missed."},
+    [TD_NODE_FRONTEND_CORE_BOUND] =
+        {"Many taken branches, short blocks, refills after flushes.",
+         "fewer taken branches; PGO; fewer mispredicted branches",
+         "Its parts say whether prediction is too slow or flushes are too many."},
+    [TD_NODE_FRONTEND_MEM_CACHE_BOUND] =
+        {"The hot code does not fit into the instruction cache.",
+         "smaller code: less inlining and unrolling; PGO, BOLT",
+         "perf stat's l1i_mpki says how many misses per 1000 instructions."},
+    [TD_NODE_FRONTEND_MEM_TLB_BOUND] =
+        {"Hot code is spread over many pages, so its TLB misses.",
+         "hot code close together; huge pages for code",
+         "itlb_walk_mpki tells page walks, l1i_tlb_mpki misses of the first TLB."},
+    [TD_NODE_FRONTEND_CORE_FLOW_BOUND] =
+        {"The branch prediction unit gave addresses too slowly.",
+         "fewer taken branches; larger blocks; PGO",
+         "Many branches in few bytes of code are hard to predict in time."},
+    [TD_NODE_FRONTEND_CORE_FLUSH_BOUND] =
+        {"Mispredicted branches and other flushes empty the pipeline.",
+         "branch-free code; predictable branches",
+         "branch_mpki tells how many branches were mispredicted."},
+    [TD_NODE_FRONTEND_CACHE_L1I_BOUND] =
+        {"The hot code does not fit into L1, but into L2.",
+         "smaller hot code; hot and cold code apart",
+         "L1 holds 32 to 64 kB of code, so many small functions fill it."},
+    [TD_NODE_FRONTEND_CACHE_L2I_BOUND] =
+        {"Hot code does not fit into L2: it comes from L3 or from memory.",
+         "much smaller code; hot and cold code apart",
+         "L2 holds code and data: large data drive code out of it."},
+    [TD_NODE_BACKEND_MEM_CACHE_BOUND] =
+        {"Loads miss the first cache: their data come from L2 or from beyond it.",
+         "smaller or denser data; blocks that fit the cache; prefetching",
+         "Its parts say whether L2 has the data or memory must give them."},
+    [TD_NODE_BACKEND_MEM_TLB_BOUND] =
+        {"Data are spread over many pages, so the TLBs miss.", "huge pages; denser data",
+         "dtlb_walk_mpki tells page walks, l1d_tlb_mpki misses of the first TLB."},
+    [TD_NODE_BACKEND_CACHE_L1D_BOUND] =
+        {"Data that fit into L2, but not into L1, are used again and again.",
+         "blocks that fit L1; denser data",
+         "L1 holds 32 to 64 kB of data: keep what a loop uses below that."},
+    [TD_NODE_BACKEND_CACHE_L2D_BOUND] =
+        {"Data that do not fit into L2: they come from L3 or from memory.",
+         "blocks that fit L2; denser data; prefetching",
+         "ll_read_mpki says how many loads go to memory."},
+    [TD_NODE_BACKEND_CORE_RENAME_BOUND] =
+        {"More results wait than there are registers inside the core.",
+         "shorter chains; fewer live values; fewer long-latency operations",
+         "Long waits for loads or divisions keep registers busy, too."},
 };
 static_assert(sizeof(advice) / sizeof(advice[0]) == TD_NODE_COUNT, "one a node");
 

@@ -9,7 +9,7 @@
 #include "report/query/advice.h"
 #include "report/query/figures/tree.h"
 
-#define NAME_WIDTH 27
+#define NAME_WIDTH 30
 #define DIGITS     6
 
 static void take_paragraph(const struct td_style *style, const char *label, char *take_text)

@@ -45,7 +45,8 @@ def intel(c, waits):
 SPR = {**fake.SPR, "0x2c0": 750000, "0x2d1": 280000, "0x4d1": 90000}
 SKX = {**fake.SKX, "0x2d1": 280000, "0x4d1": 90000}
 N2 = {**fake.N2, "0x24": 2900000000, "0x23": 170000000, "0x4005": 2100000000, "0x3": 9100000, "0x17": 7140000,
-      "0x16": 14962069, "0x37": 5000000, "0x36": 6000000, "0x34": 27500, "0x74": 2570000, "0x75": 1200000}
+      "0x16": 14962069, "0x37": 5000000, "0x36": 6000000, "0x34": 27500, "0x74": 2570000, "0x75": 1200000,
+      "0x80c0": 3000000, "0x80c1": 1500000}
 MACHINES = {
     "spr": (SPR, 6, {**intel(SPR, "0x50021a6"), "nops": SPR["0x2c0"]}),
     "clx": (SKX, 4, {**intel(SKX, "0x140014a3"), "nops": None}),
@@ -54,7 +55,7 @@ MACHINES = {
         "data_access": N2["0x4005"], "stores": None, "branches": None, "code": N2["0x23"], "divider": None,
         "from_l2": N2["0x3"] - N2["0x17"], "from_l3": N2["0x17"] - N2["0x37"], "from_memory": N2["0x37"],
         "walks": N2["0x34"], "l2_misses": N2["0x17"], "l2_references": N2["0x16"], "l3_misses": N2["0x37"],
-        "l3_references": N2["0x36"], "fp_operations": None, "fp_instructions": N2["0x74"] + N2["0x75"]}),
+        "l3_references": N2["0x36"], "fp_operations": N2["0x80c0"] + N2["0x80c1"], "fp_instructions": N2["0x74"] + N2["0x75"]}),
     "zen4": (fake.ZEN4, 6, {
         "cycles": 10000000, "instructions": 15000000, "nops": None, "stalled": 5000000, "data_access": 3500000,
         "stores": None, "branches": None, "code": 800000, "divider": None, "from_l2": 250000, "from_l3": 60000,

@@ -73,7 +73,7 @@ static void names_of_the_field(void **state)
     expect("neoverse-n2", "L1D_Cache_Effectiveness", "l1");
     expect("neoverse-n2", "topdownl1", "topdown");
     expect("neoverse-n2", "TopdownL1,branch", "topdown branch");
-    expect("neoverse-n2", "Operation_Mix", "mix mix_more");
+    expect("neoverse-n2", "Operation_Mix", "mix mix_more barriers");
     expect("neoverse-n2", "Cycle_Accounting", "accounting");
     expect("neoverse-n2", "cache", "l1 l2_ll l3");
     expect("sapphire-rapids", "TopdownL3",
@@ -82,7 +82,7 @@ static void names_of_the_field(void **state)
     expect("sapphire-rapids", "cache,tlb", "cache tlb");
     expect("sapphire-rapids", "l3_load_mpki", "cache");
     expect("sapphire-rapids", "FLOPs", "fp");
-    expect("zen5", "tlb", "itlb dtlb");
+    expect("zen5", "tlb", "itlb dtlb flushes");
     expect("zen5", "split_five", "split_five");
 }
 

@@ -200,6 +200,19 @@ static const char *const node_headings[] = {
     [TD_NODE_VECTOR_PORTS] = "PVec",
     [TD_NODE_LOAD_PORTS] = "PLoad",
     [TD_NODE_STORE_PORTS] = "PStore",
+    [TD_NODE_FRONTEND_MEM_BOUND] = "FeMem",
+    [TD_NODE_FRONTEND_CORE_BOUND] = "FeCore",
+    [TD_NODE_FRONTEND_MEM_CACHE_BOUND] = "FeCac",
+    [TD_NODE_FRONTEND_MEM_TLB_BOUND] = "FeTlb",
+    [TD_NODE_FRONTEND_CORE_FLOW_BOUND] = "FeFlow",
+    [TD_NODE_FRONTEND_CORE_FLUSH_BOUND] = "FeFlsh",
+    [TD_NODE_FRONTEND_CACHE_L1I_BOUND] = "L1I",
+    [TD_NODE_FRONTEND_CACHE_L2I_BOUND] = "L2I",
+    [TD_NODE_BACKEND_MEM_CACHE_BOUND] = "BeCac",
+    [TD_NODE_BACKEND_MEM_TLB_BOUND] = "BeTlb",
+    [TD_NODE_BACKEND_CACHE_L1D_BOUND] = "L1D",
+    [TD_NODE_BACKEND_CACHE_L2D_BOUND] = "L2D",
+    [TD_NODE_BACKEND_CORE_RENAME_BOUND] = "Rename",
 };
 _Static_assert(sizeof(node_headings) / sizeof(node_headings[0]) == TD_NODE_COUNT, "one per node");
 
