@@ -132,6 +132,31 @@ KERNEL uint64_t hash_text(void)
     return hash;
 }
 
+/* Where to look is in an array: each load waits for one of it, and for none of its own. */
+static uint32_t order[100000];
+
+KERNEL uint64_t follow_order(void)
+{
+    uint64_t sum = 0;
+
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+            sum += table[order[i]]; /* WHY random_access */
+    return sum;
+}
+
+/* The place of the place. */
+KERNEL uint64_t follow_twice(void)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        const uint32_t second = order[order[i] % (sizeof(order) / sizeof(*order))];
+        sum += table[second]; /* WHY random_access */
+    }
+    return sum;
+}
+
 int main(void)
 {
     struct tree *root = plant(14);
@@ -140,6 +165,9 @@ int main(void)
     transpose();
     sum += every_twentieth();
     histogram();
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+        order[i] = chance() & (BIG - 1);
+    sum += follow_order() + follow_twice();
     sum += descend(root) + trailing() + (uint64_t)newton() + gather_bytes() + hash_text();
     printf("%llu %g\n", (unsigned long long)sum, (double)turned[sum % N][1]);
     return 0;

@@ -208,15 +208,19 @@ static void take_line(struct td_usage *usage, struct td_usage_entry *entry,
         entry->backs[slot->back] += slot->weight;
 }
 
+/* Whether the address is what loads before gave, one after the other. It may be another load's that
+ * this one waited for; but when its own data of the last time came later than that, several of them
+ * are under way at a time, as where an array holds the addresses. */
 static bool is_serial(const struct td_usage *usage, const struct td_usage_entry *entry,
                       const struct td_use *use)
 {
     const int64_t after = use->known - entry->last_ready;
     const int64_t other = use->known - usage->last_ready;
 
-    return use->known > use->first &&
-           ((after >= 0 && after < SERIAL_SLACK) ||
-            (use->known - use->first > SERIAL_LATE && other >= 0 && other < SERIAL_SLACK));
+    if (use->known <= use->first || after < -SERIAL_SLACK)
+        return false;
+    return (after >= 0 && after < SERIAL_SLACK) ||
+           (use->known - use->first > SERIAL_LATE && other >= 0 && other < SERIAL_SLACK);
 }
 
 static void note_stores(struct td_usage_entry *entry, const struct td_use *use)
