@@ -150,18 +150,21 @@ static int open_run(void *ctx, struct td_err *err)
     return td_profile_flush(m->recording->writer, err);
 }
 
-/* Adds the snapshot of an image when it is a new one, or turns out to be the last one. */
-static void add_image(struct modelling *m, uint32_t image)
+/* Adds the snapshot of an image when it is a new one, or turns out to be the last one: of those
+ * that were killed, and of those that go on when the recording ends (`ends`), it is what there is.
+ */
+static void add_image(struct modelling *m, uint32_t image, bool ends)
 {
     const struct td_mailbox_snapshot snapshot = td_mailbox_look(m->mailbox, image);
+    const bool last = snapshot.ended || ends;
     struct td_buf bytes = {0};
 
     m->seen = td_grow(m->seen, &m->seen_cap, image + 1, sizeof(*m->seen));
     while (m->seen_count <= image)
         m->seen[m->seen_count++] = 0;
-    if ((snapshot.sequence != m->seen[image] || snapshot.ended) &&
+    if ((snapshot.sequence != m->seen[image] || last) &&
         td_mailbox_get(m->mailbox, image, &bytes) &&
-        td_snapshots_add(&m->snapshots, image, &bytes, snapshot.ended))
+        td_snapshots_add(&m->snapshots, image, &bytes, last))
         m->seen[image] = snapshot.sequence;
     if (snapshot.ended) {
         td_snapshots_name_code(&m->snapshots, image);
@@ -172,10 +175,10 @@ static void add_image(struct modelling *m, uint32_t image)
     td_buf_release(&bytes);
 }
 
-static int add_images(struct modelling *m, struct td_err *err)
+static int add_images(struct modelling *m, bool ends, struct td_err *err)
 {
     for (uint32_t i = 0; i < td_mailbox_images(m->mailbox); i++)
-        add_image(m, i);
+        add_image(m, i, ends);
     if (!m->native)
         td_profile_counter(m->recording->writer, TD_COUNTER_ENDED_NS, td_clock_ns());
     return td_profile_flush(m->recording->writer, err);
@@ -432,7 +435,7 @@ static void finish(void *ctx)
     if (m->pmu)
         rc = td_sim_pmu_collect(m->pmu, m->request, m->recording->output.path, &err);
     if (rc == TD_OK)
-        rc = add_images(m, &err);
+        rc = add_images(m, true, &err);
     for (uint32_t i = 0; rc == TD_OK && i < td_mailbox_images(m->mailbox); i++)
         td_snapshots_name_code(&m->snapshots, i);
     td_snapshots_names_end(&m->snapshots);
@@ -483,7 +486,7 @@ static void on_time(void *ctx, uint64_t now)
     place_once(m);
     if (m->run.running && now >= m->next_ns) {
         const uint64_t cpu = td_clock_thread_ns();
-        if (add_images(m, &err) < 0)
+        if (add_images(m, false, &err) < 0)
             give_up(m, &err);
         const uint64_t after = td_clock_ns(), pause = (td_clock_thread_ns() - cpu) * ADD_SHARE;
         m->next_ns = after + (pause > ADD_EVERY_NS ? pause : ADD_EVERY_NS);

@@ -73,6 +73,21 @@ def kill_sampled():
     td.check(finished(done), "the program did not go on")
 
 
+def killed_program():
+    """What is told at a program's end alone, of its code and its accesses, is there when it was killed."""
+    out, done = td.scratch("program.td"), td.scratch("done")
+    child = start(out, done)
+    wait_for_snapshots(out)
+    for pid, _ in td.children_of(child.pid):
+        os.kill(pid, signal.SIGKILL)
+    err = child.communicate(timeout=200)[1]
+    td.check(child.returncode == 128 + signal.SIGKILL, f"{child.returncode}: {err!r}")
+    loops = td.report_json(out, "loops")["loops"]
+    td.check(len(loops) > 0, "no loop is known")
+    habits = td.report(out, "dump").count(" habit module=")
+    td.check(habits > 100, f"{habits} habits")
+
+
 def hangup():
     code, data, done, err = ended(signal.SIGHUP, "hangup.td")
     td.check(code == 128 + signal.SIGHUP and not data["coverage"]["complete"], f"{code}: {err!r}")
@@ -210,6 +225,6 @@ def crowd():
     td.check(len(td.report_json(out, "threads")["threads"]) == 62, "61 threads and a child")
 
 
-td.cases({"kill": kill, "kill_sampled": kill_sampled, "hangup": hangup, "terminate": terminate, "wrong": wrong, "other_plugin": other_plugin, "default": default,
+td.cases({"kill": kill, "kill_sampled": kill_sampled, "killed_program": killed_program, "hangup": hangup, "terminate": terminate, "wrong": wrong, "other_plugin": other_plugin, "default": default,
           "quiet_without_terminal": quiet_without_terminal, "calibrate": calibrate,
           "crowd": crowd})
