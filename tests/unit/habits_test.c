@@ -20,14 +20,13 @@
 #include "record/sim/model/habits/outcomes.h"
 #include "record/sim/model/habits/usage.h"
 
-enum { LINES = 512, WAYS = 8, ACCESSES = 4000 };
+enum { LINES = 512, WAYS = 8, ACCESSES = 4000, PLACE = 0x401037 };
 
 /* An L1 with one line a slot by address, as far as the test needs one. */
 static void use(struct td_usage *usage, uint64_t *held, uint64_t address, uint32_t bytes)
 {
     const uint32_t slot = (uint32_t)(address >> 6) % LINES;
-    const struct td_use one = {.block = 7,
-                               .insn = 3,
+    const struct td_use one = {.place = PLACE,
                                .address = address,
                                .bytes = bytes,
                                .slot = slot,
@@ -41,10 +40,9 @@ static void use(struct td_usage *usage, uint64_t *held, uint64_t address, uint32
     td_usage_note(usage, &one);
 }
 
-static void keep(void *ctx, uint32_t block, uint32_t insn, const struct td_habit *habit)
+static void keep(void *ctx, const struct td_habit *habit)
 {
-    assert_int_equal(block, 7);
-    assert_int_equal(insn, 3);
+    assert_int_equal(habit->offset, PLACE);
     *(struct td_habit *)ctx = *habit;
 }
 
@@ -125,12 +123,6 @@ static void conflicts_are_seen(void **state)
     assert_int_equal(td_habit_most(&habit, TD_HABIT_REUSE)->key, 1);
 }
 
-static void keep_outcomes(void *ctx, uint32_t block, const struct td_habit *habit)
-{
-    assert_int_equal(block, 5);
-    *(struct td_habit *)ctx = *habit;
-}
-
 /* A branch that is always mispredicted, so that it is searched; `period` 0: by chance. */
 static struct td_habit outcomes_of(unsigned period)
 {
@@ -140,12 +132,13 @@ static struct td_habit outcomes_of(unsigned period)
     for (unsigned i = 0; i < 6 * TD_OUTCOME_STRETCH; i++) {
         const bool taken = td_hash_u64((period ? i % period : i) + 1) & 1;
 
-        td_outcomes_note(
-            outcomes,
-            &(struct td_outcome){
-                .block = 5, .conditional = true, .taken = taken, .wrong = true, .target = taken});
+        td_outcomes_note(outcomes, &(struct td_outcome){.place = PLACE,
+                                                        .conditional = true,
+                                                        .taken = taken,
+                                                        .wrong = true,
+                                                        .target = taken});
     }
-    td_outcomes_each(outcomes, keep_outcomes, &habit);
+    td_outcomes_each(outcomes, keep, &habit);
     td_outcomes_free(outcomes);
     assert_true(td_habit_is_right(&habit));
     return habit;

@@ -25,6 +25,12 @@ static const enum td_habit_figure served_by[TD_LEVEL_COUNT] = {
     [TD_LEVEL_DRAM_QUEUE] = TD_HABIT_FROM_MEMORY,
 };
 
+/* Of the uop's instruction. */
+static inline uint64_t place_of(const struct td_sim *sim, const struct td_uop *uop)
+{
+    return sim->last->place + sim->last->insn_offsets[uop->insn];
+}
+
 static inline enum td_met met_by(enum td_cause late, int64_t forwarded)
 {
     return forwarded >= 0             ? TD_MET_FORWARDED
@@ -288,8 +294,7 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     if (UNLIKELY(td_access_is(a, key)))
         ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
     if (UNLIKELY(sim->watching))
-        td_usage_note(sim->usage, &(struct td_use){.block = sim->last->id,
-                                                   .insn = uop->insn,
+        td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = address,
                                                    .bytes = size * (uint32_t)(a->at - second + 1),
                                                    .slot = slot,
@@ -400,8 +405,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         }
     }
     if (UNLIKELY(sim->watching))
-        td_usage_note(sim->usage, &(struct td_use){.block = sim->last->id,
-                                                   .insn = uop->insn,
+        td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = first,
                                                    .bytes = bytes,
                                                    .slot = first_slot,

@@ -231,11 +231,12 @@ static inline void note_outcome(struct td_sim *sim, const struct td_block *block
     const bool conditional = block->branch == TD_BRANCH_CONDITIONAL;
 
     if (sim->watching && (conditional || is_indirect(block)))
-        td_outcomes_note(sim->turns, &(struct td_outcome){.block = block->id,
-                                                          .conditional = conditional,
-                                                          .taken = (outcome & TD_TRACE_TAKEN) != 0,
-                                                          .wrong = (outcome & TD_TRACE_WRONG) != 0,
-                                                          .target = next});
+        td_outcomes_note(sim->turns,
+                         &(struct td_outcome){.place = td_block_place(block, block->branch_pc),
+                                              .conditional = conditional,
+                                              .taken = (outcome & TD_TRACE_TAKEN) != 0,
+                                              .wrong = (outcome & TD_TRACE_WRONG) != 0,
+                                              .target = next});
 }
 
 /* Resolves the last block's branch, now that `next` is known, unless that was done when the mode

@@ -288,13 +288,11 @@ static uint64_t place_of_row(const struct td_sim *sim, uint32_t row)
     return block->place + block->insn_offsets[row - accounts[from].row];
 }
 
-static void give_usage(void *ctx, uint32_t block_id, uint32_t insn, const struct td_habit *habit)
+static void give_usage(void *ctx, const struct td_habit *habit)
 {
     const struct habits *habits = ctx;
-    const struct td_block *block = td_blocks_get(habits->sim->blocks, block_id);
     struct td_habit ours = *habit;
 
-    ours.offset = block->place + block->insn_offsets[insn];
     for (uint32_t i = 0; i < ours.mark_count; i++) {
         struct td_habit_mark *mark = &ours.marks[i];
 
@@ -304,20 +302,10 @@ static void give_usage(void *ctx, uint32_t block_id, uint32_t insn, const struct
     habits->fn(habits->ctx, &ours);
 }
 
-static void give_outcomes(void *ctx, uint32_t block_id, const struct td_habit *habit)
-{
-    const struct habits *habits = ctx;
-    const struct td_block *block = td_blocks_get(habits->sim->blocks, block_id);
-    struct td_habit ours = *habit;
-
-    ours.offset = td_block_place(block, block->branch_pc);
-    habits->fn(habits->ctx, &ours);
-}
-
 void td_sim_each_habit(const struct td_sim *sim, td_sim_habit_fn *fn, void *ctx)
 {
     struct habits habits = {.sim = sim, .fn = fn, .ctx = ctx};
 
     td_usage_each(sim->usage, give_usage, &habits);
-    td_outcomes_each(sim->turns, give_outcomes, &habits);
+    td_outcomes_each(sim->turns, fn, ctx);
 }

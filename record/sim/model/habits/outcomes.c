@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 enum {
@@ -30,22 +31,36 @@ void td_outcomes_free(struct td_outcomes *outcomes)
     free(outcomes);
 }
 
-static struct td_outcome_entry *entry_of(struct td_outcomes *outcomes, uint32_t block)
+/* Of the places that it may have, that of the one that runs least gives way in time. */
+static struct td_outcome_entry *take_place(struct td_outcome_entry *places, uint64_t place)
 {
-    struct td_outcome_entry *entry =
-        &outcomes->entries[(block * UINT32_C(0x9e3779b1)) >> 24 & (TD_OUTCOME_ENTRIES - 1)];
+    struct td_outcome_entry *least = places;
 
-    if (__builtin_expect(entry->block == block + 1, 1)) {
-        entry->hold += entry->hold < HOLD_MAX;
-        return entry;
-    }
-    if (entry->hold > 0) {
-        entry->hold--;
+    for (int i = 1; i < TD_OUTCOME_WAYS; i++)
+        least = places[i].hold < least->hold ? &places[i] : least;
+    if (least->hold > 0) {
+        least->hold--;
         return NULL;
     }
-    memset(entry, 0, sizeof(*entry));
-    entry->block = block + 1;
-    return entry;
+    memset(least, 0, sizeof(*least));
+    least->place = place + 1;
+    least->hold = 1;
+    return least;
+}
+
+static struct td_outcome_entry *entry_of(struct td_outcomes *outcomes, uint64_t place)
+{
+    struct td_outcome_entry *places =
+        &outcomes->entries[td_hash_u64(place) % (TD_OUTCOME_ENTRIES / TD_OUTCOME_WAYS) *
+                           TD_OUTCOME_WAYS];
+
+    for (int i = 0; i < TD_OUTCOME_WAYS; i++) {
+        if (places[i].place != place + 1)
+            continue;
+        places[i].hold += places[i].hold < HOLD_MAX;
+        return &places[i];
+    }
+    return take_place(places, place);
 }
 
 /* 64 outcomes from the `from`th on. */
@@ -118,7 +133,7 @@ static void search(struct td_outcome_entry *entry)
 
 void td_outcomes_note(struct td_outcomes *outcomes, const struct td_outcome *outcome)
 {
-    struct td_outcome_entry *entry = entry_of(outcomes, outcome->block);
+    struct td_outcome_entry *entry = entry_of(outcomes, outcome->place);
 
     if (!entry)
         return;
@@ -140,7 +155,7 @@ void td_outcomes_each(const struct td_outcomes *outcomes, td_outcomes_fn *fn, vo
 {
     for (size_t i = 0; i < TD_OUTCOME_ENTRIES; i++) {
         const struct td_outcome_entry *entry = &outcomes->entries[i];
-        struct td_habit habit = {.module = 0};
+        struct td_habit habit = {.offset = entry->place - 1};
 
         if (entry->figures[FIGURE(BRANCHES)] < LEAST)
             continue;
@@ -153,6 +168,6 @@ void td_outcomes_each(const struct td_outcomes *outcomes, td_outcomes_fn *fn, vo
             if (mark.count > 0)
                 td_habit_mark(&habit, &mark);
         }
-        fn(ctx, entry->block - 1, &habit);
+        fn(ctx, &habit);
     }
 }

@@ -14,13 +14,14 @@
 
 enum {
     TD_OUTCOME_ENTRIES = 256,
+    TD_OUTCOME_WAYS = 4,       /* entries that one branch may have */
     TD_OUTCOME_STRETCH = 1024, /* outcomes that are searched together */
     TD_OUTCOME_PERIOD_MAX = TD_OUTCOME_STRETCH / 2,
     TD_OUTCOME_PERIODS = 4,
 };
 
 struct td_outcome {
-    uint32_t block; /* that the branch ends */
+    uint64_t place; /* of the branch (trace.h): blocks that overlap end in the same */
     bool conditional, taken, wrong;
     uint64_t target; /* where it went */
 };
@@ -31,7 +32,7 @@ struct td_outcome_period {
 };
 
 struct td_outcome_entry {
-    uint32_t block; /* plus 1; 0: empty */
+    uint64_t place; /* plus 1; 0: empty */
     uint32_t filled;
     uint32_t wrong; /* in this stretch */
     uint32_t stretches;
@@ -51,8 +52,8 @@ void td_outcomes_free(struct td_outcomes *outcomes); /* NULL is allowed */
 void td_outcomes_restart(struct td_outcomes *outcomes);
 void td_outcomes_note(struct td_outcomes *outcomes, const struct td_outcome *outcome);
 
-/* Those that are known to have run often. */
-typedef void td_outcomes_fn(void *ctx, uint32_t block, const struct td_habit *habit);
+/* Those that are known to have run often, by their place. */
+typedef void td_outcomes_fn(void *ctx, const struct td_habit *habit);
 void td_outcomes_each(const struct td_outcomes *outcomes, td_outcomes_fn *fn, void *ctx);
 
 #endif

@@ -11,7 +11,6 @@
 enum {
     LINE_BITS = 6,
     PAGE_BITS = 12,
-    INSN_BITS = 12,
     LEAST = 32,        /* what ran less often is not told */
     HOLD_MAX = 100000, /* what has stopped running gives way after as many of another */
     /* An address was waited for when it is known so soon after the data before, */
@@ -89,8 +88,7 @@ static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, u
 
 static inline struct td_usage_entry *entry_of(struct td_usage *usage, const struct td_use *use)
 {
-    const uint64_t key =
-        ((uint64_t)use->block << INSN_BITS | use->insn << 1 | (uint64_t)use->store) + 1;
+    const uint64_t key = (use->place << 1 | (uint64_t)use->store) + 1;
     const size_t first = (key * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
                          (TD_LINE_OWNERS / TD_USAGE_WAYS) * TD_USAGE_WAYS;
 
@@ -309,12 +307,11 @@ void td_usage_each(const struct td_usage *usage, td_usage_fn *fn, void *ctx)
         if (usage->places[i] == 0)
             continue;
         const struct td_usage_entry *entry = &usage->entries[usage->places[i] - 1];
-        const uint64_t place = usage->keys[i] - 1;
 
         if (entry->figures[TD_HABIT_ACCESSES] < LEAST)
             continue;
         describe(usage, entry, &habit);
-        fn(ctx, (uint32_t)(place >> INSN_BITS),
-           (uint32_t)(place >> 1) & ((1U << (INSN_BITS - 1)) - 1), &habit);
+        habit.offset = (usage->keys[i] - 1) >> 1;
+        fn(ctx, &habit);
     }
 }

@@ -26,7 +26,7 @@ enum td_met { TD_MET_NOTHING, TD_MET_FORWARDED, TD_MET_BLOCKED, TD_MET_ALIASED }
 
 /* One access. */
 struct td_use {
-    uint32_t block, insn; /* of the instruction */
+    uint64_t place; /* of the instruction (trace.h): blocks that overlap have the same */
     uint64_t address;
     uint32_t bytes;
     uint32_t slot;             /* of L1; TD_USE_PAST: it went past the caches */
@@ -65,7 +65,7 @@ struct td_usage {
     struct td_lines *lines; /* owned */
     uint32_t set_mask;      /* of L1 */
     int64_t last_ready;     /* of the load before */
-    /* Of each entry: block, instruction and direction, plus 1; 0: empty. */
+    /* Of each entry: place and direction, plus 1; 0: empty. */
     uint64_t keys[TD_LINE_OWNERS];
     /* Where its entry is, plus 1; 0: nowhere yet. Entries lie in the order in which they were first
      * needed, so that what a short thread does not need takes no memory. */
@@ -79,8 +79,9 @@ struct td_usage *td_usage_new(uint32_t lines, uint32_t ways);
 void td_usage_free(struct td_usage *usage); /* NULL is allowed */
 void td_usage_note(struct td_usage *usage, const struct td_use *use);
 
-/* Those that are known to have run often. Marks of partners have the store's row as their key. */
-typedef void td_usage_fn(void *ctx, uint32_t block, uint32_t insn, const struct td_habit *habit);
+/* Those that are known to have run often, by their place. Marks of partners have the store's row as
+ * their key. */
+typedef void td_usage_fn(void *ctx, const struct td_habit *habit);
 void td_usage_each(const struct td_usage *usage, td_usage_fn *fn, void *ctx);
 
 #endif
