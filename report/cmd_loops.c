@@ -6,12 +6,12 @@
 #include "base/mem.h"
 #include "formats/frames.h"
 #include "report/cmd.h"
-#include "report/disasm.h"
+#include "report/code_text.h"
 #include "report/query/figures/names.h"
 #include "report/query/loops/loops.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
-#include "report/view/loops.h"
+#include "report/view/model/loops.h"
 
 #define NESTS_DEFAULT   10
 #define PERCENT_DEFAULT 1.0
@@ -22,55 +22,6 @@ struct loops_opts {
     const char *syntax;
     const char *function; /* NULL: of all */
 };
-
-/* The code of the module whose instructions were asked for last. */
-struct texts {
-    const struct td_session *session;
-    enum td_syntax syntax;
-    uint32_t module; /* TD_NONE: none yet */
-    struct td_code_file *code;
-    struct td_disasm *disasm;
-};
-
-static void close_texts(struct texts *texts)
-{
-    td_disasm_free(texts->disasm);
-    td_code_free(texts->code);
-    texts->disasm = NULL;
-    texts->code = NULL;
-}
-
-static void open_texts(struct texts *texts, uint32_t module)
-{
-    const struct td_model *model = texts->session->model;
-    const struct td_module *m = td_model_module(model, module);
-    struct td_err err = TD_ERR_INIT;
-
-    close_texts(texts);
-    texts->module = module;
-    if (td_code_open(&texts->code, m->kind, td_model_string(model, m->path), &m->build_id, NULL,
-                     &err) < 0)
-        texts->code = NULL;
-    if (texts->code)
-        td_disasm_new(&texts->disasm, td_code_machine(texts->code), texts->syntax, &err);
-}
-
-static bool text_of(void *ctx, uint32_t module, uint64_t offset, char *text, size_t size)
-{
-    struct texts *texts = ctx;
-    const uint8_t *bytes = NULL;
-    uint64_t address = offset;
-
-    if (texts->module != module)
-        open_texts(texts, module);
-    const size_t count = texts->code ? td_code_bytes(texts->code, offset, 16, &bytes) : 0;
-    if (count == 0 || !texts->disasm)
-        return false;
-    td_code_address(texts->code, offset, &address);
-    const struct td_disasm_insn insn = td_disasm_next(texts->disasm, bytes, count, address);
-    snprintf(text, size, "%s", insn.text);
-    return *text != '\0';
-}
 
 static int complain(const struct td_session *session, const struct td_loops *loops)
 {
@@ -185,11 +136,10 @@ static int print_json(struct td_session *session, const struct td_loops_view *vi
 static int show_loops(struct td_session *session, const struct loops_opts *o,
                       const struct td_loops *loops)
 {
-    struct texts texts = {
-        .session = session, .syntax = td_syntax_by_name(o->syntax), .module = TD_NONE};
+    struct td_code_text text = td_code_text_init(session->model, td_syntax_by_name(o->syntax));
     bool *shown = td_xcalloc(loops->len + 1, sizeof(*shown));
     const struct td_loops_view view = {
-        .loops = loops, .model = session->model, .shown = shown, .text = text_of, .ctx = &texts};
+        .loops = loops, .shown = shown, .words = {session->model, td_code_text_of, &text}};
     size_t nests = 0;
     const size_t left = choose(loops, session, o, shown, &nests);
     int exit_code = TD_EXIT_NOTHING;
@@ -207,7 +157,7 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
             exit_code = td_session_end_output(session);
         }
     }
-    close_texts(&texts);
+    td_code_text_release(&text);
     free(shown);
     return exit_code;
 }

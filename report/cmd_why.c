@@ -5,19 +5,20 @@
 
 #include "base/mem.h"
 #include "report/cmd.h"
+#include "report/code_text.h"
 #include "report/places.h"
 #include "report/query/figures/names.h"
-#include "report/query/loops/loops.h"
-#include "report/query/why.h"
+#include "report/query/why/why.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
 #include "report/view/verdict.h"
-#include "report/view/why.h"
+#include "report/view/model/why.h"
 
 #define LINES_DEFAULT 3
 
 /* What is asked about, each on its own. */
 struct asked {
+    struct td_why_basis basis;
     char **names;
     struct td_why *whys;
     size_t len, cap, why_cap;
@@ -29,12 +30,13 @@ static void asked_release(struct asked *asked)
         free(asked->names[i]);
     free(asked->names);
     free(asked->whys);
+    td_why_basis_release(&asked->basis);
 }
 
 /* Takes the name. False when nothing ran there. */
-static bool ask(struct asked *asked, const struct td_measure *measure,
-                const struct td_places *places, char *take_name)
+static bool ask(struct asked *asked, const struct td_places *places, char *take_name)
 {
+    const struct td_measure *measure = asked->basis.measure;
     struct td_code_parts parts = {.at = NULL};
 
     if (places->file)
@@ -45,7 +47,7 @@ static bool ask(struct asked *asked, const struct td_measure *measure,
     if (found) {
         asked->names = td_grow(asked->names, &asked->cap, asked->len + 1, sizeof(*asked->names));
         asked->whys = td_grow(asked->whys, &asked->why_cap, asked->len + 1, sizeof(*asked->whys));
-        td_why_of(&asked->whys[asked->len], measure, &parts);
+        td_why_of(&asked->whys[asked->len], &asked->basis, &parts);
         asked->names[asked->len++] = take_name;
     } else {
         free(take_name);
@@ -66,7 +68,7 @@ static int ask_words(struct asked *asked, const struct td_session *session, char
         if (!td_places_find(&places, session, &rows, *words)) {
             td_cmd_complain_unknown(session, &rows, *words);
             exit_code = TD_EXIT_NOTHING;
-        } else if (!ask(asked, session->measure, &places, td_xstrdup(*words))) {
+        } else if (!ask(asked, &places, td_xstrdup(*words))) {
             td_complain(
                 "%s: nothing ran there (tdreport lines shows the lines that cost something)",
                 *words);
@@ -92,7 +94,7 @@ static int ask_hottest(struct asked *asked, const struct td_session *session, ui
         const char *file = td_model_string(session->model, row->file);
         struct td_places places = {.file = td_xstrdup(file), .from = row->line, .to = row->line};
 
-        ask(asked, session->measure, &places, td_xasprintf("%s:%" PRIu32, file, row->line));
+        ask(asked, &places, td_xasprintf("%s:%" PRIu32, file, row->line));
         td_places_release(&places);
     }
     td_rows_release(&rows);
@@ -103,51 +105,42 @@ static int ask_hottest(struct asked *asked, const struct td_session *session, ui
     return TD_EXIT_NOTHING;
 }
 
-/* What the execution units take: tdreport loops says how much an iteration needs of it. */
-static bool is_of_loops(enum td_why_cause cause)
-{
-    return cause == TD_WHY_CHAIN || cause == TD_WHY_FORWARDED || cause == TD_WHY_CHASE ||
-           cause == TD_WHY_PORT || cause == TD_WHY_DIVIDER;
-}
-
 /* The command that says more of the cause, for the caller to free; NULL: none does. */
-static char *next_of(const struct td_session *session, const struct td_loops *loops,
-                     const struct td_why *why)
+static char *next_of(const struct td_session *session, const struct td_why *why)
 {
     const struct td_model *model = session->model;
-    const struct td_loop *loop = td_loops_at(loops, why->location);
     char name[256];
 
     if (why->cause == TD_WHY_SHARED && td_model_shared_count(model) > 0)
         return td_next_command("sharing", session->opts->input, "");
-    if (!is_of_loops(why->cause) || !loop || loop->function == TD_NONE)
+    if (!why->loop || why->loop->function == TD_NONE)
         return NULL;
     td_name_bare(name, sizeof(name),
-                 td_model_string(model, td_model_function(model, loop->function)->name));
+                 td_model_string(model, td_model_function(model, why->loop->function)->name));
     return td_next_command("loops", session->opts->input, name);
 }
 
 static void print_whys(const struct td_session *session, const struct asked *asked,
                        struct td_json *json)
 {
-    struct td_loops loops = {.at = NULL};
-    bool needed = false;
+    struct td_code_text text = td_code_text_init(session->model, TD_SYNTAX_ATT);
 
-    for (size_t i = 0; i < asked->len; i++)
-        needed = needed || is_of_loops(asked->whys[i].cause);
-    if (needed)
-        td_loops_init(&loops, session->measure);
     for (size_t i = 0; i < asked->len; i++) {
         const struct td_why *why = &asked->whys[i];
-        char *next = next_of(session, &loops, why);
+        char *next = next_of(session, why);
+        const struct td_why_asked one = {.measure = session->measure,
+                                         .loops = &asked->basis.loops,
+                                         .words = {session->model, td_code_text_of, &text},
+                                         .place = asked->names[i],
+                                         .next = next};
 
         if (json)
-            td_why_json(why, session->measure, asked->names[i], next, json);
+            td_why_json(why, &one, json);
         else
-            td_why_print(why, session->measure, asked->names[i], next, &session->style);
+            td_why_print(why, &one, &session->style);
         free(next);
     }
-    td_loops_release(&loops);
+    td_code_text_release(&text);
 }
 
 static void print(const struct td_session *session, const struct asked *asked)
@@ -170,7 +163,7 @@ static void print(const struct td_session *session, const struct asked *asked)
 
 static int show(struct td_session *session, uint64_t lines, char **words)
 {
-    struct asked asked = {.names = NULL};
+    struct asked asked = {.basis = td_why_basis_init(session->measure)};
     int exit_code = TD_EXIT_NOTHING;
 
     if (!td_measure_is_modelled(session->measure) || !session->measure->values[TD_METRIC_SLOTS]) {
@@ -210,7 +203,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     if (used < 0)
         return exit_code;
     td_cmd_take_profile(common, used, &argc, argv);
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, lines, argv + used);
     td_session_release(&session);

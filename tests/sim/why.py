@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """why.py TDREC TDREPORT PROGRAM SOURCE CORE: tdreport why names the cause that is planted in each marked line.
 
-A line with "WHY cause" in a comment must have that cause (one of several). What runs is modelled, so that every figure is the same
+A line with "WHY cause" in a comment must have that cause (one of several). With "SAYS word" its sentence must have the word, or
+the place of the line with the words as its comment (joined by _). What runs is modelled, so that every figure is the same
 on every machine."""
 import json
 import os
@@ -25,28 +26,55 @@ def run(*words):
 
 
 def planted(source):
-    """(line, causes)"""
-    with open(source, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            mark = re.search(r"/\* WHY ([a-z0-9_ ]+) \*/", line)
-            if mark:
-                yield number, mark[1].split()
+    """(line, causes, what the sentence says or "")"""
+    with open(source, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for number, line in enumerate(lines, 1):
+        mark = re.search(r"/\* WHY ([a-z0-9_ ]+?)(?: SAYS (\w+))? \*/", line)
+        if mark:
+            comment = f"/* {(mark[2] or '').replace('_', ' ')} */"
+            other = [n for n, text in enumerate(lines, 1) if comment in text]
+            yield number, mark[1].split(), f"{os.path.basename(source)}:{other[0]}" if other else mark[2] or ""
 
 
-def check_place(why, causes):
+def check_loop(why):
+    """The parts of the chain are the chain, and no port is busier than the ports' bound; the sentence says what binds."""
+    place, loop = why["place"], why["loop"]
+    bounds = loop["bounds"]
+    if loop["chain"]:
+        parts = sum(link["cycles"] for link in loop["chain"])
+        check(abs(parts - bounds["chain"]) < 1e-4, f"{place}: the chain's parts are {parts} of {bounds['chain']} cycles")
+    each = [port["cycles"] for port in loop["ports"]["each"]]
+    if each:
+        check(abs(max(each) - bounds["ports"]) < 1e-4, f"{place}: ports are busy for {each}, their bound is {bounds['ports']}")
+        check(sum(each) >= loop["ports"]["uops"] * 0.999, f"{place}: {each} is less than the uops on the busiest ports")
+    binding = {"dependency_chain": "chain", "port": "ports", "divider": "divider"}.get(why["cause"])
+    if binding and bounds[binding] and bounds[binding] > 0.6 * loop["cycles_per_iteration"]:
+        check(f"{bounds[binding]:.2f} cycles" in why["sentence"], f"{place}: the sentence does not say {bounds[binding]:.2f} cycles")
+
+
+def check_place(why, causes, says):
     place = why["place"]
     print(f"{place} {why['cause']}: {why['sentence']}")
     check(why["cause"] in causes, f"{place}: the cause is {why['cause']} ({why['category']}), not {' or '.join(causes)}")
+    check(says in why["sentence"], f"{place}: the sentence does not say {says}")
+    if why["loop"]:
+        check_loop(why)
+    if why["cause"] in ("dependency_chain", "port", "divider"):
+        check(why["loop"] is not None, f"{place}: no loop is known")
     if why["instruction"]:
         found = f"{os.path.basename(why['instruction']['file'] or '?')}:{why['instruction']['line']}"
         check(found == place, f"{place}: {found} is blamed")
 
 
-def check_text(tdreport, profile, place):
-    asked = run(tdreport, "why", "-i", profile, "--no-cache", "--width", "80", place)
-    check(asked.returncode == 0 and "cause" in asked.stdout, f"{place}: no text: {asked.stderr}")
-    wide = [line for line in asked.stdout.splitlines() if len(line) > 80 and place not in line]
-    check(not wide, f"{place}: wider than 80 columns: {wide}")
+def check_text(tdreport, profile, places):
+    asked = run(tdreport, "why", "-i", profile, "--no-cache", "--width", "80", *places)
+    lines = asked.stdout.splitlines()
+    check(asked.returncode == 0, f"no text: {asked.stderr}")
+    check(sum(line.startswith("cause ") for line in lines) == len(places), "not every place has a cause")
+    check(any(line.startswith("ports ") for line in lines), "no loop's ports are shown")
+    wide = [line for line in lines if len(line) > 80 and not any(place in line for place in places)]
+    check(not wide, f"wider than 80 columns: {wide}")
 
 
 def check_core(tdrec, tdreport, program, source, core, folder):
@@ -55,7 +83,7 @@ def check_core(tdrec, tdreport, program, source, core, folder):
     if done.returncode != 0:
         check(False, f"tdrec: {done.stderr}")
         return
-    places = {f"{os.path.basename(source)}:{line}": causes for line, causes in planted(source)}
+    places = {f"{os.path.basename(source)}:{line}": (causes, says) for line, causes, says in planted(source)}
     check(len(places) > 0, f"{source} has no marks")
     print(f"-- {core}: {len(places)} planted causes")
     asked = run(tdreport, "why", "-i", profile, "--no-cache", "--json", *places)
@@ -63,8 +91,8 @@ def check_core(tdrec, tdreport, program, source, core, folder):
     answers = json.loads(asked.stdout)["why"] if asked.returncode == 0 else []
     check([why["place"] for why in answers] == list(places), "other places are answered than those asked for")
     for why in answers:
-        check_place(why, places[why["place"]])
-    check_text(tdreport, profile, next(iter(places)))
+        check_place(why, *places[why["place"]])
+    check_text(tdreport, profile, places)
     typo = run(tdreport, "why", "-i", profile, "--no-cache", "no_such_function")
     check(typo.returncode == 4 and "no_such_function" in typo.stderr, f"a name that is not there: {typo.stderr}")
 

@@ -4,23 +4,28 @@
 
 #include <stdio.h>
 
-#include "report/query/why.h"
-#include "report/view/why.h"
+#include "report/query/why/why.h"
+#include "report/view/model/why.h"
 
-enum { LIGHT, L3, CONTESTED, STORE, FALSELY, COLUMNS };
+enum { LIGHT, L3, CONTESTED, STORE, FALSELY, WRONG, RUNS, COLUMNS };
 
 struct profile {
     struct td_model *model;
     struct td_measure *measure;
     uint32_t module, thread, group;
     uint32_t f, g;
+    struct td_why_basis basis;
 };
 
 static struct profile make(void)
 {
-    static const enum td_tma_node nodes[COLUMNS] = {TD_NODE_LIGHT_OPERATIONS, TD_NODE_L3_BOUND,
-                                                    TD_NODE_CONTESTED_ACCESSES, TD_NODE_STORE_BOUND,
-                                                    TD_NODE_FALSE_SHARING};
+    static const enum td_tma_node nodes[COLUMNS] = {TD_NODE_LIGHT_OPERATIONS,
+                                                    TD_NODE_L3_BOUND,
+                                                    TD_NODE_CONTESTED_ACCESSES,
+                                                    TD_NODE_STORE_BOUND,
+                                                    TD_NODE_FALSE_SHARING,
+                                                    TD_NODE_BRANCH_MISPREDICTS,
+                                                    TD_NODE_NONE};
     struct profile p = {.model = td_model_new()};
     const struct td_event slots = {.name = td_model_intern_z(p.model, "slots"),
                                    .unit = TD_UNIT_SLOTS};
@@ -29,10 +34,13 @@ static struct profile make(void)
                              .locates = TD_NODE_NONE,
                              .sampler = TD_NONE,
                              .column_count = COLUMNS};
+    const struct td_event instructions = {.name = td_model_intern_z(p.model, "instructions"),
+                                          .unit = TD_UNIT_INSTRUCTIONS};
     const uint32_t event = td_model_add_event(p.model, &slots);
+    const uint32_t runs = td_model_add_event(p.model, &instructions);
 
     for (unsigned c = 0; c < COLUMNS; c++)
-        group.columns[c] = (struct td_column){TD_COLUMN_TOTAL, event, nodes[c]};
+        group.columns[c] = (struct td_column){TD_COLUMN_TOTAL, c == RUNS ? runs : event, nodes[c]};
     p.group = td_model_add_group(p.model, &group);
     p.module = fx_module(p.model, "/usr/bin/app");
     p.thread = fx_thread(p.model, 1, 1, "app", "app");
@@ -67,7 +75,8 @@ static struct td_why why_of(struct profile *p)
 
     p->measure = fx_measure(p->model, NULL);
     td_code_of_any(&parts, p->measure, functions, 2);
-    td_why_of(&why, p->measure, &parts);
+    p->basis = td_why_basis_init(p->measure);
+    td_why_of(&why, &p->basis, &parts);
     td_code_parts_release(&parts);
     return why;
 }
@@ -79,13 +88,19 @@ static char *print(const struct profile *p, const struct td_why *why)
     size_t size = 0;
     struct td_style style = {.out = open_memstream(&text, &size), .width = 80};
 
-    td_why_print(why, p->measure, "f", NULL, &style);
+    td_why_print(why,
+                 &(struct td_why_asked){.measure = p->measure,
+                                        .loops = &p->basis.loops,
+                                        .words = {.model = p->model},
+                                        .place = "f"},
+                 &style);
     fclose(style.out);
     return text;
 }
 
 static void release(struct profile *p)
 {
+    td_why_basis_release(&p->basis);
     td_measure_free(p->measure);
     td_model_free(p->model);
 }
@@ -172,6 +187,58 @@ static void inlined_counts_once(void **state)
     release(&p);
 }
 
+/* A comparator that one sort calls, which two functions call: it is these that tell apart who pays,
+ * and lines of one function are two callers. */
+static void callers_that_pay(void **state)
+{
+    struct profile p = make();
+    const uint32_t compare = fx_function(p.model, p.module, "compare", "/src/app.c", 60);
+    const uint32_t branch = fx_location(p.model, compare, 0x600, 61);
+    const uint32_t sort =
+        fx_location(p.model, fx_function(p.model, p.module, "sort", "/src/s.c", 1), 0x700, 5);
+    const uint32_t calls[] = {fx_location(p.model, p.f, 0x10, 2),
+                              fx_location(p.model, p.g, 0x20, 21),
+                              fx_location(p.model, p.g, 0x28, 22)};
+    const uint64_t slots[][COLUMNS] = {{[LIGHT] = 40, [WRONG] = 2, [RUNS] = 60},
+                                       {[LIGHT] = 10, [WRONG] = 97, [RUNS] = 30},
+                                       {[LIGHT] = 10, [WRONG] = 1, [RUNS] = 10}};
+    struct td_why_caller callers[TD_WHY_CALLERS];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const uint32_t outer = td_model_put_node(p.model, 0, calls[i]);
+        const uint32_t node =
+            td_model_put_node(p.model, td_model_put_node(p.model, outer, sort), branch);
+
+        td_model_add_values(p.model, p.thread, node, p.group, 0, slots[i]);
+    }
+    p.measure = fx_measure(p.model, NULL);
+    assert_int_equal(td_why_callers_of(callers, p.measure, branch), 3);
+    assert_int_equal(callers[0].location, calls[1]);
+    assert_true(callers[0].lost == 0.97 && callers[0].executions == 0.3);
+    assert_int_equal(callers[1].location, calls[0]);
+    assert_int_equal(callers[2].location, calls[2]);
+    assert_int_equal(td_why_callers_of(callers, p.measure, sort), 0);
+    assert_int_equal(td_why_callers_of(callers, p.measure, TD_NONE), 0);
+    release(&p);
+}
+
+/* A branch that is called from one place alone has no callers to tell apart. */
+static void one_caller_is_none(void **state)
+{
+    struct profile p = make();
+    const uint32_t branch = fx_location(p.model, p.f, 0x10, 2);
+    const uint32_t call = td_model_put_node(p.model, 0, fx_location(p.model, p.g, 0x20, 21));
+    struct td_why_caller callers[TD_WHY_CALLERS];
+
+    (void)state;
+    td_model_add_values(p.model, p.thread, td_model_put_node(p.model, call, branch), p.group, 0,
+                        (const uint64_t[COLUMNS]){[LIGHT] = 10, [WRONG] = 50, [RUNS] = 20});
+    p.measure = fx_measure(p.model, NULL);
+    assert_int_equal(td_why_callers_of(callers, p.measure, branch), 0);
+    release(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +247,8 @@ int main(void)
         cmocka_unit_test(nothing_lost),
         cmocka_unit_test(part_of_the_named),
         cmocka_unit_test(inlined_counts_once),
+        cmocka_unit_test(callers_that_pay),
+        cmocka_unit_test(one_caller_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,36 +89,77 @@ static uint64_t insn_offset(const struct td_ran_block *block, uint32_t insn)
     return at;
 }
 
-/* By Hall's theorem the sets whose uops need most cycles say what the ports allow. */
-static void bound_ports(struct td_loop *loop, const struct needs *needs)
+/* Ports that uops are bound to together. */
+struct tight {
+    uint16_t ports;
+    double cycles;
+    struct demand sum;
+};
+
+/* By Hall's theorem the sets whose uops need most cycles say what the ports allow. Of sets that
+ * need as many, the smallest. */
+static struct tight find_tightest(const struct needs *needs)
 {
-    double most = 0;
+    struct tight tightest = {.ports = 0};
 
     for (uint32_t subset = 1; subset < 1U << needs->len; subset++) {
-        uint16_t ports = 0;
-        struct demand sum = {.uops = 0};
+        struct tight t = {.ports = 0};
 
         for (size_t i = 0; i < needs->len; i++)
-            ports |= subset >> i & 1 ? needs->at[i].set : 0;
+            t.ports |= subset >> i & 1 ? needs->at[i].set : 0;
         for (size_t i = 0; i < needs->len; i++) {
-            if (needs->at[i].set & ~ports)
+            if (needs->at[i].set & ~t.ports)
                 continue;
-            sum.uops += needs->at[i].uops;
-            sum.loads += needs->at[i].loads;
-            sum.stores += needs->at[i].stores;
+            t.sum.uops += needs->at[i].uops;
+            t.sum.loads += needs->at[i].loads;
+            t.sum.stores += needs->at[i].stores;
         }
-        const double cycles = sum.uops / __builtin_popcount(ports);
-        /* Of sets that need as many, the smallest. */
-        if (cycles < most + 1e-9 &&
-            !(cycles > most - 1e-9 && __builtin_popcount(ports) < __builtin_popcount(loop->ports)))
-            continue;
-        most = cycles;
-        loop->ports = ports;
-        loop->port_uops = sum.uops;
-        loop->port_loads = sum.loads > 0.9 * sum.uops;
-        loop->port_stores = sum.stores > 0.9 * sum.uops;
+        t.cycles = t.sum.uops / __builtin_popcount(t.ports);
+        if (t.cycles > tightest.cycles + 1e-9 ||
+            (t.cycles > tightest.cycles - 1e-9 &&
+             __builtin_popcount(t.ports) < __builtin_popcount(tightest.ports)))
+            tightest = t;
     }
-    loop->bounds[TD_LOOP_PORTS] = most;
+    return tightest;
+}
+
+/* The ports are full: what may go elsewhere does. */
+static void take_away(struct needs *needs, uint16_t ports)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < needs->len; i++) {
+        struct demand demand = needs->at[i];
+
+        demand.set &= (uint16_t)~ports;
+        if (demand.set)
+            needs->at[kept++] = demand;
+    }
+    needs->len = kept;
+}
+
+/* The tightest ports are the bound; the others share the rest as evenly as they can. */
+static void bound_ports(struct td_loop *loop, const struct needs *needs)
+{
+    struct needs left = *needs;
+
+    loop->bounds[TD_LOOP_PORTS] = 0;
+    for (bool first = true; left.len > 0; first = false) {
+        const struct tight t = find_tightest(&left);
+
+        if (t.cycles <= 0)
+            return;
+        if (first) {
+            loop->bounds[TD_LOOP_PORTS] = t.cycles;
+            loop->ports = t.ports;
+            loop->port_uops = t.sum.uops;
+            loop->port_loads = t.sum.loads > 0.9 * t.sum.uops;
+            loop->port_stores = t.sum.stores > 0.9 * t.sum.uops;
+        }
+        for (int p = 0; p < TD_LOOP_EACH_PORT; p++)
+            loop->each_port[p] = t.ports >> p & 1 ? t.cycles : loop->each_port[p];
+        take_away(&left, t.ports);
+    }
 }
 
 /* The segment where control goes on most often within the loop; TD_NONE. */
@@ -213,6 +254,17 @@ static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
     free(path.uops);
 }
 
+/* The instruction takes a divider alone. */
+static void note_divide(struct td_loop *loop, const struct td_ran_block *block,
+                        const struct td_ran_uop *uop, double rate)
+{
+    if (uop->busy == 0 || (uop->unit != TD_RAN_DIVIDER && uop->unit != TD_RAN_FLOAT_DIVIDER))
+        return;
+    loop->divides = td_xrealloc(loop->divides, loop->divide_count + 1, sizeof(*loop->divides));
+    loop->divides[loop->divide_count++] = (struct td_loop_link){
+        .offset = insn_offset(block, uop->insn), .location = TD_NONE, .cycles = rate * uop->busy};
+}
+
 void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, bool innermost)
 {
     struct needs needs = {.len = 0};
@@ -225,8 +277,10 @@ void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, 
         const size_t count = uops_of(s, &first);
         const double rate = (double)s->runs / (double)code->from->iterations;
 
-        for (size_t u = first; u < first + count; u++)
+        for (size_t u = first; u < first + count; u++) {
             add_uop(&needs, &s->block->uops[u], rate);
+            note_divide(loop, s->block, &s->block->uops[u], rate);
+        }
     }
     /* The share of its uops of which is known what they need. */
     const double known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;

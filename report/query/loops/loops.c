@@ -327,7 +327,7 @@ static void give(struct making *m, const uint32_t *order, uint32_t index, uint32
     loop->parent = parent == TD_NONE ? TD_NONE : ids[parent];
     loop->depth = loop->parent == TD_NONE ? 0 : ret->at[loop->parent].depth + 1;
     ids[index] = (uint32_t)ret->len++;
-    m->loops[index].links = NULL;
+    m->loops[index].links = m->loops[index].divides = NULL;
     for (size_t i = 0; i < m->nest.len; i++) {
         if (m->nest.at[order[i]].parent == index && is_kept(m, order[i]))
             give(m, order, order[i], ids);
@@ -394,7 +394,15 @@ static void init_loops(struct making *m)
     }
 }
 
-/* Locations of the instructions on chains. */
+static void place_link(struct td_loop_link *links, size_t count, uint64_t offset, uint32_t location)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (links[i].offset == offset)
+            links[i].location = location;
+    }
+}
+
+/* Locations of the instructions on chains, and of divides. */
 static void place_links(struct making *m)
 {
     const uint32_t count = td_model_location_count(m->model);
@@ -405,10 +413,10 @@ static void place_links(struct making *m)
         for (uint32_t i = m->of_location[l]; i != TD_NONE; i = m->nest.at[i].parent) {
             struct td_loop *loop = &m->loops[i];
 
-            for (size_t k = 0; k < loop->link_count; k++) {
-                if (loop->links[k].offset == location->offset && loop->module == location->module)
-                    loop->links[k].location = l;
-            }
+            if (loop->module != location->module)
+                continue;
+            place_link(loop->links, loop->link_count, location->offset, l);
+            place_link(loop->divides, loop->divide_count, location->offset, l);
         }
     }
 }
@@ -447,8 +455,10 @@ void td_loops_init(struct td_loops *loops, const struct td_measure *measure)
 
 void td_loops_release(struct td_loops *loops)
 {
-    for (size_t i = 0; i < loops->len; i++)
+    for (size_t i = 0; i < loops->len; i++) {
         free(loops->at[i].links);
+        free(loops->at[i].divides);
+    }
     free(loops->at);
     free(loops->of_location);
     *loops = (struct td_loops){.at = NULL};

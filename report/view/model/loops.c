@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/view/loops.h"
+#include "report/view/model/loops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,54 +17,6 @@ enum {
     TEXT_MAX = 2048,
 };
 
-static const char *name_of(const struct td_loops_view *view, const struct td_loop *loop, char *buf,
-                           size_t size)
-{
-    const struct td_frame frame = {
-        .location = TD_NONE, .module = loop->module, .function = loop->function};
-
-    return td_frame_name(view->model, &frame, buf, size);
-}
-
-/* "gzip.c:12-19 longest_match", or the module and offset where no line is known. */
-static void format_place(const struct td_loops_view *view, const struct td_loop *loop, char *text,
-                         size_t size)
-{
-    char buf[512];
-    const char *name = name_of(view, loop, buf, sizeof(buf));
-
-    if (loop->function == TD_NONE || loop->line_first == 0)
-        snprintf(text, size, "%s+0x%llx%s%s", td_module_name(view->model, loop->module),
-                 (unsigned long long)loop->header, loop->function == TD_NONE ? "" : " ",
-                 loop->function == TD_NONE ? "" : name);
-    else if (loop->line_first == loop->line_last)
-        snprintf(text, size, "%s:%u %s",
-                 td_text_last_part(td_model_string(view->model, loop->file)), loop->line_first,
-                 name);
-    else
-        snprintf(text, size, "%s:%u-%u %s",
-                 td_text_last_part(td_model_string(view->model, loop->file)), loop->line_first,
-                 loop->line_last, name);
-}
-
-/* Two digits behind the point, as long as there is room for them. */
-static const char *format_figure(double value, char *buf, size_t size)
-{
-    if (isnan(value))
-        snprintf(buf, size, "-");
-    else if (value < 99.995)
-        snprintf(buf, size, "%.2f", value);
-    else if (value < 9999.5)
-        snprintf(buf, size, "%.1f", value);
-    else if (value < 999999.5)
-        td_format_count(buf, size, (uint64_t)(value + 0.5));
-    else if (value < 999.95e6)
-        snprintf(buf, size, "%.1fM", value / 1e6);
-    else
-        snprintf(buf, size, "%.3gG", value / 1e9);
-    return buf;
-}
-
 static const char *format_times(double value, char *buf, size_t size)
 {
     if (value < 99.95 && fabs(value - round(value)) > 0.005)
@@ -74,9 +26,9 @@ static const char *format_times(double value, char *buf, size_t size)
     return buf;
 }
 
-static double share(const struct td_loops_view *view, double slots)
+static double share(const struct td_loops *loops, double slots)
 {
-    return view->loops->slots > 0 ? slots / view->loops->slots : 0;
+    return loops->slots > 0 ? slots / loops->slots : 0;
 }
 
 static void print_row(const struct td_loops_view *view, const struct td_loop *loop,
@@ -86,62 +38,20 @@ static void print_row(const struct td_loops_view *view, const struct td_loop *lo
     const double each = loop->iterations, cycles = loop->slots / view->loops->width;
     const unsigned at = PLACE + INDENT * loop->depth;
 
-    td_style_begin(style, td_style_heat(share(view, loop->slots)));
-    fprintf(style->out, "%5.1f", 100 * share(view, loop->slots));
-    td_style_end(style, td_style_heat(share(view, loop->slots)));
-    fprintf(style->out, "%8s%8s%6s%14s%11s  %*s",
-            format_figure(each > 0 ? loop->cycles : NAN, cell[0], sizeof(cell[0])),
-            format_figure(each > 0 ? loop->uops / each : NAN, cell[1], sizeof(cell[1])),
-            format_figure(cycles > 0 ? loop->instructions / cycles : NAN, cell[2], sizeof(cell[2])),
-            format_times(each, cell[3], sizeof(cell[3])),
-            format_times(loop->entries > 0 ? each / loop->entries : 0, cell[4], sizeof(cell[4])),
-            (int)(INDENT * loop->depth), "");
-    format_place(view, loop, text, sizeof(text));
+    td_style_begin(style, td_style_heat(share(view->loops, loop->slots)));
+    fprintf(style->out, "%5.1f", 100 * share(view->loops, loop->slots));
+    td_style_end(style, td_style_heat(share(view->loops, loop->slots)));
+    fprintf(
+        style->out, "%8s%8s%6s%14s%11s  %*s",
+        td_loop_figure(each > 0 ? loop->cycles : NAN, cell[0], sizeof(cell[0])),
+        td_loop_figure(each > 0 ? loop->uops / each : NAN, cell[1], sizeof(cell[1])),
+        td_loop_figure(cycles > 0 ? loop->instructions / cycles : NAN, cell[2], sizeof(cell[2])),
+        format_times(each, cell[3], sizeof(cell[3])),
+        format_times(loop->entries > 0 ? each / loop->entries : 0, cell[4], sizeof(cell[4])),
+        (int)(INDENT * loop->depth), "");
+    td_loop_place(view->words.model, loop, text, sizeof(text));
     td_style_safe(style, text, style->full ? 0 : style->width > at + 8 ? style->width - at : 8);
     fputc('\n', style->out);
-}
-
-/* "0 1 5", the ports as descriptions write them. */
-static void format_ports(uint16_t ports, char *text, size_t size)
-{
-    size_t used = 0;
-
-    for (int p = 0; p < 16 && used + 3 < size; p++) {
-        if (ports >> p & 1)
-            used += (size_t)snprintf(text + used, size - used, "%s%X", used ? " " : "", p);
-    }
-}
-
-/* What stands for a bound in a sentence. */
-static void format_bound(const struct td_loop *loop, enum td_loop_bound bound, char *text,
-                         size_t size)
-{
-    static const char *const words[TD_LOOP_BOUND_COUNT] = {
-        [TD_LOOP_CHAIN] = "a chain of dependencies",
-        [TD_LOOP_WIDTH] = "the width of the core",
-        [TD_LOOP_DIVIDER] = "the divider",
-        [TD_LOOP_LOCK] = "locked instructions",
-        [TD_LOOP_UNIT] = "a unit that takes one at a time",
-        [TD_LOOP_MEMORY] = "memory",
-        [TD_LOOP_STORES] = "the store buffer",
-        [TD_LOOP_LATENCY] = "the latency of its operations",
-        [TD_LOOP_PREDICTION] = "mispredicted branches",
-        [TD_LOOP_FETCH] = "fetch and decode",
-        [TD_LOOP_SERIAL] = "instructions that wait for all before them",
-        [TD_LOOP_INNER] = "the loops in it",
-        [TD_LOOP_CALLS] = "what it calls",
-    };
-    char ports[48] = "";
-
-    format_ports(loop->ports, ports, sizeof(ports));
-    if (bound == TD_LOOP_PORTS)
-        snprintf(text, size, "%sport%s %s",
-                 loop->port_loads    ? "load "
-                 : loop->port_stores ? "store "
-                                     : "",
-                 strchr(ports, ' ') ? "s" : "", ports);
-    else
-        snprintf(text, size, "%s", words[bound]);
 }
 
 static void add(char *text, size_t size, const char *more)
@@ -157,17 +67,17 @@ static void say_verdict(const struct td_loop *loop, char *text, size_t size)
     const double whole =
         loop->cycles + (loop->bound == TD_LOOP_CALLS ? loop->bounds[loop->bound] : 0);
 
-    format_bound(loop, loop->bound, what, sizeof(what));
+    td_loop_bound_words(loop, loop->bound, what, sizeof(what));
     /* Where a loop is entered again, iterations of both entries run at the same time. */
     if (loop->bounds[loop->bound] > 1.005 * whole)
         snprintf(line, sizeof(line), "bound by %s: %s cycles; %s measured%s", what,
-                 format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
-                 format_figure(whole, cycles, sizeof(cycles)),
+                 td_loop_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
+                 td_loop_figure(whole, cycles, sizeof(cycles)),
                  loop->bound == TD_LOOP_CHAIN ? ", since entries of the loop overlap" : "");
     else
         snprintf(line, sizeof(line), "bound by %s: %s of %s cycles (%.0f %%)", what,
-                 format_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
-                 format_figure(whole, cycles, sizeof(cycles)), 100 * loop->explained);
+                 td_loop_figure(loop->bounds[loop->bound], bound, sizeof(bound)),
+                 td_loop_figure(whole, cycles, sizeof(cycles)), 100 * loop->explained);
     add(text, size, line);
 }
 
@@ -193,42 +103,23 @@ static void say_others(const struct td_loop *loop, char *text, size_t size)
         if (best < 0)
             return;
         said[best] = true;
-        format_bound(loop, (enum td_loop_bound)best, what, sizeof(what));
+        td_loop_bound_words(loop, (enum td_loop_bound)best, what, sizeof(what));
         snprintf(line, sizeof(line), "%s %s %s", n == 0 ? "; next" : ",", what,
-                 format_figure(loop->bounds[best], figure, sizeof(figure)));
+                 td_loop_figure(loop->bounds[best], figure, sizeof(figure)));
         add(text, size, line);
     }
-}
-
-static void say_link(const struct td_loops_view *view, const struct td_loop *loop,
-                     const struct td_loop_link *link, char *text, size_t size)
-{
-    char code[96] = "", line[200];
-
-    if (!view->text || !view->text(view->ctx, loop->module, link->offset, code, sizeof(code)))
-        snprintf(code, sizeof(code), "+0x%llx", (unsigned long long)link->offset);
-    snprintf(line, sizeof(line), "%s %.*f", code,
-             fabs(link->cycles - round(link->cycles)) < 0.005 ? 0 : 2, link->cycles);
-    add(text, size, line);
 }
 
 static void say_chain(const struct td_loops_view *view, const struct td_loop *loop, char *text,
                       size_t size)
 {
-    const size_t shown = loop->link_count > LINKS_MAX ? LINKS_MAX - 1 : loop->link_count;
-    char more[64];
+    char more[64], chain[TEXT_MAX];
 
     if (loop->link_count == 0 || !(loop->bounds[TD_LOOP_CHAIN] >= 0.3 * loop->cycles))
         return;
     add(text, size, ". Chain: ");
-    for (size_t i = 0; i < shown; i++) {
-        say_link(view, loop, &loop->links[i], text, size);
-        add(text, size, i + 1 < loop->link_count ? ", " : "");
-    }
-    if (shown < loop->link_count) {
-        snprintf(more, sizeof(more), "and %zu more", loop->link_count - shown);
-        add(text, size, more);
-    }
+    td_loop_chain(&view->words, loop, LINKS_MAX, chain, sizeof(chain));
+    add(text, size, chain);
     if (loop->path_share < 0.995) {
         snprintf(more, sizeof(more), " (on the path of %.0f %% of the iterations)",
                  100 * loop->path_share);
@@ -248,7 +139,7 @@ static void print_detail(const struct td_loops_view *view, const struct td_loop 
     say_chain(view, loop, text, sizeof(text));
     if (loop->bound != TD_LOOP_CALLS && loop->called_slots > 0.1 * loop->slots) {
         snprintf(part, sizeof(part), ". What it calls takes %.1f %% of the time besides",
-                 100 * share(view, loop->called_slots));
+                 100 * share(view->loops, loop->called_slots));
         add(text, sizeof(text), part);
     }
     if (loop->irregular)
@@ -275,7 +166,7 @@ void td_loops_print(const struct td_loops_view *view, const struct td_style *sty
     }
 }
 
-static void json_chain(const struct td_loops_view *view, const struct td_loop *loop,
+static void json_chain(const struct td_loop_words *words, const struct td_loop *loop,
                        struct td_json *json)
 {
     char text[96];
@@ -283,7 +174,7 @@ static void json_chain(const struct td_loops_view *view, const struct td_loop *l
     td_json_array(json, "chain");
     for (size_t i = 0; i < loop->link_count; i++) {
         const struct td_loop_link *link = &loop->links[i];
-        const struct td_frame frame = td_frame_leaf(view->model, link->location, false);
+        const struct td_frame frame = td_frame_leaf(words->model, link->location, false);
 
         td_json_object(json, NULL);
         td_json_u64(json, "offset", link->offset);
@@ -294,10 +185,8 @@ static void json_chain(const struct td_loops_view *view, const struct td_loop *l
         else
             td_json_null(json, "line");
         td_json_string(json, "text",
-                       view->text &&
-                               view->text(view->ctx, loop->module, link->offset, text, sizeof(text))
-                           ? text
-                           : NULL);
+                       td_loop_text(words, loop->module, link->offset, text, sizeof(text)) ? text
+                                                                                           : NULL);
         td_json_end(json);
     }
     td_json_end(json);
@@ -307,10 +196,21 @@ static void json_ports(const struct td_loop *loop, struct td_json *json)
 {
     char ports[48] = "";
 
-    format_ports(loop->ports, ports, sizeof(ports));
+    td_loop_ports(loop->ports, ports, sizeof(ports));
     td_json_object(json, "ports");
     td_json_string(json, "names", ports);
     td_json_double(json, "uops", isnan(loop->bounds[TD_LOOP_PORTS]) ? NAN : loop->port_uops, 6);
+    td_json_array(json, "each");
+    for (int p = 0; p < TD_LOOP_EACH_PORT; p++) {
+        if (loop->each_port[p] <= 0)
+            continue;
+        td_loop_ports((uint16_t)(1U << p), ports, sizeof(ports));
+        td_json_object(json, NULL);
+        td_json_string(json, "port", ports);
+        td_json_double(json, "cycles", loop->each_port[p], 6);
+        td_json_end(json);
+    }
+    td_json_end(json);
     td_json_end(json);
 }
 
@@ -326,19 +226,24 @@ static uint32_t place_among_shown(const struct td_loops_view *view, uint32_t loo
     return before;
 }
 
-static void json_loop(const struct td_loops_view *view, const struct td_loop *loop,
-                      struct td_json *json)
+void td_loop_json(const struct td_loops *loops, const struct td_loop *loop,
+                  const struct td_loop_words *words, const char *key, uint32_t parent,
+                  struct td_json *json)
 {
-    const uint32_t parent = place_among_shown(view, loop->parent);
-    const double each = loop->iterations, cycles = loop->slots / view->loops->width;
+    const double each = loop ? loop->iterations : 0;
+    const double cycles = loop ? loop->slots / loops->width : 0;
     char buf[512];
 
-    td_json_object(json, NULL);
-    td_json_string(json, "function", name_of(view, loop, buf, sizeof(buf)));
-    td_json_string(json, "file", loop->file ? td_model_string(view->model, loop->file) : NULL);
+    if (!loop) {
+        td_json_null(json, key);
+        return;
+    }
+    td_json_object(json, key);
+    td_json_string(json, "function", td_loop_name(words->model, loop, buf, sizeof(buf)));
+    td_json_string(json, "file", loop->file ? td_model_string(words->model, loop->file) : NULL);
     td_json_u64(json, "line_first", loop->line_first);
     td_json_u64(json, "line_last", loop->line_last);
-    td_json_string(json, "module", td_module_name(view->model, loop->module));
+    td_json_string(json, "module", td_module_name(words->model, loop->module));
     td_json_u64(json, "offset", loop->header);
     if (parent == TD_NONE)
         td_json_null(json, "parent");
@@ -346,8 +251,8 @@ static void json_loop(const struct td_loops_view *view, const struct td_loop *lo
         td_json_u64(json, "parent", parent);
     td_json_u64(json, "depth", loop->depth);
     td_json_bool(json, "irregular", loop->irregular);
-    td_json_double(json, "share", share(view, loop->slots), 6);
-    td_json_double(json, "called_share", share(view, loop->called_slots), 6);
+    td_json_double(json, "share", share(loops, loop->slots), 6);
+    td_json_double(json, "called_share", share(loops, loop->called_slots), 6);
     td_json_double(json, "entries", loop->entries, 15);
     td_json_double(json, "iterations", each, 15);
     td_json_double(json, "iterations_per_entry", loop->entries > 0 ? each / loop->entries : NAN, 9);
@@ -364,7 +269,7 @@ static void json_loop(const struct td_loops_view *view, const struct td_loop *lo
     td_json_end(json);
     json_ports(loop, json);
     td_json_double(json, "chain_path_share", loop->link_count ? loop->path_share : NAN, 6);
-    json_chain(view, loop, json);
+    json_chain(words, loop, json);
     td_json_end(json);
 }
 
@@ -373,7 +278,8 @@ void td_loops_json(const struct td_loops_view *view, struct td_json *json)
     td_json_array(json, "loops");
     for (size_t i = 0; i < view->loops->len; i++) {
         if (view->shown[i])
-            json_loop(view, &view->loops->at[i], json);
+            td_loop_json(view->loops, &view->loops->at[i], &view->words, NULL,
+                         place_among_shown(view, view->loops->at[i].parent), json);
     }
     td_json_end(json);
 }

@@ -3,8 +3,8 @@
  * Why code costs what it costs on the modelled core: the loss that is the largest, the instruction
  * that has most of it, how that uses memory or branches (formats/habits.h), and one cause.
  */
-#ifndef TD_REPORT_QUERY_WHY_H
-#define TD_REPORT_QUERY_WHY_H
+#ifndef TD_REPORT_QUERY_WHY_WHY_H
+#define TD_REPORT_QUERY_WHY_WHY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +12,8 @@
 #include "formats/habits.h"
 #include "formats/measure.h"
 #include "report/query/code_of.h"
+#include "report/query/loops/loops.h"
+#include "report/query/why/callers.h"
 
 /* X(symbol, id, in short) */
 #define TD_WHY_CAUSES(X)                                                                \
@@ -61,7 +63,10 @@ struct td_why_core {
 
 struct td_why {
     enum td_why_cause cause;
-    bool beside;                      /* the cause is plain to see, but no loss stands out */
+    bool beside;            /* the cause is plain to see, but no loss stands out */
+    enum td_why_cause also; /* another that is plain to see, of memory: `also_habit` has
+                               it; TD_WHY_NOTHING: there is none */
+    const struct td_habit *also_habit;
     enum td_tma_node node;            /* the largest loss; TD_NODE_NONE where none takes a tenth */
     double retiring;                  /* shares of the slots of the code: useful work, */
     double lost;                      /* and the losses that the cause explains */
@@ -73,7 +78,11 @@ struct td_why {
     const struct td_habit *habit;        /* borrowed from the model; NULL: not known */
     const struct td_habit_mark *partner; /* the store in the way; NULL: none */
     const struct td_habit *partner_habit;
-    uint32_t partner_location; /* TD_NONE: nothing was charged to it */
+    uint32_t partner_location;  /* TD_NONE: nothing was charged to it */
+    const struct td_loop *loop; /* the innermost that the instruction is in, borrowed from the
+                                   basis; NULL: none, or the cause has nothing to do with it */
+    struct td_why_caller callers[TD_WHY_CALLERS]; /* of a mispredicted branch */
+    size_t caller_count;
     struct td_why_core core;
 };
 
@@ -103,8 +112,18 @@ struct td_why_branch {
 };
 struct td_why_branch td_why_branch_of(const struct td_habit *habit);
 
-/* `parts`: not empty, of a measure with slots. */
-void td_why_of(struct td_why *why, const struct td_measure *measure,
-               const struct td_code_parts *parts);
+/* What the causes of a measure's places are found from. Its loops are looked for when the first
+ * cause needs them. */
+struct td_why_basis {
+    const struct td_measure *measure; /* borrowed; with slots */
+    struct td_loops loops;
+    bool looped;
+};
+
+struct td_why_basis td_why_basis_init(const struct td_measure *measure);
+void td_why_basis_release(struct td_why_basis *basis);
+
+/* `parts`: not empty. */
+void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_code_parts *parts);
 
 #endif

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops as text and JSON. */
-#ifndef TD_REPORT_VIEW_LOOPS_H
-#define TD_REPORT_VIEW_LOOPS_H
+#ifndef TD_REPORT_VIEW_MODEL_LOOPS_H
+#define TD_REPORT_VIEW_MODEL_LOOPS_H
 
 #include "formats/export/json.h"
-#include "report/query/loops/loops.h"
+#include "report/view/model/loop_words.h"
 #include "report/view/table/style.h"
-
-/* The text of the instruction, for the chain: "imul rax, rdx"; false: not known. `ctx` is the
- * caller's. */
-typedef bool td_loop_text_fn(void *ctx, uint32_t module, uint64_t offset, char *text, size_t size);
 
 struct td_loops_view {
     const struct td_loops *loops;
-    const struct td_model *model;
     const bool *shown; /* by loop */
-    td_loop_text_fn *text;
-    void *ctx;
+    struct td_loop_words words;
 };
 
 void td_loops_print(const struct td_loops_view *view, const struct td_style *style);
+/* One loop as an object, or null where there is none; `parent` stands in it as it is (TD_NONE: it
+ * has none). */
+void td_loop_json(const struct td_loops *loops, const struct td_loop *loop,
+                  const struct td_loop_words *words, const char *key, uint32_t parent,
+                  struct td_json *json);
 /* As member "loops"; "parent" is a place among those that are shown. */
 void td_loops_json(const struct td_loops_view *view, struct td_json *json);
 

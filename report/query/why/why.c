@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/query/why.h"
+#include "report/query/why/why.h"
 
 #include <math.h>
 
@@ -251,14 +251,20 @@ static bool wastes_lines(const struct td_why_memory *m)
     return m->used > 0 ? m->used <= HALF_LINE : m->bytes <= HALF_LINE;
 }
 
+/* Lines push one another out of L1, and that is not a rare thing for it. */
+static bool conflicts(const struct td_habit *habit, const struct td_why_memory *m)
+{
+    return m->conflicts >= 0.4 &&
+           habit->figures[TD_HABIT_LINES] * 20 >= habit->figures[TD_HABIT_ACCESSES];
+}
+
 static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
 {
     const struct td_why_memory m = td_why_memory_of(why->habit);
     const bool steady = m.stride_share >= 0.5 && m.stride != 0;
     const uint64_t step = (uint64_t)(m.stride < 0 ? -m.stride : m.stride);
 
-    if (m.conflicts >= 0.4 &&
-        why->habit->figures[TD_HABIT_LINES] * 20 >= why->habit->figures[TD_HABIT_ACCESSES])
+    if (conflicts(why->habit, &m))
         return TD_WHY_CONFLICT;
     if (tlb)
         return TD_WHY_TLB;
@@ -377,21 +383,24 @@ static void find_partner(struct td_why *why, const struct td_model *model)
 }
 
 /* What is plain to see in how an instruction uses memory, though other losses weigh as much. */
-static enum td_why_cause plain_cause(const struct td_habit *habit)
+static enum td_why_cause plain_cause(const struct td_habit *habit, bool with_conflicts)
 {
     if (!habit || habit->figures[TD_HABIT_ACCESSES] == 0)
         return TD_WHY_NOTHING;
     const struct td_why_memory m = td_why_memory_of(habit);
 
-    return m.split >= 0.5     ? TD_WHY_ALIGNMENT
-           : m.blocked >= 0.5 ? TD_WHY_BLOCKED
-           : m.aliased >= 0.5 ? TD_WHY_ALIAS
-                              : TD_WHY_NOTHING;
+    return m.split >= 0.5                           ? TD_WHY_ALIGNMENT
+           : m.blocked >= 0.5                       ? TD_WHY_BLOCKED
+           : m.aliased >= 0.5                       ? TD_WHY_ALIAS
+           : with_conflicts && conflicts(habit, &m) ? TD_WHY_CONFLICT
+                                                    : TD_WHY_NOTHING;
 }
 
-/* Where no loss stands out, what is plain to see is named: of the instruction that costs most. */
+/* What is plain to see, of the instruction that costs most: `instead` of a cause, where no loss
+ * stands out, or beside it. */
 static void look_for_plain_cause(struct td_why *why, const struct td_model *model,
-                                 const struct td_code_parts *parts, enum family family)
+                                 const struct td_code_parts *parts, enum family family,
+                                 bool instead)
 {
     uint64_t most = 0;
 
@@ -400,11 +409,16 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
             const struct td_code_cost *cost = &parts->at[p].at[i];
             const struct td_habit *habit =
                 td_habits_find(td_model_habits(model), parts->at[p].module, cost->offset);
-            const enum td_why_cause cause = plain_cause(habit);
+            const enum td_why_cause cause = plain_cause(habit, !instead);
 
             if (cause == TD_WHY_NOTHING || cost->values[TD_METRIC_SLOTS] <= most)
                 continue;
             most = cost->values[TD_METRIC_SLOTS];
+            if (!instead) {
+                why->also = cause;
+                why->also_habit = habit;
+                continue;
+            }
             why->cause = cause;
             why->habit = habit;
             why->beside = true;
@@ -416,9 +430,103 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
     }
 }
 
-void td_why_of(struct td_why *why, const struct td_measure *measure,
-               const struct td_code_parts *parts)
+static bool is_of_execution(enum td_why_cause cause)
 {
+    return cause == TD_WHY_CHAIN || cause == TD_WHY_PORT || cause == TD_WHY_DIVIDER ||
+           cause == TD_WHY_NOTHING;
+}
+
+/* What the execution units take is known of loops; so is what bounds code that loses nothing. */
+static bool is_of_loops(enum td_why_cause cause)
+{
+    return is_of_execution(cause) || cause == TD_WHY_FORWARDED || cause == TD_WHY_CHASE;
+}
+
+/* What the links that are code of the parts take, of all of the links. */
+static double part_of_links(const struct td_loop_link *links, size_t count,
+                            const struct td_code_parts *parts)
+{
+    double own = 0, all = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        bool found = false;
+
+        for (size_t p = 0; p < parts->len; p++) {
+            for (size_t i = 0; i < parts->at[p].len; i++)
+                found = found || parts->at[p].at[i].location == links[k].location;
+        }
+        own += found ? links[k].cycles : 0;
+        all += links[k].cycles;
+    }
+    return all > 0 ? own / all : 0;
+}
+
+/* Where a slot was lost is not always where the reason is: what waits for a quotient is charged for
+ * a chain, though it is the divider that is always busy, and what runs beside the chain that bounds
+ * its loop loses nothing. The loop's bound says which, when it explains the cycles and the code has
+ * a part in it. */
+static enum td_why_cause settle(const struct td_why *why, const struct td_code_parts *parts)
+{
+    const struct td_loop *loop = why->loop;
+
+    if (!is_of_execution(why->cause) || loop->explained < 0.8)
+        return why->cause;
+    if (loop->bound == TD_LOOP_DIVIDER &&
+        part_of_links(loop->divides, loop->divide_count, parts) > 0.1)
+        return TD_WHY_DIVIDER;
+    if (loop->bound == TD_LOOP_CHAIN && part_of_links(loop->links, loop->link_count, parts) > 0.25)
+        return TD_WHY_CHAIN;
+    return why->cause;
+}
+
+static void find_loop(struct td_why *why, struct td_why_basis *basis,
+                      const struct td_code_parts *parts)
+{
+    if (!is_of_loops(why->cause))
+        return;
+    if (!basis->looped)
+        td_loops_init(&basis->loops, basis->measure);
+    basis->looped = true;
+    why->loop = td_loops_at(&basis->loops, why->location);
+    if (why->loop && why->loop->iterations <= 0)
+        why->loop = NULL;
+    if (why->loop && !why->beside)
+        why->cause = settle(why, parts);
+}
+
+struct td_why_basis td_why_basis_init(const struct td_measure *measure)
+{
+    return (struct td_why_basis){.measure = measure};
+}
+
+void td_why_basis_release(struct td_why_basis *basis)
+{
+    if (basis->looped)
+        td_loops_release(&basis->loops);
+    basis->looped = false;
+}
+
+/* The instruction of the parts that took most slots. */
+static uint32_t find_dearest(const struct td_code_parts *parts)
+{
+    uint32_t dearest = TD_NONE;
+    uint64_t most = 0;
+
+    for (size_t p = 0; p < parts->len; p++) {
+        for (size_t i = 0; i < parts->at[p].len; i++) {
+            if (parts->at[p].at[i].values[TD_METRIC_SLOTS] <= most)
+                continue;
+            most = parts->at[p].at[i].values[TD_METRIC_SLOTS];
+            dearest = parts->at[p].at[i].location;
+        }
+    }
+    return dearest;
+}
+
+void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_code_parts *parts)
+{
+    const struct td_measure *measure = basis->measure;
+
     *why = (struct td_why){.node = TD_NODE_NONE,
                            .module = TD_NONE,
                            .location = TD_NONE,
@@ -439,6 +547,13 @@ void td_why_of(struct td_why *why, const struct td_measure *measure,
         why->cause = cause_of(why, family);
     }
     if (why->lost < STANDS_OUT)
-        look_for_plain_cause(why, measure->model, parts, family);
+        look_for_plain_cause(why, measure->model, parts, family, true);
+    if (!why->beside && is_of_execution(why->cause))
+        look_for_plain_cause(why, measure->model, parts, family, false);
+    if (why->cause == TD_WHY_NOTHING)
+        why->location = find_dearest(parts);
     find_partner(why, measure->model);
+    find_loop(why, basis, parts);
+    if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)
+        why->caller_count = td_why_callers_of(why->callers, measure, why->location);
 }

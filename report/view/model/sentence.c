@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view/model/sentence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/view/model/why_words.h"
+
+enum { LINE_BYTES = 64, COLUMN = 512 };
+
+/* The farthest cache that the bytes do not fit, as "does not fit L2 (1.0 MB)". */
+static void fit_text(char *buf, size_t size, const struct td_why *why, double bytes)
+{
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } caches[] = {{"L3", why->core.l3}, {"L2", why->core.l2}, {"L1", why->core.l1}};
+    char number[TD_WHY_NUMBER];
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(caches); i++) {
+        if (caches[i].bytes > 0 && bytes > (double)caches[i].bytes) {
+            snprintf(buf, size, "more than %s holds (%s)", caches[i].name,
+                     td_why_bytes(number, (double)caches[i].bytes));
+            return;
+        }
+    }
+    snprintf(buf, size, "which L1 could hold");
+}
+
+static const char *where_from(const struct td_why_memory *m)
+{
+    static const char *const names[] = {"L1", "L2", "L3", "memory"};
+    size_t most = 1;
+
+    for (size_t i = 1; i < TD_ARRAY_SIZE(names); i++)
+        most = m->from[i] >= m->from[most] && m->from[i] > 0 ? i : most;
+    return names[most];
+}
+
+static const char *step_word(const struct td_why_memory *m)
+{
+    if (m->new_line < 0.9)
+        return "most of each line is skipped";
+    return m->stride >= COLUMN || m->stride <= -COLUMN ? "column order" : "a part of each record";
+}
+
+static char *stride_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char step[TD_WHY_NUMBER], footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT], used[TD_WHY_TEXT] = "";
+    const bool new_line = m->new_line >= 0.9;
+
+    if (m->used > 0)
+        snprintf(used, sizeof(used), "; %.0f of %d bytes of each line used", m->used, LINE_BYTES);
+    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    return td_xasprintf("each access touches %s %s: %s%s. Its footprint is %s, %s.",
+                        new_line ? "a new line" : "data", td_why_stride(step, m->stride),
+                        step_word(m), used, td_why_bytes(footprint, (double)m->footprint), fit);
+}
+
+static char *random_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT];
+
+    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    return td_xasprintf("accesses go to lines in no order: random access. The footprint is %s, %s; "
+                        "most of what misses comes from %s.",
+                        td_why_bytes(footprint, (double)m->footprint), fit, where_from(m));
+}
+
+static char *chase_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT];
+
+    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    return td_xasprintf("each address is what the load before gave, so that no two are under way "
+                        "at a time: a pointer chase. The footprint is %s, %s.",
+                        td_why_bytes(footprint, (double)m->footprint), fit);
+}
+
+static char *footprint_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER], again[TD_WHY_NUMBER], fit[TD_WHY_TEXT], step[TD_WHY_NUMBER],
+        order[TD_WHY_TEXT] = "it uses";
+
+    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    if (m->stride_share >= 0.5)
+        snprintf(order, sizeof(order), "it goes in %s (%s) through",
+                 m->stride >= LINE_BYTES || m->stride <= -LINE_BYTES ? "strides" : "order",
+                 td_why_stride(step, m->stride));
+    return td_xasprintf("%s the same %s again and again: a footprint of %s. A line comes "
+                        "back after about %s of others, when it has left.",
+                        order, td_why_bytes(footprint, (double)m->footprint), fit,
+                        td_why_bytes(again, m->again_bytes));
+}
+
+static char *stream_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER], step[TD_WHY_NUMBER];
+    const bool bandwidth = why->node == TD_NODE_MEM_BANDWIDTH || why->node == TD_NODE_STORE_BOUND;
+
+    return td_xasprintf("it goes in order (%s) through %s that are not in the caches: "
+                        "streaming from %s. %s",
+                        td_why_stride(step, m->stride),
+                        td_why_bytes(footprint, (double)m->footprint), where_from(m),
+                        bandwidth ? "Memory gives no more lines per cycle."
+                                  : "Lines arrive later than they are needed.");
+}
+
+static char *conflict_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER], step[TD_WHY_NUMBER], sets[TD_WHY_TEXT] = "", l1[TD_WHY_NUMBER];
+
+    if (m->sets <= 16)
+        snprintf(sets, sizeof(sets), " into %u of 64 sets", m->sets);
+    return td_xasprintf(
+        "its lines fall%s of L1 and push each other out: conflict. %.0f %% of its lines "
+        "had left although little else came; the footprint is %s of the %s of L1%s%s.",
+        *sets ? sets : " into the same sets", 100 * m->conflicts,
+        td_why_bytes(footprint, (double)m->footprint), td_why_bytes(l1, (double)why->core.l1),
+        m->stride_share >= 0.5 ? "; accesses are " : "",
+        m->stride_share >= 0.5 ? td_why_stride(step, m->stride) : "");
+}
+
+static char *tlb_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char pages[TD_WHY_NUMBER], tlb[TD_WHY_NUMBER], stlb[TD_WHY_NUMBER], step[TD_WHY_NUMBER],
+        known[TD_WHY_TEXT] = "";
+    char order[TD_WHY_TEXT] = "in no order: random access";
+
+    if (why->core.tlb_pages && why->core.stlb_pages)
+        snprintf(known, sizeof(known), " (%s and %s pages)", td_why_count(tlb, why->core.tlb_pages),
+                 td_why_count(stlb, why->core.stlb_pages));
+    if (m->stride_share >= 0.5)
+        snprintf(order, sizeof(order), "%s each", td_why_stride(step, m->stride));
+    return td_xasprintf("%.0f %% of the accesses touch another page than the one before, %s. Their "
+                        "%s pages are beyond the TLBs' reach%s, and %.0f %% walk the page tables.",
+                        100 * m->new_page, order, td_why_count(pages, m->pages), known,
+                        100 * m->walks);
+}
+
+static char *alignment_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    (void)why;
+    return td_xasprintf(
+        "%.0f %% of the accesses lie over the end of a cache line and take two: "
+        "alignment. %.0f %% of the addresses are no multiple of the %.0f bytes of an access.",
+        100 * m->split, 100 * m->unaligned, m->bytes);
+}
+
+static char *partner_text(const struct td_why *why, const struct td_model *model)
+{
+    char place[TD_WHY_TEXT];
+
+    if (!why->partner || why->partner_location == TD_NONE)
+        return td_xstrdup("a store");
+    td_why_place(place, sizeof(place), model, why->partner_location);
+    return td_xasprintf("the store at %s", place);
+}
+
+static char *blocked_sentence(const struct td_why *why, const struct td_model *model)
+{
+    char *store = partner_text(why, model), *text = NULL;
+    char size[TD_WHY_TEXT] = "";
+    const double bytes = td_why_memory_of(why->habit).bytes;
+
+    if (why->partner_habit)
+        snprintf(size, sizeof(size), " (%.0f bytes loaded, %.0f stored)", bytes,
+                 td_why_memory_of(why->partner_habit).bytes);
+    text = td_xasprintf("it loads bytes of which %s wrote only a part%s: store forwarding is "
+                        "blocked until the store is in L1.",
+                        store, size);
+    free(store);
+    return text;
+}
+
+static char *alias_sentence(const struct td_why *why, const struct td_model *model)
+{
+    char *store = partner_text(why, model), *text = NULL;
+
+    text = td_xasprintf(
+        "%s writes to an address a multiple of 4,096 bytes away, which looks like the same "
+        "one at first: 4K alias.",
+        store);
+    free(store);
+    return text;
+}
+
+static char *branch_sentence(const struct td_why *why)
+{
+    const struct td_why_branch b = td_why_branch_of(why->habit);
+    char period[TD_WHY_NUMBER];
+
+    if (why->cause == TD_WHY_BRANCH_PERIODIC)
+        return td_xasprintf(
+            "the branch does the same again after %s executions, a longer period than the "
+            "predictor follows: %.1f %% are mispredicted, %.0f %% are taken.",
+            td_why_count(period, b.period), 100 * b.wrong, 100 * b.taken);
+    if (why->cause == TD_WHY_BRANCH_INDIRECT)
+        return td_xasprintf("the indirect branch goes to another target than before in %.0f %% of "
+                            "its executions: %.1f %% are mispredicted.",
+                            100 * b.turns, 100 * b.wrong);
+    if (why->cause == TD_WHY_BRANCH)
+        return td_xasprintf("%.1f %% of its executions are mispredicted; each costs a restart of "
+                            "the pipeline.",
+                            100 * b.wrong);
+    return td_xasprintf(
+        "the branch is %s: %.0f %% are taken, %s, and %.1f %% are mispredicted. Its "
+        "data decide.",
+        why->cause == TD_WHY_BRANCH_RANDOM ? "random" : "biased, with exceptions by no rule",
+        100 * b.taken, b.searched ? "without a period up to 511" : "without a rule", 100 * b.wrong);
+}
+
+/* Of causes that need no figures, or where none are known. */
+static const char *const plain[TD_WHY_CAUSE_COUNT] = {
+    [TD_WHY_CHAIN] = "each operation waits for the result of the one before: a dependency chain. "
+                     "Units are free meanwhile.",
+    [TD_WHY_DIVIDER] = "operations wait for the divider, which takes one at a time.",
+    [TD_WHY_SERIAL] = "a serializing operation (a fence, a repeated string instruction) lets "
+                      "nothing pass it.",
+    [TD_WHY_ORDER] = "a load runs before an older store to the same address is known, and all "
+                     "after it is thrown away: memory order.",
+    [TD_WHY_FORWARDED] = "it loads what a store has just written, and the next store waits for "
+                         "it: a dependency chain through memory. A register would do.",
+    [TD_WHY_LOCK] = "an atomic (locked) operation waits for all before it, and what comes "
+                    "later waits for it.",
+    [TD_WHY_SHARED] =
+        "the line comes from another core, whose thread has changed it: threads share "
+        "it.",
+    [TD_WHY_STORES] = "stores wait until their lines are in L1, and the store buffer is full.",
+    [TD_WHY_BLOCKED] = "it loads bytes of which a store wrote only a part: store forwarding is "
+                       "blocked until the store is in L1.",
+    [TD_WHY_ALIAS] = "a store writes a multiple of 4,096 bytes away: 4K alias.",
+    [TD_WHY_TLB] = "pages are beyond the TLB's reach.",
+    [TD_WHY_ALIGNMENT] = "accesses lie over the end of a cache line: alignment.",
+    [TD_WHY_BRANCH] = "the branch is mispredicted; how it goes is not in the profile.",
+};
+
+static char *plain_sentence(const struct td_why *why)
+{
+    const char *text = plain[why->cause];
+
+    if (why->cause == TD_WHY_CHAIN && why->node == TD_NODE_L1_LATENCY_DEPENDENCY)
+        text = "each operation waits for a load from L1, which waits for the one before: a "
+               "dependency chain with a load in it.";
+    if (text)
+        return td_xstrdup(text);
+    if (why->cause == TD_WHY_PORT)
+        return td_xasprintf("operations are ready and wait for a port (%s): port bound.",
+                            td_tma_info(why->node)->name);
+    if (why->cause == TD_WHY_FRONTEND)
+        return td_xasprintf("instructions arrive too late (%s): the front end holds it up.",
+                            td_tma_info(why->node)->name);
+    if (why->cause == TD_WHY_MISSES)
+        return td_xasprintf("it waits for lines that are not in L1 (%s). How it uses memory is not "
+                            "in the profile: a recording keeps that of the instructions that ran "
+                            "most.",
+                            td_tma_info(why->node)->name);
+    return td_xasprintf(
+        "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
+        "instructions make it faster.",
+        100 * why->retiring);
+}
+
+static char *misses_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    (void)why;
+    return td_xasprintf("it waits for lines that are not in L1; most of them come from %s.",
+                        where_from(m));
+}
+
+typedef char *memory_writer(const struct td_why *why, const struct td_why_memory *m);
+static memory_writer *const writers[TD_WHY_CAUSE_COUNT] = {
+    [TD_WHY_STRIDE] = stride_sentence, [TD_WHY_RANDOM] = random_sentence,
+    [TD_WHY_CHASE] = chase_sentence,   [TD_WHY_FOOTPRINT] = footprint_sentence,
+    [TD_WHY_STREAM] = stream_sentence, [TD_WHY_CONFLICT] = conflict_sentence,
+    [TD_WHY_TLB] = tlb_sentence,       [TD_WHY_ALIGNMENT] = alignment_sentence,
+    [TD_WHY_MISSES] = misses_sentence,
+};
+
+static char *memory_sentence(const struct td_why *why, const struct td_model *model)
+{
+    const struct td_why_memory m = td_why_memory_of(why->habit);
+
+    if (why->cause == TD_WHY_BLOCKED)
+        return blocked_sentence(why, model);
+    if (why->cause == TD_WHY_ALIAS)
+        return alias_sentence(why, model);
+    return writers[why->cause] ? writers[why->cause](why, &m) : plain_sentence(why);
+}
+
+/* Parts of a chain in a sentence, and cycles of it that are worth one. */
+enum { PARTS = 4 };
+static const double PART_LEAST = 0.05;
+
+static bool bounds_most(const struct td_loop *loop, enum td_loop_bound bound)
+{
+    return loop->bounds[bound] >= 0.5 * loop->cycles;
+}
+
+/* " (imul 3, add 1)": the operations of the chain; "" where none is known by name. */
+static void parts_text(char *buf, size_t size, const struct td_loop *loop,
+                       const struct td_loop_words *words)
+{
+    size_t told = 0, used = 0;
+
+    *buf = '\0';
+    for (size_t i = 0; i < loop->link_count; i++) {
+        const struct td_loop_link *link = &loop->links[i];
+        char code[96];
+
+        if (link->cycles < PART_LEAST * loop->bounds[TD_LOOP_CHAIN] ||
+            !td_loop_text(words, loop->module, link->offset, code, sizeof(code)))
+            continue;
+        code[strcspn(code, " \t")] = '\0';
+        if (told++ == PARTS)
+            used += (size_t)snprintf(buf + used, size - used, " and more");
+        if (told > PARTS)
+            continue;
+        used += (size_t)snprintf(buf + used, size - used, "%s%s %.*f", told == 1 ? " (" : ", ",
+                                 code, fabs(link->cycles - round(link->cycles)) < 0.005 ? 0 : 2,
+                                 link->cycles);
+        used = used < size ? used : size - 1;
+    }
+    if (told > 0 && used + 1 < size)
+        snprintf(buf + used, size - used, ")");
+}
+
+/* A bound may be longer than what was measured: iterations of two entries run at the same time. */
+static const double LONGER = 1.05;
+
+/* ", of 4.02 per iteration" */
+static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop, double bound)
+{
+    char cycles[40];
+
+    td_loop_figure(loop->cycles, cycles, sizeof(cycles));
+    if (bound > LONGER * loop->cycles)
+        snprintf(buf, size, " per iteration; %s are measured, since entries of the loop overlap",
+                 cycles);
+    else
+        snprintf(buf, size, ", of %s per iteration", cycles);
+}
+
+/* What the others would allow, so that it is plain which one binds. */
+static void others_text(char *buf, size_t size, const struct td_loop *loop,
+                        enum td_loop_bound bound)
+{
+    char ports[40], width[40], chain[40];
+
+    td_loop_figure(loop->bounds[TD_LOOP_PORTS], ports, sizeof(ports));
+    td_loop_figure(loop->bounds[TD_LOOP_WIDTH], width, sizeof(width));
+    td_loop_figure(loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain));
+    *buf = '\0';
+    if (bound == TD_LOOP_CHAIN && !isnan(loop->bounds[TD_LOOP_PORTS]))
+        snprintf(buf, size, " The busiest port needs %s, the width of the core %s.", ports, width);
+    else if (bound != TD_LOOP_CHAIN && !isnan(loop->bounds[TD_LOOP_CHAIN]))
+        snprintf(buf, size, " The chain of dependencies takes %s, the width of the core %s.", chain,
+                 width);
+}
+
+static char *chain_sentence(const struct td_why *why, const struct td_loop_words *words)
+{
+    const struct td_loop *loop = why->loop;
+    char parts[TD_WHY_TEXT], of[TD_WHY_TEXT], others[TD_WHY_TEXT], chain[40];
+
+    parts_text(parts, sizeof(parts), loop, words);
+    td_loop_figure(loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain));
+    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_CHAIN]);
+    others_text(others, sizeof(others), loop, TD_LOOP_CHAIN);
+    if (!bounds_most(loop, TD_LOOP_CHAIN))
+        return td_xasprintf("each operation waits for the result of the one before: a dependency "
+                            "chain within the iteration. From one iteration to the next it is only "
+                            "%s cycles long%s.",
+                            chain, of);
+    if (why->cause == TD_WHY_FORWARDED)
+        return td_xasprintf("it loads what a store has just written, and the next store waits for "
+                            "it: a dependency chain through memory of %s cycles%s%s. A register "
+                            "would do.",
+                            chain, parts, of);
+    return td_xasprintf("each iteration waits for the result of the one before: a dependency chain "
+                        "of %s cycles%s%s.%s",
+                        chain, parts, of, others);
+}
+
+static char *port_sentence(const struct td_why *why)
+{
+    const struct td_loop *loop = why->loop;
+    char ports[96], of[TD_WHY_TEXT], others[TD_WHY_TEXT], cycles[40], uops[40];
+
+    td_loop_bound_words(loop, TD_LOOP_PORTS, ports, sizeof(ports));
+    td_loop_figure(loop->bounds[TD_LOOP_PORTS], cycles, sizeof(cycles));
+    td_loop_figure(loop->port_uops, uops, sizeof(uops));
+    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_PORTS]);
+    others_text(others, sizeof(others), loop, TD_LOOP_PORTS);
+    return td_xasprintf(
+        "operations are ready and wait for a port (%s): port bound. An iteration has "
+        "%s for %s, which takes %s cycles%s.%s",
+        td_tma_info(why->node)->name, uops, ports, cycles, of, others);
+}
+
+static char *divider_sentence(const struct td_why *why)
+{
+    const struct td_loop *loop = why->loop;
+    char of[TD_WHY_TEXT], others[TD_WHY_TEXT], cycles[40];
+
+    td_loop_figure(loop->bounds[TD_LOOP_DIVIDER], cycles, sizeof(cycles));
+    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_DIVIDER]);
+    others_text(others, sizeof(others), loop, TD_LOOP_DIVIDER);
+    return td_xasprintf("operations wait for the divider, which takes one at a time: %s "
+                        "cycles%s.%s",
+                        cycles, of, others);
+}
+
+/* " at main.c:12": where most of the chain is; "". */
+static void chain_place_text(char buf[TD_WHY_TEXT + 8], const struct td_loop *loop,
+                             const struct td_model *model)
+{
+    const struct td_loop_link *most = NULL;
+    char place[TD_WHY_TEXT];
+
+    *buf = '\0';
+    for (size_t i = 0; i < loop->link_count; i++) {
+        if (loop->links[i].location != TD_NONE && (!most || loop->links[i].cycles > most->cycles))
+            most = &loop->links[i];
+    }
+    if (!most || loop->bound != TD_LOOP_CHAIN)
+        return;
+    td_why_place(place, sizeof(place), model, most->location);
+    snprintf(buf, TD_WHY_TEXT + 8, " at %s", place);
+}
+
+static char *nothing_sentence(const struct td_why *why, const struct td_model *model)
+{
+    const struct td_loop *loop = why->loop;
+    char bound[96], cycles[40], of[TD_WHY_TEXT], place[TD_WHY_TEXT + 8];
+
+    td_loop_bound_words(loop, loop->bound, bound, sizeof(bound));
+    chain_place_text(place, loop, model);
+    td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles));
+    of_cycles_text(of, sizeof(of), loop, loop->bounds[loop->bound]);
+    return td_xasprintf(
+        "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
+        "instructions make it faster. Its loop is bound by %s%s: %s cycles%s.",
+        100 * why->retiring, bound, place, cycles, of);
+}
+
+/* What the loop's bounds say; NULL: nothing more than is known without them. */
+static char *loop_sentence(const struct td_why *why, const struct td_loop_words *words)
+{
+    const struct td_loop *loop = why->loop;
+
+    if (!loop || why->beside)
+        return NULL;
+    if (why->cause == TD_WHY_CHAIN || why->cause == TD_WHY_FORWARDED)
+        return loop->bounds[TD_LOOP_CHAIN] > 0 ? chain_sentence(why, words) : NULL;
+    if (why->cause == TD_WHY_PORT && bounds_most(loop, TD_LOOP_PORTS))
+        return port_sentence(why);
+    if (why->cause == TD_WHY_DIVIDER && bounds_most(loop, TD_LOOP_DIVIDER))
+        return divider_sentence(why);
+    if (why->cause == TD_WHY_NOTHING && loop->explained >= 0.5)
+        return nothing_sentence(why, words->model);
+    return NULL;
+}
+
+/* Of a chase: what it costs, and what it would cost. */
+static char *chase_more(const struct td_why *why)
+{
+    char cycles[40], chain[40];
+
+    if (why->cause != TD_WHY_CHASE || !why->loop || !(why->loop->bounds[TD_LOOP_CHAIN] > 0) ||
+        why->loop->bounds[TD_LOOP_CHAIN] >= why->loop->cycles)
+        return NULL;
+    return td_xasprintf("An iteration takes %s cycles; with all of it in L1 the chain would take "
+                        "%s.",
+                        td_loop_figure(why->loop->cycles, cycles, sizeof(cycles)),
+                        td_loop_figure(why->loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain)));
+}
+
+/* Of a branch that one caller's data make hard to predict. */
+static char *callers_more(const struct td_why *why, const struct td_model *model)
+{
+    const struct td_why_caller *first = &why->callers[0];
+    char place[TD_WHY_TEXT];
+
+    if (why->caller_count == 0 || first->lost < 0.5 || first->lost < 1.5 * first->executions)
+        return NULL;
+    if (first->location == TD_NONE)
+        return NULL;
+    td_why_place(place, sizeof(place), model, first->location);
+    return td_xasprintf("%.0f %% of that is for calls from %s, which have %.0f %% of its "
+                        "executions.",
+                        100 * first->lost, place, 100 * first->executions);
+}
+
+/* What is plain to see beside the cause. */
+static char *also_more(const struct td_why *why)
+{
+    if (why->also == TD_WHY_NOTHING || why->also == why->cause)
+        return NULL;
+    const struct td_why_memory m = td_why_memory_of(why->also_habit);
+
+    if (why->also == TD_WHY_CONFLICT)
+        return td_xasprintf("Besides, its lines push each other out of the same sets of L1: "
+                            "conflict (%.0f %% of those that come had left for that reason).",
+                            100 * m.conflicts);
+    if (why->also == TD_WHY_ALIGNMENT)
+        return td_xasprintf("Besides, %.0f %% of the accesses lie over the end of a cache line: "
+                            "alignment.",
+                            100 * m.split);
+    return td_xasprintf("Besides: %s.", td_why_text(why->also));
+}
+
+/* Takes both. */
+static char *join(char *text, char *more)
+{
+    if (!more)
+        return text;
+    char *both = td_xasprintf("%s %s", text, more);
+
+    free(text);
+    free(more);
+    return both;
+}
+
+char *td_why_sentence(const struct td_why *why, const struct td_loop_words *words)
+{
+    char *text = loop_sentence(why, words);
+
+    if (!text)
+        text = td_why_is_of_branch(why->cause) && td_why_branches(why) ? branch_sentence(why)
+               : td_why_uses_memory(why) ? memory_sentence(why, words->model)
+                                         : plain_sentence(why);
+    text = join(text, chase_more(why));
+    text = join(text, callers_more(why, words->model));
+    text = join(text, also_more(why));
+    if (why->beside)
+        text = join(text, td_xstrdup("No loss stands out here, so that it may cost little."));
+    if (*text >= 'a' && *text <= 'z')
+        *text = (char)(*text - 'a' + 'A');
+    return text;
+}
