@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "base/map.h"
 
 #define TD_CALL_FRAMES_MAX    (1U << 16)
@@ -78,7 +79,7 @@ static inline uint32_t td_callstack_keeper(struct td_callstack *stack)
 {
     const struct td_call_node *node = &stack->nodes[stack->node];
 
-    if (__builtin_expect(node->keeper != stack->node, 0))
+    if (TD_UNLIKELY(node->keeper != stack->node))
         td_callstack_prove(stack);
     return node->keeper;
 }

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "base/map.h"
 #include "record/sim/model/causes.h"
 #include "record/sim/model/sampling/windows.h"
@@ -75,9 +76,9 @@ static inline void td_ledger_charge(struct td_ledger *ledger, uint32_t cell, uin
     const uint32_t add = (uint32_t)slots & ledger->mask;
 
     *place += add;
-    if (__builtin_expect(*place < add, 0))
+    if (TD_UNLIKELY(*place < add))
         td_ledger_carry(ledger, cell);
-    if (__builtin_expect(ledger->lost != NULL, 0))
+    if (TD_UNLIKELY(ledger->lost != NULL))
         ledger->lost[td_ledger_cause(cell)] += ledger->mask ? slots : 0;
 }
 

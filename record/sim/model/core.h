@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/invariant.h"
+#include "base/likely.h"
 #include "record/sim/model/charge.h"
 #include "record/sim/model/blocks.h"
 #include "record/sim/model/counting.h"
@@ -129,11 +130,11 @@ static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
 /* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
 static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    if (__builtin_expect(t - core->cycle >= TD_PORT_RING - 1, 0))
+    if (TD_UNLIKELY(t - core->cycle >= TD_PORT_RING - 1))
         return t;
     /* Whether a port is free is hard to foresee; the cycle after is tried without a branch. */
     t += (core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0;
-    if (__builtin_expect((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0, 0)) {
+    if (TD_UNLIKELY((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0)) {
         t = td_core_find_cycle(core, mask.full, t);
         if (t - core->cycle >= TD_PORT_RING - 1)
             return t;
@@ -170,9 +171,9 @@ static inline void td_core_make_room(struct td_core *core)
     core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
     *word = core->empty;
     const int64_t oldest = core->retire[(core->uops - core->rob) & (TD_ROB_RING - 1)];
-    if (__builtin_expect(oldest > core->cycle, 0))
+    if (TD_UNLIKELY(oldest > core->cycle))
         td_core_stall(core, oldest);
-    if (__builtin_expect(core->waiting >= core->scheduler, 0))
+    if (TD_UNLIKELY(core->waiting >= core->scheduler))
         td_core_wait_scheduler(core);
 }
 

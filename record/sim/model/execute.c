@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The inner loop: the uops of a block through fetch, dispatch, issue and retirement. */
 #include "base/invariant.h"
+#include "base/likely.h"
 #include "record/sim/model/memory/accesses.h"
 #include "record/sim/model/sim_priv.h"
-
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
     [TD_LEVEL_L1] = TD_CAUSE_PORT_LOAD, /* L1, but for what is noted of its port */
@@ -126,7 +124,7 @@ static inline void use_line(struct td_sim *sim, uint32_t slot, uint64_t address,
 {
     const uint32_t offset = address & 63;
 
-    if (UNLIKELY(sim->watching) && slot != TD_CACHE_MISS)
+    if (TD_UNLIKELY(sim->watching) && slot != TD_CACHE_MISS)
         td_lines_use(sim->usage->lines, slot, offset, offset + bytes > 64 ? 64 - offset : bytes);
 }
 
@@ -246,23 +244,23 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     *cause = TD_CAUSE_PORT_LOAD;
     const int64_t first = sim->core.cycle + 1, known = t;
     t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
-    if (UNLIKELY(!td_access_find(a, uop->insn, key)))
-        return UNLIKELY(sim->memory.sharing) ? share_locked(sim, uop, a, t, cause)
-                                             : t + sim->desc->l1d_latency;
+    if (TD_UNLIKELY(!td_access_find(a, uop->insn, key)))
+        return TD_UNLIKELY(sim->memory.sharing) ? share_locked(sim, uop, a, t, cause)
+                                                : t + sim->desc->l1d_latency;
 
     const uint64_t *first_word = a->at;
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
     const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
     sim->stack_place = address;
     uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
-    if (UNLIKELY(*waits) && sim->stores.last_known > t) {
+    if (TD_UNLIKELY(*waits) && sim->stores.last_known > t) {
         t = sim->stores.last_known;
         --*waits;
     }
     const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
     const uint64_t clears = sim->clears;
     const int64_t forwarded =
-        UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
+        TD_UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
     if (forwarded < 0)
         sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
     const uint64_t walks = sim->memory.counts.data_walks;
@@ -278,9 +276,9 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         sim->memory.watched = false; /* what a store passes on needs no line */
     }
     enum td_cause shared = TD_CAUSE_PORT_LOAD;
-    if (UNLIKELY(sim->memory.watched))
+    if (TD_UNLIKELY(sim->memory.watched))
         ready = share_load(sim, uop, first_word, a->end, t, ready, &shared);
-    if (UNLIKELY((address & 63) + size > 64)) {
+    if (TD_UNLIKELY((address & 63) + size > 64)) {
         enum td_level other;
         td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
         const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
@@ -291,9 +289,9 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
     }
     const uint64_t *second = a->at;
-    if (UNLIKELY(td_access_is(a, key)))
+    if (TD_UNLIKELY(td_access_is(a, key)))
         ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
-    if (UNLIKELY(sim->watching))
+    if (TD_UNLIKELY(sim->watching))
         td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = address,
                                                    .bytes = size * (uint32_t)(a->at - second + 1),
@@ -308,8 +306,8 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
                                                    .ready = ready});
     td_memory_train(&sim->memory, hash, address, t);
     *cause =
-        LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
-    if (UNLIKELY(shared != TD_CAUSE_PORT_LOAD))
+        TD_LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
+    if (TD_UNLIKELY(shared != TD_CAUSE_PORT_LOAD))
         *cause = shared;
     return ready + uop->load_latency;
 }
@@ -327,7 +325,7 @@ static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, 
                                                       .bytes = td_store_bytes(address, size),
                                                       .offset = (uint8_t)(address & 7),
                                                       .whole = whole};
-    if (UNLIKELY((address & 7) + size > 8))
+    if (TD_UNLIKELY((address & 7) + size > 8))
         note_store(sim, false, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
                    commit);
 }
@@ -346,12 +344,12 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->serial++;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
-    if (UNLIKELY(known > asked + 1) && known >= data)
+    if (TD_UNLIKELY(known > asked + 1) && known >= data)
         *cause = TD_CAUSE_PORT_STORE;
     stores->last_known = td_cycle_later(stores->last_known, known);
     const int64_t done = td_cycle_later(data, known + 1);
     const int64_t retired = td_cycle_later(done, sim->core.last_retire) + 1;
-    if (UNLIKELY(!td_access_find(a, uop->insn, key))) {
+    if (TD_UNLIKELY(!td_access_find(a, uop->insn, key))) {
         stores->commit[k] = stores->retired[k] = stores->last_commit;
         stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
         return done;
@@ -361,7 +359,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     sim->stack_place = first;
     const bool past = (uop->memory & TD_MEMORY_PAST) != 0;
     const uint64_t walks = sim->memory.counts.data_walks;
-    const int64_t owned = UNLIKELY(past)
+    const int64_t owned = TD_UNLIKELY(past)
                               ? td_memory_write_past(&sim->memory, first, known + 1)
                               : td_memory_access(&sim->memory, first, known + 1, true, &level);
     uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
@@ -374,9 +372,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
     int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
     commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
-    if (UNLIKELY(sim->memory.watched))
+    if (TD_UNLIKELY(sim->memory.watched))
         commit = share_store(sim, uop, a, commit);
-    const enum td_cause why = UNLIKELY(retired < stores->shared_until)
+    const enum td_cause why = TD_UNLIKELY(retired < stores->shared_until)
                                   ? (enum td_cause)stores->shared_cause
                                   : TD_CAUSE_STORE;
     stores->last_line = line;
@@ -393,7 +391,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         if (address >> TD_LINE_BITS == used)
             use_line(sim, slot, address, size);
         /* A second line is a second turn. */
-        if (UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
+        if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
             stores->last_line = 0;
             stores->last_commit = ++stores->commit[k];
             td_memory_access(&sim->memory, last, known + 1, true, &level);
@@ -404,7 +402,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
             use_line(sim, slot, begin, (uint32_t)(last - begin) + 1);
         }
     }
-    if (UNLIKELY(sim->watching))
+    if (TD_UNLIKELY(sim->watching))
         td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = first,
                                                    .bytes = bytes,
@@ -421,7 +419,7 @@ static inline void wait_store_buffer(struct td_sim *sim)
     const struct td_stores *stores = &sim->stores;
     const uint32_t k = stores->next;
 
-    if (LIKELY(stores->commit[k] <= sim->core.cycle))
+    if (TD_LIKELY(stores->commit[k] <= sim->core.cycle))
         return;
     /* Until the store that holds the place has retired, it waits with the rest. */
     td_core_stall(&sim->core, stores->retired[k]);
@@ -435,7 +433,7 @@ static inline void wait_store_buffer(struct td_sim *sim)
 static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, int64_t t,
                                    enum td_cause *cause)
 {
-    if (UNLIKELY(uop->flags & TD_UOP_BUSY)) {
+    if (TD_UNLIKELY(uop->flags & TD_UOP_BUSY)) {
         const int64_t free = td_core_take_unit(core, uop->unit, t, uop->busy);
         const bool waits = free > t;
         /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
@@ -504,7 +502,7 @@ static inline void wait_load_buffer(struct td_sim *sim)
 
     if (core->uops - oldest < TD_ROB_RING) {
         const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
-        if (UNLIKELY(retired > core->cycle))
+        if (TD_UNLIKELY(retired > core->cycle))
             td_core_stall(core, retired);
     }
     sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
@@ -518,7 +516,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     enum td_cause cause = (enum td_cause)uop->port;
 
     td_core_make_room(core);
-    if (UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
+    if (TD_UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
         begin_slow(sim, uop, row);
         cause = TD_CAUSE_SERIAL;
     }
@@ -534,7 +532,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     known = td_cycle_later(known, first);
     if (uop->flags & TD_UOP_LOAD) {
         t = load_done = execute_load(sim, uop, pc_hash, a, known, row, &cause);
-    } else if (UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
+    } else if (TD_UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }
     int64_t operands = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
@@ -548,7 +546,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     if (uop->issue.add)
         t = execute_unit(core, uop, t, &cause);
     int64_t done = t + uop->latency;
-    core->ready[uop->dst[0]] = UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
+    core->ready[uop->dst[0]] = TD_UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
     core->ready[uop->dst[1]] = done;
     if (uop->flags & TD_UOP_STORE)
         done = execute_store(sim, uop, a, known, done, row, &cause);
@@ -592,10 +590,10 @@ static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *pa
         const struct td_redirect redirect = sim->redirect;
         const int64_t from = core->cycle;
 
-        if (UNLIKELY(redirect.pending))
+        if (TD_UNLIKELY(redirect.pending))
             charge_redirect(sim, cycle);
         td_core_lose(core, cycle, td_ledger_cell(row, sim->fetch.cause));
-        if (UNLIKELY(sim->counting != NULL))
+        if (TD_UNLIKELY(sim->counting != NULL))
             td_counting_late(sim->counting, &redirect, sim->fetch.cause, core->uops, from, cycle);
     }
     sim->redirect.pending = false;
@@ -691,7 +689,7 @@ const uint64_t *td_execute_string(struct td_sim *sim, uint32_t row, const uint64
             continue;
         sim->string_line[store] = line;
         int64_t ready = td_memory_access(&sim->memory, address, core->cycle + 1, store, &level);
-        if (UNLIKELY(sim->memory.watched))
+        if (TD_UNLIKELY(sim->memory.watched))
             ready = share_string(sim, row, address, store, ready, &level);
         /* The microcode keeps a few lines in flight; it waits for one that is late. */
         const int64_t reach = 12 * (64 / sim->desc->string_bytes) + sim->desc->l2_latency;

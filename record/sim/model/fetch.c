@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/likely.h"
 #include "base/mem.h"
 
 enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256, RUN_LINES = 3 };
@@ -153,7 +154,7 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     const int64_t limit = queue_limit(fetch, uop);
     bool hit = true;
 
-    if (__builtin_expect((fetch->desc->perfect & TD_PERFECT_FRONTEND) != 0, 0))
+    if (TD_UNLIKELY((fetch->desc->perfect & TD_PERFECT_FRONTEND) != 0))
         return fetch_at_once(fetch, limit);
     const int64_t predicted = predict_part(fetch, part->line);
 

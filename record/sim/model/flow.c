@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/likely.h"
 #include "base/mem.h"
 #include "record/sim/model/sim_priv.h"
 
@@ -51,7 +52,7 @@ void td_flow_jump(struct td_flow *flow, uint32_t from, uint32_t to)
 
 void td_flow_forward(struct td_flow *flow, uint32_t row, uint32_t back, bool renamed)
 {
-    if (__builtin_expect(row >= flow->forward_cap, 0))
+    if (TD_UNLIKELY(row >= flow->forward_cap))
         flow->forwards = td_grow_zeroed(flow->forwards, &flow->forward_cap, (size_t)row + 1,
                                         sizeof(*flow->forwards));
     struct td_flow_forward *known = &flow->forwards[row];

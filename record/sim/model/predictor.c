@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/likely.h"
 #include "base/mem.h"
 
 void td_predictor_init(struct td_predictor *predictor, const struct td_blocks *blocks)
@@ -19,11 +20,11 @@ void td_predictor_release(struct td_predictor *predictor)
 
 static inline const struct td_block *block_of(struct td_predictor *predictor, uint32_t id)
 {
-    if (__builtin_expect(id >= predictor->state_cap, 0))
+    if (TD_UNLIKELY(id >= predictor->state_cap))
         predictor->states = td_grow_zeroed(predictor->states, &predictor->state_cap, (size_t)id + 1,
                                            sizeof(*predictor->states));
     struct td_branch_state *state = &predictor->states[id];
-    if (__builtin_expect(!state->block, 0))
+    if (TD_UNLIKELY(!state->block))
         state->block = td_blocks_get(predictor->blocks, id);
     return state->block;
 }

@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/likely.h"
 #include "base/mem.h"
 #include "record/sim/qemu/api.h"
 #include "record/sim/qemu/fault.h"
@@ -75,7 +76,7 @@ static void on_block(unsigned int vcpu, void *userdata)
     struct td_image_thread *thread = self->threads[vcpu];
     const uint64_t data = (uint64_t)(uintptr_t)userdata;
 
-    if (__builtin_expect(thread->left < (int64_t)(data >> 32) || thread->next >= thread->full, 0))
+    if (TD_UNLIKELY(thread->left < (int64_t)(data >> 32) || thread->next >= thread->full))
         flush_before(thread, data);
     else
         begin_block(thread, data);
@@ -104,7 +105,7 @@ static inline void add_access(struct td_image_thread *thread, qemu_plugin_meminf
     const uint64_t known = atomic_load_explicit(kind_memo(info), memory_order_relaxed);
     const uint64_t word = td_trace_access(insn, false, 0, vaddr);
 
-    if (__builtin_expect((uint32_t)known != info + 1, 0))
+    if (TD_UNLIKELY((uint32_t)known != info + 1))
         add_unknown(thread, info, word);
     else
         td_image_add_word(thread, word | known >> 32 << 32);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "record/sim/model/trace.h"
 
 /* Those that are still to come. */
@@ -22,7 +23,7 @@ static inline bool td_access_is(const struct td_accesses *a, uint32_t key)
 /* Skips accesses of earlier instructions and finds the first of `key`. */
 static inline bool td_access_find(struct td_accesses *a, uint32_t insn, uint32_t key)
 {
-    if (__builtin_expect(td_access_is(a, key), 1))
+    if (TD_LIKELY(td_access_is(a, key)))
         return true;
     while (a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) &&
            (TD_TRACE_KEY(*a->at) & 0x7ff) < insn)

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
+
 #define TD_CACHE_MISS   UINT32_MAX
 #define TD_CACHE_NO_KEY UINT64_MAX
 #define TD_CACHE_TAG    0x80000000U /* of a place that is taken */
@@ -51,7 +53,7 @@ static inline uint32_t td_cache_find(struct td_cache *cache, uint64_t key)
     const uint32_t tag = td_cache_tag(cache, key);
     const uint32_t slot = set * cache->ways + cache->last[set];
 
-    if (__builtin_expect(cache->tags[slot] == tag, 1))
+    if (TD_LIKELY(cache->tags[slot] == tag))
         return slot;
     return td_cache_search(cache, set, tag);
 }

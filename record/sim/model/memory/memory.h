@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "base/map.h"
 #include "formats/cores/core.h"
 #include "record/sim/model/memory/caches.h"
@@ -119,9 +120,9 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
             *level = TD_LEVEL_DTLB;
     }
     const uint32_t slot = memory->slot = td_cache_find(&memory->l1d, line);
-    if (__builtin_expect(slot == TD_CACHE_MISS, 0))
+    if (TD_UNLIKELY(slot == TD_CACHE_MISS))
         return td_memory_miss(memory, line, t, translation, store, level);
-    if (__builtin_expect(memory->l1d_pending[slot] != 0 || (store && memory->l1d_clean[slot]), 0))
+    if (TD_UNLIKELY(memory->l1d_pending[slot] != 0 || (store && memory->l1d_clean[slot])))
         return td_memory_pending(memory, slot, line, t, level);
     return t + memory->desc->l1d_latency;
 }
@@ -132,7 +133,7 @@ static inline void td_memory_train(struct td_memory *memory, uint32_t key, uint6
 {
     const uint64_t next = td_prefetch_stride(&memory->prefetch, key, address, memory->desc->stride);
 
-    if (__builtin_expect(next != 0, 0))
+    if (TD_UNLIKELY(next != 0))
         td_memory_prefetch(memory, next, t);
 }
 

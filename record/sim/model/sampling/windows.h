@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
+
 struct td_windows {
     bool sampled;                             /* the first part has ended */
     bool open;                                /* an exact part is going on */
@@ -34,7 +36,7 @@ static inline uint64_t td_scaled(const struct td_scale *scale, uint64_t sum)
 {
     uint64_t product;
 
-    if (__builtin_expect(!__builtin_mul_overflow(sum, scale->whole, &product), 1))
+    if (TD_LIKELY(!__builtin_mul_overflow(sum, scale->whole, &product)))
         return product / scale->seen;
     return (uint64_t)((unsigned __int128)sum * scale->whole / scale->seen);
 }
