@@ -32,10 +32,17 @@ void td_lines_watch(struct td_lines *lines, bool watching)
 
 static void leave(struct td_lines *lines, const struct td_line_slot *slot)
 {
-    if (slot->owner == TD_LINE_NEW || slot->owner == TD_LINE_NOBODY)
+    if (slot->owner == TD_LINE_NEW || slot->owner == TD_LINE_NOBODY ||
+        slot->life != lines->lives[slot->owner])
         return;
     lines->uses[slot->owner].gone++;
     lines->uses[slot->owner].bytes += (uint64_t)__builtin_popcountll(slot->used);
+}
+
+void td_lines_replace_owner(struct td_lines *lines, uint16_t owner)
+{
+    lines->lives[owner]++;
+    lines->uses[owner] = (struct td_line_use){0};
 }
 
 /* Lines since it came last, and notes that it comes now; 0: not known. */

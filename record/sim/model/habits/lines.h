@@ -29,10 +29,11 @@ enum { TD_LINE_BACK_UNKNOWN, TD_LINE_BACK_NEVER, TD_LINE_BACK_KNOWN };
 
 struct td_line_slot {
     uint64_t used; /* a bit a byte */
+    uint32_t life; /* of the owner: after it, the line is nobody's */
     uint16_t owner;
     uint8_t back;
-    uint8_t weight; /* for how many lines `back` stands */
-    bool conflict;  /* it had left although fewer lines came than a quarter of L1 */
+    uint8_t weight : 7;   /* for how many lines `back` stands */
+    uint8_t conflict : 1; /* it had left although fewer lines came than a quarter of L1 */
 };
 
 struct td_line_seen {
@@ -49,6 +50,7 @@ struct td_lines {
     uint32_t fills; /* lines that came so far, modulo 2^32 */
     bool watching;
     struct td_line_use uses[TD_LINE_OWNERS + 1];
+    uint32_t lives[TD_LINE_OWNERS + 1]; /* a number that stood for others before */
     struct td_line_seen near[TD_LINES_NEAR], far[TD_LINES_FAR];
 };
 
@@ -57,6 +59,8 @@ struct td_lines *td_lines_new(uint32_t slots);
 void td_lines_free(struct td_lines *lines); /* NULL is allowed */
 /* Begins or ends to tell who uses lines: what comes meanwhile, or stays, is nobody's. */
 void td_lines_watch(struct td_lines *lines, bool watching);
+/* The owner's number is another's from now on; the lines that it has are nobody's. */
+void td_lines_replace_owner(struct td_lines *lines, uint16_t owner);
 /* The line comes into the slot; what was there leaves. */
 void td_lines_fill(struct td_lines *lines, uint32_t slot, uint64_t line);
 /* A line that is not followed comes into the slot. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/likely.h"
 #include "base/mem.h"
 
 enum {
@@ -45,11 +46,7 @@ static struct td_usage_entry *empty_place(struct td_usage *usage, size_t at)
         usage->places[at] = ++usage->placed;
         return &usage->entries[usage->placed - 1];
     }
-    for (uint32_t i = 0; i < usage->lines->slot_count; i++) {
-        if (usage->lines->slots[i].owner == owner)
-            usage->lines->slots[i].owner = TD_LINE_NOBODY;
-    }
-    usage->lines->uses[owner] = (struct td_line_use){0};
+    td_lines_replace_owner(usage->lines, owner);
     memset(&usage->entries[owner - 1], 0, sizeof(usage->entries[owner - 1]));
     return &usage->entries[owner - 1];
 }
@@ -170,7 +167,7 @@ static inline void note_place(struct td_usage_entry *entry, const struct td_use 
     const int64_t step = (int64_t)(use->address - entry->last);
     const uint64_t other = use->address ^ entry->last;
 
-    if (__builtin_expect(step == entry->strides[0].step, 1))
+    if (TD_LIKELY(step == entry->strides[0].step))
         entry->strides[0].count++;
     else
         note_step(entry, step);
@@ -199,6 +196,7 @@ static void take_line(struct td_usage *usage, struct td_usage_entry *entry,
                       struct td_line_slot *slot, uint64_t address)
 {
     slot->owner = (uint16_t)(entry - usage->entries + 1);
+    slot->life = usage->lines->lives[slot->owner];
     entry->figures[TD_HABIT_LINES]++;
     entry->figures[TD_HABIT_CONFLICTS] += slot->conflict;
     entry->figures[TD_HABIT_SETS] |= UINT64_C(1) << (address >> LINE_BITS & usage->set_mask & 63);
@@ -242,20 +240,20 @@ void td_usage_note(struct td_usage *usage, const struct td_use *use)
 {
     struct td_usage_entry *entry = entry_of(usage, use);
 
-    if (__builtin_expect(entry != NULL, 1)) {
+    if (TD_LIKELY(entry != NULL)) {
         entry->figures[TD_HABIT_ACCESSES]++;
         entry->figures[TD_HABIT_STORES] += use->store;
         entry->figures[TD_HABIT_BYTES] += use->bytes;
         note_place(entry, use);
-        if (__builtin_expect((use->address & (use->bytes - 1)) != 0, 0))
+        if (TD_UNLIKELY((use->address & (use->bytes - 1)) != 0))
             note_unaligned(entry, use);
         if (use->from != TD_HABIT_ACCESSES)
             entry->figures[use->from]++;
         entry->figures[TD_HABIT_WALKS] += use->walked;
-        if (__builtin_expect(use->met != TD_MET_NOTHING || use->cleared, 0))
+        if (TD_UNLIKELY(use->met != TD_MET_NOTHING || use->cleared))
             note_stores(entry, use);
         if (use->slot != TD_USE_PAST &&
-            __builtin_expect(usage->lines->slots[use->slot].owner == TD_LINE_NEW, 0))
+            TD_UNLIKELY(usage->lines->slots[use->slot].owner == TD_LINE_NEW))
             take_line(usage, entry, &usage->lines->slots[use->slot], use->address);
         if (!use->store) {
             entry->figures[TD_HABIT_SERIAL] += is_serial(usage, entry, use);
