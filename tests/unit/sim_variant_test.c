@@ -192,6 +192,42 @@ static void every_core_can_be_varied(void **state)
     }
 }
 
+static void count_habit(void *ctx, const struct td_habit *habit)
+{
+    (void)habit;
+    ++*(uint32_t *)ctx;
+}
+
+/* Cycles, causes and where they are: the same whether habits are watched or not. */
+static void a_bare_model_takes_as_long(void **state)
+{
+    (void)state;
+    struct sums sums[2];
+    uint32_t habits[2] = {0};
+
+    for (int bare = 0; bare < 2; bare++) {
+        uint64_t random = RIG_RANDOM;
+        struct rig rig;
+
+        rig_open(&rig, "zen4");
+        if (bare)
+            td_sim_set_bare(rig.sim);
+        const uint32_t block = rig_block(&rig, PC, chase);
+        rig_word(&rig, td_trace_region(true, 1));
+        for (uint64_t i = 0; i < ROUNDS; i++) {
+            rig_word(&rig, td_trace_block(block));
+            rig_word(&rig, td_trace_access(0, false, 3, rig_random(&random) % (1 << 20) * 8));
+        }
+        rig_word(&rig, td_trace_region(false, 1));
+        sums[bare] = rig_sums(&rig);
+        td_sim_each_habit(rig.sim, count_habit, &habits[bare]);
+        rig_close(&rig);
+    }
+    assert_memory_equal(&sums[0], &sums[1], sizeof(sums[0]));
+    assert_int_not_equal(habits[0], 0);
+    assert_int_equal(habits[1], 0);
+}
+
 static void what_is_unknown_is_said(void **state)
 {
     (void)state;
@@ -239,6 +275,7 @@ int main(void)
         cmocka_unit_test(width_is_a_number_like_others),
         cmocka_unit_test(code_is_always_there),
         cmocka_unit_test(every_core_can_be_varied),
+        cmocka_unit_test(a_bare_model_takes_as_long),
         cmocka_unit_test(what_is_unknown_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "base/mem.h"
 #include "record/sim/model/pmu.h"
 #include "record/sim/model/sim_priv.h"
@@ -25,8 +26,10 @@ enum {
 
 static void watch(struct td_sim *sim, bool watching, uint32_t blocks)
 {
-    sim->watching = watching;
     sim->watch_left = blocks;
+    if (sim->bare)
+        return;
+    sim->watching = watching;
     td_lines_watch(sim->usage->lines, watching);
     if (watching)
         td_outcomes_restart(sim->turns);
@@ -89,6 +92,13 @@ void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
     sim->ledger.lost = td_sim_pmu_lost(pmu);
 }
 
+void td_sim_set_bare(struct td_sim *sim)
+{
+    sim->bare = true;
+    sim->watching = false;
+    sim->memory.lines = NULL;
+}
+
 void td_sim_set_counting(struct td_sim *sim)
 {
     sim->counting = sim->core.counting = td_counting_new();
@@ -103,11 +113,11 @@ void td_sim_counting(const struct td_sim *sim, uint64_t ret[TD_CPI_COUNTS])
 
 static inline struct td_block_state *state_of(struct td_sim *sim, uint32_t id)
 {
-    if (__builtin_expect(id >= sim->state_cap, 0))
+    if (TD_UNLIKELY(id >= sim->state_cap))
         sim->states =
             td_grow_zeroed(sim->states, &sim->state_cap, (size_t)id + 1, sizeof(*sim->states));
     struct td_block_state *state = &sim->states[id];
-    if (__builtin_expect(!state->block, 0))
+    if (TD_UNLIKELY(!state->block))
         state->block = td_blocks_get(sim->blocks, id);
     return state;
 }
@@ -337,7 +347,7 @@ static inline void count_way(struct td_sim *sim, uint64_t outcome, const struct 
     if (!last)
         return;
     sim->states[last->id].went[(outcome & TD_TRACE_TAKEN) != 0]++;
-    if (__builtin_expect(last->branch == TD_BRANCH_INDIRECT_JUMP, 0))
+    if (TD_UNLIKELY(last->branch == TD_BRANCH_INDIRECT_JUMP))
         td_flow_jump(&sim->flow, last->id, next->id);
 }
 
@@ -351,34 +361,34 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, word, block);
-    if (__builtin_expect(sim->counting != NULL, 0))
+    if (TD_UNLIKELY(sim->counting != NULL))
         td_counting_branch(sim->counting, sim, sim->last, word, block);
-    if (__builtin_expect((word & TD_TRACE_WRONG) != 0, 0) && resolves_late(sim))
+    if (TD_UNLIKELY((word & TD_TRACE_WRONG) != 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
-    if (__builtin_expect(account->window != sim->replicates.serial, 0)) {
+    if (TD_UNLIKELY(account->window != sim->replicates.serial)) {
         account->window = sim->replicates.serial;
         td_replicates_touch(&sim->replicates, &sim->ledger, state->account, block->insn_count);
     }
     if (sim->mode == TD_SIM_EXACT) {
-        if (__builtin_expect(++account->runs == WATCHED_AFTER, 0) && !sim->watching)
+        if (TD_UNLIKELY(++account->runs == WATCHED_AFTER) && !sim->watching)
             watch(sim, true, WATCHED);
         sim->instructions += block->insn_count;
         count_way(sim, word, block);
-        if (__builtin_expect(sim->regions != NULL, 0))
+        if (TD_UNLIKELY(sim->regions != NULL))
             td_sim_regions_block(sim->regions, block);
     } else {
         sim->primed += block->insn_counted;
     }
     sim->last = block;
     sim->last_row = account->row;
-    if (__builtin_expect(--sim->watch_left == 0, 0))
+    if (TD_UNLIKELY(--sim->watch_left == 0))
         watch_next(sim);
     const uint64_t first_uop = sim->core.uops;
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
-    if (__builtin_expect(sim->pmu != NULL, 0))
+    if (TD_UNLIKELY(sim->pmu != NULL))
         td_sim_pmu_block(sim->pmu, sim, block, first_uop);
-    if (__builtin_expect(sim->counting != NULL, 0))
+    if (TD_UNLIKELY(sim->counting != NULL))
         td_counting_block(sim->counting, sim, first_uop);
     if (block->sp_effect)
         follow_stack_pointer(sim, block, words, after);
@@ -452,10 +462,11 @@ static uint64_t all_instructions(const struct td_sim *sim)
     return sim->instructions + sim->warmed + sim->primed + sim->skipped;
 }
 
-/* From the first one on everything is counted by cause. A simulated PMU does so for itself. */
+/* From the first one on everything is counted by cause. A simulated PMU does so for itself; of a
+ * bare model nobody asks. */
 static bool has_regions(struct td_sim *sim)
 {
-    if (!sim->regions && !sim->pmu) {
+    if (!sim->regions && !sim->pmu && !sim->bare) {
         sim->regions = td_sim_regions_new();
         sim->ledger.lost = td_sim_regions_lost(sim->regions);
     }

@@ -68,6 +68,9 @@ struct td_sim_column_info td_sim_column_info(enum td_sim_column column);
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 
+/* Of this one nobody asks for more than totals and tallies: habits and regions are not kept, which
+ * takes less time. Before the first batch. */
+void td_sim_set_bare(struct td_sim *sim);
 /* Counts in four ways as well, from now on (counting.h). */
 void td_sim_set_counting(struct td_sim *sim);
 /* What they counted up to now; all 0 when none do. */

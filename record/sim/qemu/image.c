@@ -361,10 +361,11 @@ static struct td_queue_model new_model(const struct td_image *process, unsigned 
         return (struct td_queue_model){.sim = sim};
     }
     const struct td_image_core *core = &process->variants[index - 1];
+    struct td_sim *sim = td_sim_new(core->blocks, core->llc);
 
-    return (struct td_queue_model){.sim = td_sim_new(core->blocks, core->llc),
-                                   .predicts =
-                                       !td_core_desc_predicts_alike(&core->desc, &process->desc)};
+    td_sim_set_bare(sim); /* a snapshot has its tallies only */
+    return (struct td_queue_model){
+        .sim = sim, .predicts = !td_core_desc_predicts_alike(&core->desc, &process->desc)};
 }
 
 static struct td_queue *new_queue(const struct td_image *process, bool ahead)
