@@ -82,6 +82,15 @@ struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double pe
 size_t td_cmd_shown_rows(const struct td_session *session, const struct td_rows *rows,
                          uint64_t given, uint64_t usual, double least);
 
+/* Why there are no loops to report on, or none of a function called so; TD_EXIT_NOTHING. */
+struct td_loops;
+struct td_loop;
+int td_cmd_complain_loops(const struct td_session *session, const struct td_loops *loops);
+int td_cmd_complain_loopless(const struct td_session *session, const char *pattern);
+/* Whether it is in a function called so. */
+bool td_cmd_loop_is_of(const struct td_model *model, const struct td_loop *loop,
+                       const char *pattern);
+
 /* What every report that is not JSON has above its tables. */
 struct td_head;
 struct td_head td_session_head(const struct td_session *session);

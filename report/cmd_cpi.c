@@ -9,6 +9,7 @@
 #include "report/cmd.h"
 #include "report/query/cpi.h"
 #include "report/query/figures/names.h"
+#include "report/query/loops/loops.h"
 #include "report/query/cpi_methods.h"
 #include "report/view/cpi/cpi.h"
 #include "report/view/cpi/methods.h"
@@ -28,6 +29,7 @@ struct cpi_opts {
     const char *function; /* NULL: the program and its hottest functions */
     const char *svg;      /* a picture goes to this file; NULL: none is wanted */
     bool methods;         /* counted in several ways, of the program */
+    bool loops;           /* of loops in place of functions */
 };
 
 /* What would have told it. */
@@ -87,7 +89,8 @@ static bool keep_function(struct td_rows *rows, const char *pattern)
 }
 
 static void print_text(const struct td_session *session, const struct cpi_opts *o,
-                       const struct td_cpi_view *view, const struct td_rows *rows, size_t dropped)
+                       const struct td_cpi_view *view, const struct td_cpi_list *list,
+                       size_t dropped)
 {
     const struct td_head head = td_session_head(session);
     const struct td_style *style = &session->style;
@@ -95,14 +98,14 @@ static void print_text(const struct td_session *session, const struct cpi_opts *
     td_head_print_short(&head, style);
     if (!o->function)
         td_cpi_print_whole(view, style);
-    td_cpi_print_rows(view, rows, style);
-    td_style_more(style, dropped, "function");
+    td_cpi_print_list(view, list, style);
+    td_style_more(style, dropped, list->rows ? "function" : "loop");
     td_notes_print(session->measure, style);
 }
 
 /* A new file; "-" is stdout. */
 static int write_svg(struct td_session *session, const struct cpi_opts *o,
-                     const struct td_cpi_view *view, const struct td_rows *rows)
+                     const struct td_cpi_view *view, const struct td_cpi_list *list)
 {
     struct td_err err = TD_ERR_INIT;
     char *text = NULL;
@@ -110,7 +113,7 @@ static int write_svg(struct td_session *session, const struct cpi_opts *o,
     FILE *out = td_xmemstream(&text, &size);
     int rc = TD_OK;
 
-    td_cpi_svg(view, rows, out);
+    td_cpi_svg(view, list, out);
     fclose(out);
     if (strcmp(o->svg, "-") == 0)
         fwrite(text, 1, size, stdout);
@@ -124,8 +127,9 @@ static int write_svg(struct td_session *session, const struct cpi_opts *o,
     return rc < 0 ? td_exit_of((enum td_code)rc) : td_session_end_output(session);
 }
 
-static int show_rows(struct td_session *session, const struct cpi_opts *o,
-                     const struct td_cpi_basis *basis, struct td_rows *rows)
+static int show_list(struct td_session *session, const struct cpi_opts *o,
+                     const struct td_cpi_basis *basis, const struct td_cpi_list *list,
+                     size_t dropped)
 {
     const bool json = session->opts->json;
     const struct td_cpi_view view = {.basis = basis,
@@ -134,6 +138,24 @@ static int show_rows(struct td_session *session, const struct cpi_opts *o,
                                                       : json                ? 0
                                                                             : PERCENT_DEFAULT};
 
+    if (o->svg)
+        return write_svg(session, o, &view, list);
+    td_session_begin_output(session);
+    if (json) {
+        struct td_json out = td_json_init(stdout, 3);
+
+        td_report_json_begin(&out, session->measure, &session->coverage);
+        td_cpi_json(&view, list, &out);
+        td_json_end(&out);
+    } else {
+        print_text(session, o, &view, list, dropped);
+    }
+    return td_session_end_output(session);
+}
+
+static int show_functions(struct td_session *session, const struct cpi_opts *o,
+                          const struct td_cpi_basis *basis, struct td_rows *rows)
+{
     if (o->function && !keep_function(rows, o->function)) {
         td_cmd_complain_unknown(session, rows, o->function);
         return TD_EXIT_NOTHING;
@@ -143,19 +165,64 @@ static int show_rows(struct td_session *session, const struct cpi_opts *o,
     const size_t dropped = rows->len - max;
 
     rows->len = max;
-    if (o->svg)
-        return write_svg(session, o, &view, rows);
-    td_session_begin_output(session);
-    if (json) {
-        struct td_json out = td_json_init(stdout, 3);
+    return show_list(session, o, basis, &(struct td_cpi_list){.rows = rows, .len = max}, dropped);
+}
 
-        td_report_json_begin(&out, session->measure, &session->coverage);
-        td_cpi_json(&view, rows, &out);
-        td_json_end(&out);
-    } else {
-        print_text(session, o, &view, rows, dropped);
+static int by_slots(const void *a, const void *b, void *ctx)
+{
+    const struct td_loops *loops = ctx;
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const double x = loops->at[i].slots, y = loops->at[k].slots;
+
+    return x != y ? (x > y ? -1 : 1) : (i > k) - (i < k);
+}
+
+/* The loops that have a stack, the dearest first. One of which most is in a loop in it has none of
+ * its own, unless all were asked for. Returns how many there are beyond `max`. */
+static size_t choose_loops(const struct td_loops *loops, const struct td_session *session,
+                           const struct cpi_opts *o, uint32_t *chosen, size_t *len)
+{
+    const bool all = session->opts->json && o->rows == UINT64_MAX;
+    const uint64_t given = o->rows != UINT64_MAX ? o->rows : all || o->function ? 0 : ROWS_DEFAULT;
+    const double least = o->rows != UINT64_MAX || all || o->function ? 0 : HOT;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < loops->len; i++) {
+        const struct td_loop *loop = &loops->at[i];
+
+        if (loop->slots < least * loops->slots || (!all && loop->bound == TD_LOOP_INNER) ||
+            (o->function && !td_cmd_loop_is_of(session->model, loop, o->function)))
+            continue;
+        chosen[count++] = i;
     }
-    return td_session_end_output(session);
+    qsort_r(chosen, count, sizeof(*chosen), by_slots, (void *)(uintptr_t)loops);
+    *len = given && given < count ? (size_t)given : count;
+    return count - *len;
+}
+
+static int show_loops(struct td_session *session, const struct cpi_opts *o,
+                      const struct td_cpi_basis *basis)
+{
+    struct td_loops loops = {.at = NULL};
+    int exit_code = TD_EXIT_NOTHING;
+    size_t len = 0;
+
+    if (td_measure_is_modelled(session->measure))
+        td_loops_init(&loops, session->measure);
+    uint32_t *chosen = td_xcalloc(loops.len + 1, sizeof(*chosen));
+    const size_t dropped = choose_loops(&loops, session, o, chosen, &len);
+
+    if (loops.len == 0)
+        exit_code = td_cmd_complain_loops(session, &loops);
+    else if (len == 0 && o->function)
+        exit_code = td_cmd_complain_loopless(session, o->function);
+    else
+        exit_code = show_list(session, o, basis,
+                              &(struct td_cpi_list){.loops = &loops, .chosen = chosen, .len = len},
+                              dropped);
+    free(chosen);
+    td_loops_release(&loops);
+    return exit_code;
 }
 
 /* One stack, counted in several ways. */
@@ -197,8 +264,10 @@ static int show(struct td_session *session, const struct cpi_opts *o)
         return complain_basis(session, &basis);
     if (o->methods)
         return show_methods(session, &basis);
+    if (o->loops)
+        return show_loops(session, o, &basis);
     td_rows_init(&rows, session->measure, TD_ROWS_FUNCTIONS, session->opts->no_inline);
-    const int exit_code = show_rows(session, o, &basis, &rows);
+    const int exit_code = show_functions(session, o, &basis, &rows);
 
     td_rows_release(&rows);
     return exit_code;
@@ -210,6 +279,7 @@ static const char *useless_of_methods(const struct cpi_opts *o)
     return o->rows != UINT64_MAX         ? "-n"
            : o->levels != LEVELS_DEFAULT ? "--topdown-level"
            : o->percent_limit >= 0       ? "--percent-limit"
+           : o->loops                    ? "--loops"
                                          : o->function;
 }
 
@@ -234,6 +304,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
          "components below P percent of a stack go together (1)", &o.percent_limit},
         {TD_OPT_STRING, 0, "svg", "FILE", "draw the stacks (- is stdout), in place of the text",
          &o.svg},
+        {TD_OPT_FLAG, 0, "loops", NULL, "stacks of the hottest loops, in place of functions",
+         &o.loops},
         {TD_OPT_FLAG, 0, "methods", NULL, "the program's stack as four ways of counters give it",
          &o.methods},
         TD_OPT_COMMON_JSON(common),
@@ -262,7 +334,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--topdown-level: levels are 1 to %d", TD_TMA_LEVELS);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.samples = false});
+    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = o.loops});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o);
     td_session_release(&session);

@@ -23,7 +23,7 @@ struct loops_opts {
     const char *function; /* NULL: of all */
 };
 
-static int complain(const struct td_session *session, const struct td_loops *loops)
+int td_cmd_complain_loops(const struct td_session *session, const struct td_loops *loops)
 {
     const char *why = "the profile says nothing of blocks of code: an older tdrec recorded it, or "
                       "it was cut off; record it anew with tdrec --source sim";
@@ -36,7 +36,8 @@ static int complain(const struct td_session *session, const struct td_loops *loo
     return TD_EXIT_NOTHING;
 }
 
-static bool is_of(const struct td_model *model, const struct td_loop *loop, const char *pattern)
+bool td_cmd_loop_is_of(const struct td_model *model, const struct td_loop *loop,
+                       const char *pattern)
 {
     const uint32_t functions[] = {loop->function, loop->container};
 
@@ -67,7 +68,7 @@ static size_t choose(const struct td_loops *loops, const struct td_session *sess
     for (size_t i = 0; i < loops->len; i++) {
         const struct td_loop *loop = &loops->at[i];
         const bool enough = 100 * loop->slots >= limit * loops->slots;
-        const bool named = !o->function || is_of(model, loop, o->function);
+        const bool named = !o->function || td_cmd_loop_is_of(model, loop, o->function);
 
         if (!enough || !named)
             continue;
@@ -84,8 +85,7 @@ static size_t choose(const struct td_loops *loops, const struct td_session *sess
     return left;
 }
 
-/* A function that ran has no loops that matter; of another, what it may be. */
-static void complain_function(const struct td_session *session, const char *pattern)
+int td_cmd_complain_loopless(const struct td_session *session, const char *pattern)
 {
     struct td_rows rows;
     bool known = false;
@@ -99,6 +99,7 @@ static void complain_function(const struct td_session *session, const char *patt
     else
         td_cmd_complain_unknown(session, &rows, pattern);
     td_rows_release(&rows);
+    return TD_EXIT_NOTHING;
 }
 
 static void print_text(struct td_session *session, const struct td_loops_view *view, size_t left)
@@ -145,7 +146,7 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
     int exit_code = TD_EXIT_NOTHING;
 
     if (nests == 0 && o->function) {
-        complain_function(session, o->function);
+        exit_code = td_cmd_complain_loopless(session, o->function);
     } else if (nests == 0 && !session->opts->json) {
         td_complain("no loop took as much as the limit (--percent-limit 0 shows all)");
     } else {
@@ -169,7 +170,8 @@ static int show(struct td_session *session, const struct loops_opts *o)
 
     if (session->measure->values[TD_METRIC_SLOTS] && td_measure_is_modelled(session->measure))
         td_loops_init(&loops, session->measure);
-    exit_code = loops.len > 0 ? show_loops(session, o, &loops) : complain(session, &loops);
+    exit_code =
+        loops.len > 0 ? show_loops(session, o, &loops) : td_cmd_complain_loops(session, &loops);
     td_loops_release(&loops);
     return exit_code;
 }

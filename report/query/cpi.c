@@ -145,6 +145,19 @@ struct td_cpi td_cpi_of(const struct td_cpi_basis *basis, const uint64_t *values
     return stack;
 }
 
+struct td_cpi td_cpi_of_loop(const struct td_cpi_basis *basis, const struct td_loop *loop,
+                             int levels)
+{
+    uint64_t values[TD_METRIC_COUNT] = {0};
+
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        values[td_metric_of_node((enum td_tma_node)n)] = td_rounded(loop->nodes[n]);
+    values[TD_METRIC_SLOTS] = td_rounded(loop->slots);
+    values[TD_METRIC_INSTRUCTIONS] = td_rounded(loop->instructions);
+    values[TD_METRIC_CYCLES] = td_rounded(loop->slots / basis->width);
+    return td_cpi_of(basis, values, 0, levels);
+}
+
 void td_cpi_set_errors(struct td_cpi *stack, const double of_node[TD_NODE_COUNT], double of_cpi)
 {
     for (size_t i = 0; i < stack->len; i++) {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "formats/measure.h"
+#include "report/query/loops/loops.h"
 
 /* Base, what no category says, and what others have in common. */
 #define TD_CPI_PARTS_MAX (TD_NODE_COUNT + 3)
@@ -59,6 +60,9 @@ struct td_cpi_basis td_cpi_basis_of(const struct td_measure *measure);
  * stay with what they are part of. Components of no slots are left out. */
 struct td_cpi td_cpi_of(const struct td_cpi_basis *basis, const uint64_t *values, td_tma_set thin,
                         int levels);
+/* Of a loop with those in it, and without what it calls. */
+struct td_cpi td_cpi_of_loop(const struct td_cpi_basis *basis, const struct td_loop *loop,
+                             int levels);
 /* Sets the errors: `of_node` are those of each node's share of the slots, `of_cpi` that of the
  * whole CPI as a part of it. What no category says has none. */
 void td_cpi_set_errors(struct td_cpi *stack, const double of_node[TD_NODE_COUNT], double of_cpi);

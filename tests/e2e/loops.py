@@ -115,5 +115,33 @@ def text():
     td.check(b"multiply_chain" in wrong.stderr, wrong.stderr)
 
 
+def stacks():
+    """CPI stacks of loops add up to the slot, and are the loops' cycles; the whole is the program's."""
+    td.need("qemu-x86_64")
+    profile = td.record([td.workload("loops"), str(ROUNDS)], source="sim")
+    found = {loop["offset"]: loop for loop in td.report_json(profile, "loops")["loops"]}
+    data = td.report_json(profile, "cpi", "--loops")
+    td.check(len(data["loops"]) == len(found), f"{len(data['loops'])} stacks, {len(found)} loops")
+    td.check(data["cpi_stack"] == td.report_json(profile, "cpi")["cpi_stack"], "the program has another stack")
+    for stack in data["loops"]:
+        loop = found[stack["offset"]]
+        td.check(sum(part["slots"] for part in stack["components"]) == stack["slots"], f"{stack}")
+        td.check(abs(sum(part["cpi"] for part in stack["components"]) - stack["cpi"]) < 1e-9 * stack["cpi"], f"{stack}")
+        cycles = stack["cpi"] * loop["instructions_per_iteration"]
+        td.check(abs(cycles - loop["cycles_per_iteration"]) < 0.01 * cycles, f"{cycles} cycles: {stack}, {loop}")
+    chain = next(stack for stack in data["loops"] if stack["function"] == "multiply_chain")
+    most = max(chain["components"], key=lambda part: part["slots"])
+    td.check(most["category"] == "ports_utilization", f"{chain}")
+    lines = td.report(profile, "cpi", "--loops", "multiply_chain", "-w", "80")
+    td.check("multiply_chain" in lines and "cycles per iteration" in lines and "add_chain" not in lines, lines)
+    td.check(all(len(line) <= 80 for line in lines.splitlines()), lines)
+    picture = td.report(profile, "cpi", "--loops", "-n", "2", "--svg", "-")
+    td.check("of all, and of 2 loops" in picture and picture.count('role="group"') == 3, picture)
+    wrong = td.run([td.TDREPORT, "cpi", "--loops", "multiply_chian", "-i", profile], status=4)
+    td.check(b"multiply_chain" in wrong.stderr, wrong.stderr)
+    clock = td.record(["true"], out=td.scratch("clock.td"), status=None)
+    td.check(td.run([td.TDREPORT, "cpi", "--loops", "-i", clock], status=4).stderr != b"", "a clock profile has loops")
+
+
 td.cases({"golden_cove": lambda: x86("golden-cove"), "zen4": lambda: x86("zen4"), "a64": a64, "threads": threads,
-          "text": text})
+          "text": text, "stacks": stacks})

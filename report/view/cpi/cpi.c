@@ -11,6 +11,7 @@
 #include "report/query/figures/replicated.h"
 #include "report/query/figures/tree.h"
 #include "report/view/json.h"
+#include "report/view/model/loop_words.h"
 
 enum {
     NAME_WIDTH = 24, /* columns of a name, at least */
@@ -143,7 +144,7 @@ struct td_cpi td_cpi_stack_of_all(const struct td_cpi_view *view)
     return stack;
 }
 
-struct td_cpi td_cpi_stack_of_row(const struct td_cpi_view *view, const struct td_rows *rows,
+static struct td_cpi stack_of_row(const struct td_cpi_view *view, const struct td_rows *rows,
                                   const struct td_row *row)
 {
     struct td_cpi stack = td_cpi_of(view->basis, row->values, td_row_thin(rows, row), view->levels);
@@ -154,6 +155,26 @@ struct td_cpi td_cpi_stack_of_row(const struct td_cpi_view *view, const struct t
     td_cpi_set_errors(&stack, errors, 0);
     td_cpi_cut(&stack, view->percent_limit);
     return stack;
+}
+
+void td_cpi_entry_of(struct td_cpi_entry *ret, const struct td_cpi_view *view,
+                     const struct td_cpi_list *list, size_t i)
+{
+    *ret = (struct td_cpi_entry){.module = TD_NONE};
+    if (list->rows) {
+        const struct td_row *row = &list->rows->at[i];
+
+        ret->name = td_row_name(list->rows, row);
+        ret->module = row->module;
+        ret->stack = stack_of_row(view, list->rows, row);
+        return;
+    }
+    ret->loop = &list->loops->at[list->chosen[i]];
+    td_loop_place(view->basis->measure->model, ret->loop, ret->place, sizeof(ret->place));
+    ret->name = ret->place;
+    ret->module = ret->loop->module;
+    ret->stack = td_cpi_of_loop(view->basis, ret->loop, view->levels);
+    td_cpi_cut(&ret->stack, view->percent_limit);
 }
 
 static void print_cpi(const struct td_cpi *stack, const struct td_style *style)
@@ -189,35 +210,42 @@ static double cycles_of(const struct td_cpi_basis *basis, const uint64_t *values
     return td_cpi_of(basis, values, 0, 1).cycles;
 }
 
-static void print_row(const struct td_cpi_view *view, const struct td_rows *rows,
-                      const struct td_row *row, const struct td_style *style)
+static void print_entry(const struct td_cpi_view *view, const struct td_cpi_entry *entry,
+                        const struct td_style *style)
 {
     const struct td_measure *measure = view->basis->measure;
-    const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
+    const struct td_cpi *stack = &entry->stack;
     const double all = cycles_of(view->basis, measure->totals);
-    char name[1024], module[256];
+    char name[1024], module[256], cycles[40], iterations[40];
 
-    td_fit_name(style, name, sizeof(name), td_row_name(rows, row),
-                style->full ? 0 : style->width * 2 / 3);
-    td_fit_text(style, module, sizeof(module), td_module_name(measure->model, row->module),
+    td_fit_name(style, name, sizeof(name), entry->name, style->full ? 0 : style->width * 2 / 3);
+    td_fit_text(style, module, sizeof(module), td_module_name(measure->model, entry->module),
                 style->full ? 0 : style->width / 3 - 4);
     td_style_begin(style, TD_TONE_HEADING);
     fputs(name, style->out);
     td_style_end(style, TD_TONE_HEADING);
     fprintf(style->out, "  %s\n  ", module);
-    print_cpi(&stack, style);
+    print_cpi(stack, style);
     fprintf(style->out, ", %.1f %% of cycles, %.1f %% of instructions\n",
-            all > 0 ? 100 * stack.cycles / all : 0,
-            100 * td_ratio(stack.instructions, measure->totals[TD_METRIC_INSTRUCTIONS]));
-    print_stack(&stack, style);
+            all > 0 ? 100 * stack->cycles / all : 0,
+            100 * td_ratio(stack->instructions, measure->totals[TD_METRIC_INSTRUCTIONS]));
+    if (entry->loop && entry->loop->iterations > 0)
+        fprintf(
+            style->out, "  %s cycles per iteration, %s iterations\n",
+            td_loop_figure(entry->loop->cycles, cycles, sizeof(cycles)),
+            td_format_count(iterations, sizeof(iterations), td_rounded(entry->loop->iterations)));
+    print_stack(stack, style);
 }
 
-void td_cpi_print_rows(const struct td_cpi_view *view, const struct td_rows *rows,
+void td_cpi_print_list(const struct td_cpi_view *view, const struct td_cpi_list *list,
                        const struct td_style *style)
 {
-    for (size_t i = 0; i < rows->len; i++) {
+    struct td_cpi_entry entry;
+
+    for (size_t i = 0; i < list->len; i++) {
+        td_cpi_entry_of(&entry, view, list, i);
         fputc('\n', style->out);
-        print_row(view, rows, &rows->at[i], style);
+        print_entry(view, &entry, style);
     }
 }
 
@@ -259,28 +287,43 @@ static void json_stack(const struct td_cpi *stack, struct td_json *json)
     td_json_end(json);
 }
 
-static void json_row(const struct td_cpi_view *view, const struct td_rows *rows,
-                     const struct td_row *row, struct td_json *json)
+static void json_entry(const struct td_cpi_view *view, const struct td_cpi_entry *entry,
+                       struct td_json *json)
 {
     const struct td_model *model = view->basis->measure->model;
-    const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
+    const struct td_loop *loop = entry->loop;
+    char name[512];
 
     td_json_object(json, NULL);
-    td_json_string(json, "function", td_row_name(rows, row));
-    td_json_string(json, "module", td_module_name(model, row->module));
-    json_stack(&stack, json);
+    if (loop) {
+        td_json_string(json, "place", entry->name);
+        td_json_string(json, "file", loop->file ? td_model_string(model, loop->file) : NULL);
+        td_json_u64(json, "line_first", loop->line_first);
+        td_json_u64(json, "line_last", loop->line_last);
+        td_json_u64(json, "offset", loop->header);
+        td_json_double(json, "iterations", loop->iterations, 15);
+        td_json_double(json, "cycles_per_iteration", loop->iterations > 0 ? loop->cycles : NAN, 6);
+    }
+    td_json_string(json, "function",
+                   loop ? td_loop_name(model, loop, name, sizeof(name)) : entry->name);
+    td_json_string(json, "module", td_module_name(model, entry->module));
+    json_stack(&entry->stack, json);
     td_json_end(json);
 }
 
-void td_cpi_json(const struct td_cpi_view *view, const struct td_rows *rows, struct td_json *json)
+void td_cpi_json(const struct td_cpi_view *view, const struct td_cpi_list *list,
+                 struct td_json *json)
 {
     const struct td_cpi whole = td_cpi_stack_of_all(view);
+    struct td_cpi_entry entry;
 
     td_json_object(json, "cpi_stack");
     json_stack(&whole, json);
     td_json_end(json);
-    td_json_array(json, "functions");
-    for (size_t i = 0; i < rows->len; i++)
-        json_row(view, rows, &rows->at[i], json);
+    td_json_array(json, list->rows ? "functions" : "loops");
+    for (size_t i = 0; i < list->len; i++) {
+        td_cpi_entry_of(&entry, view, list, i);
+        json_entry(view, &entry, json);
+    }
     td_json_end(json);
 }

@@ -172,7 +172,7 @@ static int put_stack(const struct td_cpi *whole, const struct td_cpi *stack, con
     return y + height_of(stack);
 }
 
-static void put_head(int height, size_t functions, FILE *out)
+static void put_head(int height, const struct td_cpi_list *list, FILE *out)
 {
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -180,31 +180,30 @@ static void put_head(int height, size_t functions, FILE *out)
             "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"title desc\">\n"
             "<title id=\"title\">CPI stacks</title>\n"
             "<desc id=\"desc\">Cycles per instruction, divided among what the pipeline slots went "
-            "to: of all, and of %zu function%s. Each has a bar, and its figures as text.</desc>\n"
+            "to: of all, and of %zu %s%s. Each has a bar, and its figures as text.</desc>\n"
             "<style>text{font:13px sans-serif;fill:#111111}.name{font-weight:bold;font-size:15px}"
             ".head text{fill:#555555}.in{font-size:11px}</style>\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-            WIDTH, height, WIDTH, height, functions, functions == 1 ? "" : "s");
+            WIDTH, height, WIDTH, height, list->len, list->rows ? "function" : "loop",
+            list->len == 1 ? "" : "s");
 }
 
-void td_cpi_svg(const struct td_cpi_view *view, const struct td_rows *rows, FILE *out)
+void td_cpi_svg(const struct td_cpi_view *view, const struct td_cpi_list *list, FILE *out)
 {
     const struct td_model *model = view->basis->measure->model;
     const struct td_cpi whole = td_cpi_stack_of_all(view);
     int height = MARGIN + height_of(&whole), y = MARGIN;
+    struct td_cpi_entry entry;
 
-    for (size_t i = 0; i < rows->len; i++) {
-        const struct td_cpi stack = td_cpi_stack_of_row(view, rows, &rows->at[i]);
-
-        height += height_of(&stack);
+    for (size_t i = 0; i < list->len; i++) {
+        td_cpi_entry_of(&entry, view, list, i);
+        height += height_of(&entry.stack);
     }
-    put_head(height, rows->len, out);
+    put_head(height, list, out);
     y = put_stack(&whole, &whole, "All", NULL, y, out);
-    for (size_t i = 0; i < rows->len; i++) {
-        const struct td_row *row = &rows->at[i];
-        const struct td_cpi stack = td_cpi_stack_of_row(view, rows, row);
-
-        y = put_stack(&whole, &stack, td_row_name(rows, row), td_module_name(model, row->module), y,
+    for (size_t i = 0; i < list->len; i++) {
+        td_cpi_entry_of(&entry, view, list, i);
+        y = put_stack(&whole, &entry.stack, entry.name, td_module_name(model, entry.module), y,
                       out);
     }
     fputs("</svg>\n", out);

@@ -7,8 +7,9 @@
 
 #include "report/view/cpi/cpi.h"
 
-/* The stack of all that the measure holds, and one of each row: a bar, and below it a table of its
- * components with the exact figures as attributes. Whatever a colour says stands there as text. */
-void td_cpi_svg(const struct td_cpi_view *view, const struct td_rows *rows, FILE *out);
+/* The stack of all that the measure holds, and one of each of the list: a bar, and below it a table
+ * of its components with the exact figures as attributes. Whatever a colour says stands there as
+ * text. */
+void td_cpi_svg(const struct td_cpi_view *view, const struct td_cpi_list *list, FILE *out);
 
 #endif
