@@ -22,6 +22,8 @@
 
 /* What must stay free beside a second copy of what the process has in memory. */
 #define SPARE_BYTES (UINT64_C(256) << 20)
+/* Of a process's children, so many are looked at. */
+#define CHILDREN_MAX 8
 
 /* ---- before the stop ---- */
 
@@ -126,6 +128,27 @@ static uint64_t groups_room(const char *who)
     return room;
 }
 
+/* Whether one of the process's children is traced by it. Who traces waits for all that end, of
+ * clones too. */
+static bool is_tracer(pid_t process)
+{
+    char path[64];
+    bool traces = false;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", process, process);
+    char *children = td_procfs_text(NULL, path), *rest = children;
+    for (int i = 0; i < CHILDREN_MAX && !traces && rest; i++) {
+        const char *child = strsep(&rest, " ");
+
+        snprintf(path, sizeof(path), "/proc/%s/status", child);
+        char *text = *child ? td_procfs_text(NULL, path) : NULL;
+        traces = number_field(text, "TracerPid") == (uint64_t)process;
+        free(text);
+    }
+    free(children);
+    return traces;
+}
+
 static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outcome)
 {
     td_fail(err, TD_EUNSUPPORTED, "%s", td_live_outcome_text(outcome));
@@ -175,6 +198,10 @@ enum td_live_outcome td_live_clone_make(struct td_live_clone *clone, struct td_l
     int64_t result = 0;
 
     *clone = (struct td_live_clone){0};
+    if (is_tracer(stop->process)) { /* while it is held: it may have begun a moment ago */
+        td_live_stop_release(stop);
+        return refuse(err, TD_LIVE_TRACER);
+    }
     stop->cloning = true;
     const enum td_live_outcome outcome =
         td_live_stop_call(stop, detour, SYS_clone, arguments, &result, err);

@@ -9,6 +9,7 @@
     X(GONE, "the thread has ended, or became another program")                        \
     X(IDLE, "no thread was running")                                                  \
     X(TRACED, "a debugger holds the process")                                         \
+    X(TRACER, "the process is a debugger, which would see the clone")                 \
     X(DENIED, "the kernel does not let this user stop it")                            \
     X(STOPPED, "the process is stopped by job control")                               \
     X(IN_CALL, "the thread was in a system call that would be interrupted")           \

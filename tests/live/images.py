@@ -85,10 +85,11 @@ def children():
 
 
 def confined():
-    """Where no clone may be made, a small program is copied; a traced one is left alone."""
+    """Where no clone may be made, a small program is copied; a traced one is left alone, and who traces."""
     victim("confined", lambda found, text: "by copying" in text)
     victim("limited", lambda found, text: "by copying" in text)
     victim("traced", lambda found, text: found.get("a debugger holds the process"))
+    victim("tracer", lambda found, text: found.get("the process is a debugger, which would see the clone"))
 
 
 def same(name, command, out):

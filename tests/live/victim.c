@@ -386,6 +386,50 @@ static void mode_traced(void)
         fail("the traced process");
 }
 
+/* How many children there are, of any kind. */
+static int children(void)
+{
+    char path[64], text[4096];
+    int count = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    const int file = open(path, O_RDONLY);
+    const ssize_t n = file >= 0 ? read(file, text, sizeof(text)) : -1;
+    if (n < 0)
+        exit(77);
+    for (ssize_t i = 0; i < n; i++)
+        count += text[i] == ' ';
+    close(file);
+    return count;
+}
+
+/* Traces another, so that it waits for all that end. */
+static void mode_tracer(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        for (;;)
+            raise(SIGSTOP);
+    }
+    if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
+        fail("the traced process");
+    while (children() > 1) /* from before it traced */
+        waitpid(-1, &status, __WALL | WNOHANG);
+    while (more()) {
+        for (int i = 0; i < 20; i++)
+            more();
+        ptrace(PTRACE_CONT, child, 0, 0);
+        if (waitpid(-1, &status, __WALL) != child || !WIFSTOPPED(status))
+            fail("a tracer sees a child that nobody made");
+    }
+    kill(child, SIGKILL);
+    if (waitpid(-1, &status, __WALL) != child || !WIFSIGNALED(status))
+        fail("a tracer sees a child that nobody made");
+}
+
 /* Becomes another program again and again. */
 static void mode_exec(char **argv)
 {
@@ -427,7 +471,7 @@ int main(int argc, char **argv)
         {"vfork", mode_vfork},     {"locks", mode_locks},       {"offsets", mode_offsets},
         {"threads", mode_threads}, {"faults", mode_faults},     {"shared", mode_shared},
         {"stopped", mode_stopped}, {"confined", mode_confined}, {"limited", mode_limited},
-        {"traced", mode_traced},
+        {"traced", mode_traced},   {"tracer", mode_tracer},
     };
 
     if (argc > 1 && strcmp(argv[1], "exec") == 0) {
