@@ -84,6 +84,11 @@ static void announce(const struct td_plan *plan, bool count, bool sampled)
                 "time only)\n",
                 plan->source_reason, plan->core,
                 sampled ? "40 times slower" : "200 times slower, or 40 with --sim-sample");
+    else if (plan->source_reason[0] && plan->source == TD_SOURCE_LIVE)
+        fprintf(stderr,
+                "tdrec: source live: %s; windows of the run are modelled on %s, for which it is "
+                "stopped now and then (--source clock: never, time only)\n",
+                plan->source_reason, plan->core);
     else if (plan->source_reason[0])
         fprintf(stderr, "tdrec: source %s: %s (choose another with --source)\n",
                 td_source_name(plan->source), plan->source_reason);

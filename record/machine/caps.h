@@ -66,7 +66,8 @@ struct td_caps {
     uint64_t nofile_soft, nofile_hard;
 
     char *host_core; /* the text of the calibrated core's description; NULL: none, or not read */
-    bool can_model;  /* the command asked for can run on the modelled core; set by the caller */
+    bool can_model;  /* the command asked for, or windows of the processes, can run on the modelled
+                        core; set by the caller */
     const char *program; /* its processor (sim/guest.h), static; NULL: nobody looked */
     char *cannot_model;  /* why not, a phrase for after a semicolon; NULL: nobody looked */
 };

@@ -328,8 +328,10 @@ static void tell_model(const struct td_caps *caps, FILE *out)
         line(out, false, "modelled top-down", "%s", err.text);
     else if (path)
         line(out, true, "modelled top-down", "%s%s", path,
-             guest == td_guest_by_name("x86_64") ? "; --source live models windows of a native run"
-                                                 : "");
+             guest == td_guest_by_name("x86_64")
+                 ? "; --source live models windows of a native run, "
+                   "also of what runs already (-p)"
+                 : "");
     else
         line(out, false, "modelled top-down", "%s is not installed: sudo apt install qemu-user",
              name);

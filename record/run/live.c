@@ -286,8 +286,11 @@ static void tell_refused(struct live *l)
     }
     if (all == 0 && l->taken == 0 && !l->failed)
         td_recording_warn(l->recording, &l->status,
-                          "the recording ended before the first image was due: there are no "
-                          "categories (--source sim models all of a short command)");
+                          l->request->scope == TD_SCOPE_COMMAND
+                              ? "the recording ended before the first image was due: there are no "
+                                "categories (--source sim models all of a short command)"
+                              : "the processes used too little CPU time for an image: there are no "
+                                "categories (record for longer, or while they work)");
     if (all <= l->taken)
         return;
     snprintf(text, sizeof(text), "%llu times no image could be taken, most often because %s",

@@ -12,6 +12,7 @@
 #include "base/procfs.h"
 #include "record/sim/share/program.h"
 #include "record/sim/share/mailbox.h"
+#include "record/sim/window/loader_file.h"
 #include "record/run/target.h"
 
 #define PLUGIN       "tdprof-sim-plugin.so"
@@ -159,9 +160,26 @@ static char *find_obstacle(const char *command, const char *path, const struct t
                              : td_xstrdup("ulimit -v or -f leaves no room for what is modelled");
 }
 
+/* Why no windows of what runs already can be modelled here, as above. */
+static char *find_live_obstacle(void)
+{
+    const struct td_guest *guest = NULL;
+    size_t loader_size = 0;
+
+    td_loader_file(&loader_size);
+    return loader_size > 0 ? find_obstacle(NULL, NULL, &guest)
+                           : td_xstrdup("windows of what runs are modelled on x86-64 only");
+}
+
 void td_sim_check_caps(struct td_caps *caps, const struct td_request *request)
 {
-    if (caps->root[0] || request->scope != TD_SCOPE_COMMAND)
+    if (caps->root[0])
+        return;
+    if (request->scope == TD_SCOPE_PROCESS) {
+        caps->cannot_model = find_live_obstacle();
+        caps->can_model = !caps->cannot_model;
+    }
+    if (request->scope != TD_SCOPE_COMMAND)
         return;
     const char *command = request->command ? request->command[0] : NULL;
     const struct td_guest *guest = NULL;

@@ -19,9 +19,9 @@ int td_sim_check_emulator(const struct td_guest *guest, char **qemu, char **plug
 int td_sim_check_command(const char *command, char **path, const struct td_guest **guest,
                          struct td_err *err);
 
-/* Finds out whether the command can run on the modelled core (caps->can_model), or why not, and
- * for which processor it is (caps->program). One
- * that cannot be run at all can be modelled: it fails in the same way. */
+/* Finds out whether the command can run on the modelled core, or windows of the processes that are
+ * attached to (caps->can_model), or why not, and for which processor the command is
+ * (caps->program). One that cannot be run at all can be modelled: it fails in the same way. */
 void td_sim_check_caps(struct td_caps *caps, const struct td_request *request);
 
 #endif

@@ -15,17 +15,20 @@ const struct td_source *td_source_of(const struct td_plan *plan)
     return sources[plan->source];
 }
 
-/* Without a PMU: the modelled core where it can run the command, else the clock. Adds to the
- * reason why it is the clock. */
+/* Without a PMU: the modelled core where it can run the command, or windows of what runs already,
+ * else the clock. Adds to the reason why it is the clock. */
 static const struct td_source *choose_without_pmu(const struct td_caps *caps,
                                                   const struct td_request *request, char *reason,
                                                   size_t reason_size)
 {
     const char *option = td_request_sampling_option(request);
+    const bool attached = request->scope == TD_SCOPE_PROCESS;
     const size_t len = strlen(reason);
 
-    if (request->scope != TD_SCOPE_COMMAND || request->count)
+    if (request->count || (!attached && request->scope != TD_SCOPE_COMMAND))
         return &td_source_clock;
+    if (attached && caps->can_model)
+        return &td_source_live; /* it samples, too */
     if (!option && caps->can_model)
         return &td_source_sim;
     if (caps->can_model)

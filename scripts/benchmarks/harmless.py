@@ -162,7 +162,7 @@ def programs(sources):
         "ruby": ["ruby", "-e", RUBY], "tcl": ["tclsh", write(sources, "a.tcl", TCL)], "sqlite": ["sqlite3", "base.db", SQL],
         "git": ["sh", "-c", GIT], "openssl": ["sh", "-c", OPENSSL], **built(sources),
         "strace": ["strace", "-f", "-c", "-o", "/dev/null", SUBJECTS, "sigchld"], "gdb": ["sh", "-c", GDB],
-        "pid namespace": ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c", COUNT + "; ps ax | wc -l"],
+        "pid namespace": ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c", COUNT + "; echo $$"],
         "terminal": ["script", "-qec", "sh -c '" + COUNT + "; tty | cut -c1-8'", "/dev/null"],
         "timeout": ["timeout", "-s", "INT", "1", "sh", "-c", "while :; do :; done"],
         "killed": ["sh", "-c", COUNT + "; kill -KILL $$"],

@@ -294,7 +294,8 @@ static void test_sources(void **state)
     td_caps_release(&caps);
 }
 
-/* Without a PMU: the modelled core where the command can run on it, unless an option samples. */
+/* Without a PMU: the modelled core where the command can run on it, unless an option samples;
+ * windows of what runs already. */
 static void test_default(void **state)
 {
     struct td_caps caps = caps_new();
@@ -320,8 +321,18 @@ static void test_default(void **state)
     expect(&caps, "tdrec --call-graph dwarf ./app", TD_OK, "; --call-graph is", NULL);
     expect(&caps, "tdrec -e cpu-clock ./app", TD_OK, "\"source\": \"clock\"",
            "\"source_reason\": null", NULL);
-    expect(&caps, "tdrec -p 1", TD_OK, "\"source\": \"clock\"",
+    expect(&caps, "tdrec -p 1", TD_OK, "\"source\": \"live\"", "\"core\": \"golden-cove\"",
            "\"source_reason\": \"no hardware counters (no core PMU)\"", NULL);
+    expect(&caps, "tdrec -F 99 --duration 1 -p 1", TD_OK, "\"source\": \"live\"", NULL);
+    expect(&caps, "tdrec --sim-core neoverse-n2 -p 1", TD_EUSAGE, "that core runs aarch64 programs",
+           NULL);
+    expect(&caps, "tdrec --count -p 1", TD_OK, "\"source\": \"clock\"", NULL);
+    expect(&caps, "tdrec -e cpu-clock -p 1", TD_OK, "\"source\": \"clock\"", NULL);
+    expect(&caps, "tdrec -t 1", TD_OK, "\"source\": \"clock\"", NULL);
+    caps.can_model = false;
+    caps.cannot_model = td_xstrdup("no emulator");
+    expect(&caps, "tdrec -p 1", TD_OK, "\"source\": \"clock\"",
+           "\"source_reason\": \"no hardware counters (no core PMU); no emulator\"", NULL);
     td_caps_release(&caps);
 }
 
