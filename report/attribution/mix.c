@@ -25,6 +25,8 @@
 #define NEARBY 0.125
 /* The same of a place's own slots, where it is left at once. */
 #define PASSING 0.25
+/* Of n samples none fell where fewer than so many nths of the slots were (at 95 %). */
+#define UNSEEN 3.0
 
 const char *td_mix_kind_name(enum td_mix_kind kind)
 {
@@ -293,7 +295,7 @@ static double slots_error(const struct work *w, const struct key_sums *k, double
 /* Slots that are lost when a path turns out to be wrong belong to the branch; who is interrupted
  * then is found where the program goes on, or at what the branch waits for. Without branches, too,
  * code that waits has the samples of what passes behind it. Both matter where places are left soon.
- * And of n samples none fell where fewer than 3 / n of the slots were (at 95 %). */
+ * And of n samples none may have fallen there (UNSEEN). */
 static double slots_bound(const struct work *w, const struct key_sums *k, double error,
                           double kappa)
 {
@@ -303,7 +305,7 @@ static double slots_bound(const struct work *w, const struct key_sums *k, double
     const double moved = (1 - kappa) * ((isnan(wrong_path) ? 1 : wrong_path) + passing);
     const double bound = error + moved + NEARBY * share * (1 - share);
 
-    return fmin(fmax(bound, 3 / (double)w->in->len), 1);
+    return fmin(fmax(bound, UNSEEN / (double)w->in->len), 1);
 }
 
 /* How much of the slots of a set were spent where its intervals end. A place is left at random
@@ -320,7 +322,8 @@ static struct blur blur_of(const struct key_sums *k, double global_share)
     const double same = (k->same_n + 1) / (k->known + 2); /* few are no proof */
     const double noise = sqrt(same * (1 - same) / (k->known + 2));
 
-    b.usual = fmin(b.usual, 0.9999);
+    /* That no sample was elsewhere is no proof that nothing ran there. */
+    b.usual = fmin(b.usual, 1 - UNSEEN / fmax(k->all.n, 2 * UNSEEN));
     b.kappa = fmin(fmax((same - 3 * noise - b.usual) / (1 - b.usual), 0), KAPPA_MAX);
     const double edge = b.kappa > 0 ? (1 - b.kappa) / -log(b.kappa) : 0;
     const double stayed = b.kappa / (b.kappa + (1 - b.kappa) * b.usual + 1e-12);
@@ -468,7 +471,7 @@ static void fill(struct td_mix *mix, const struct work *w, const struct key_sums
                            .same_share = k->known > 0 ? k->same_n / k->known : NAN,
                            .kind = TD_MIX_INTERVAL};
     if (k->all.n == 0) {
-        mix->slots_error = mix->slots_bound = fmin(3 / fmax((double)w->in->len, 3), 1);
+        mix->slots_error = mix->slots_bound = fmin(UNSEEN / fmax((double)w->in->len, UNSEEN), 1);
         for (int n = 0; n < TD_NODE_COUNT; n++)
             mix->share[n] = mix->error[n] = NAN;
         return;

@@ -398,7 +398,8 @@ static bool locator_is_better(const struct spreading *s, size_t l)
     return located < mixed;
 }
 
-/* What a function lost to a leaf, before the leaf's total is known to be kept. */
+/* What a function lost to a leaf, before the leaf's total is known to be kept. Where events are is
+ * known of functions too in which no interval ended. */
 static void estimate(struct spreading *s, size_t k, size_t l, double leaf_slots, double *error)
 {
     const int leaf = s->leaves[l];
@@ -407,14 +408,40 @@ static void estimate(struct spreading *s, size_t k, size_t l, double leaf_slots,
     const struct td_mix *mix = &s->mixes[k];
 
     error[i] = 1;
-    if (mix->slots <= 0)
-        return;
     if (s->part->used[leaf]) {
         s->at[i] = leaf_slots * s->weight[i] / locator->total;
         error[i] = td_locator_error(locator, s->weight[i], leaf_slots, mix->slots);
-    } else {
+    } else if (mix->slots > 0) {
         s->at[i] = mix->slots * mix->share[leaf];
         error[i] = mix->error[leaf];
+    }
+}
+
+/* The intervals' slots of a leaf in a function that events do not show there. */
+static double strange_slots(const struct spreading *s, size_t k, size_t l)
+{
+    const struct td_mix *mix = &s->mixes[k];
+
+    return mix->slots > 0
+               ? fmax(mix->slots * mix->share[s->leaves[l]] - s->at[k * s->leaf_count + l], 0)
+               : 0;
+}
+
+/* Where no interval ended, the slots that events show are in the intervals of others. */
+static void move_to_events(const struct spreading *s, size_t l, double *row_sums)
+{
+    double moved = 0, strange = 0;
+
+    for (size_t k = 0; k < s->m->keys; k++) {
+        strange += strange_slots(s, k, l);
+        if (s->mixes[k].slots <= 0)
+            moved += s->at[k * s->leaf_count + l];
+    }
+    for (size_t k = 0; k < s->m->keys; k++) {
+        if (s->mixes[k].slots <= 0)
+            row_sums[k] += s->at[k * s->leaf_count + l];
+        else if (moved > 0 && strange > 0)
+            row_sums[k] -= strange_slots(s, k, l) * fmin(moved / strange, 1);
     }
 }
 
@@ -436,6 +463,10 @@ static void spread_over_functions(struct spreading *s)
         row_sums[k] = fmax(s->mixes[k].slots, 0);
         row_error[k] =
             row_sums[k] > 0 ? s->mixes[k].slots_error * (double)s->part->slots / row_sums[k] : 1;
+    }
+    for (size_t l = 0; l < s->leaf_count; l++) {
+        if (s->part->used[s->leaves[l]])
+            move_to_events(s, l, row_sums);
     }
     td_reconcile(&(struct td_estimates){.rows = keys,
                                         .columns = s->leaf_count,

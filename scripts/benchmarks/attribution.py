@@ -13,6 +13,8 @@ RATES = ("1000", "4000", "20000", "500+5000", "2000+5000", "10000+5000", "2000+1
 REPEATED, REPEATS = "4000", 56
 # Functions with this share of the slots are judged.
 LEAST_SHARE = 0.02
+# A category with less of a function's slots is one that it does not have.
+LACKED = 0.02
 # At the 3 GHz and more of modelled cores.
 PHASES = {"phases of 5 µs": 15000, "phases of 100 µs": 300000, "phases of 10 ms": 30000000}
 
@@ -71,6 +73,7 @@ class Tally:
 
     def __init__(self):
         self.by_kind, self.variations, self.blank = {}, [], 0
+        self.shown, self.lacking = 0, []  # categories of any level
         self.cells = {"share": [0, 0], "categories": [0, 0]}  # covered, all
 
     def cell(self, what, estimate, error, true):
@@ -78,6 +81,13 @@ class Tally:
             return
         self.cells[what][0] += abs(estimate - true) <= error + 5e-4  # the printed digits
         self.cells[what][1] += 1
+
+    def judge_shown(self, key, row, true):
+        for category, share in row["categories"].items():
+            if share is not None and share >= LACKED:
+                self.shown += 1
+                if (true["categories"].get(category) or 0) < LACKED:
+                    self.lacking.append(f"{category} of {key[0]}")
 
     def add(self, exact, sampled):
         for key, true in exact.items():
@@ -88,6 +98,7 @@ class Tally:
                 self.blank += 1
                 continue
             self.cell("share", row["slots_share"], row["slots_share_bound"], true["slots_share"])
+            self.judge_shown(key, row, true)
             known = [c for c in LEVEL_1 if row["categories"].get(c) is not None]
             for category in known:
                 self.cell("categories", row["categories"][category], row["category_errors"].get(category),
@@ -138,6 +149,8 @@ def sum_up(bench, tallies, ratios):
     for rate, tally in tallies.items():
         kinds = "; ".join(f"{kind} {percent(values)}, n {len(values)}" for kind, values in sorted(tally.by_kind.items()))
         bench.add(f"all, {rate} Hz, by kind; {tally.blank} left blank", kinds)
+        bench.add(f"all, {rate} Hz: categories shown that the function lacks, of {tally.shown}",
+                  ", ".join(tally.lacking) or "none", None, None, "none", not tally.lacking)
         cells = [sum(x) for x in zip(*tally.cells.values())]
         bench.add(f"all, {rate} Hz: the stated error covers the truth", f"{covered(cells)} cells (shares "
                   f"{covered(tally.cells['share'])}, categories {covered(tally.cells['categories'])})", None, None, ">= 90 %",

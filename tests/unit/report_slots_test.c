@@ -533,6 +533,79 @@ static void test_located(void **state)
     td_model_free(p.model);
 }
 
+/* Ten samples of one function, and before each another one ran for a quarter of the interval: that
+ * no sample fell there does not show that all of the intervals is of the one. */
+static void test_few_samples(void **state)
+{
+    const struct program program = {.phase = {1e12, 1, 1}, .fixed = 1, .regular = true};
+    struct profile p = new_profile(false);
+    struct running r = {.p = &program};
+    uint64_t before[COLUMNS] = {0};
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        r.at = 2;
+        r.left = 250000;
+        run_slots(&r, 1000000);
+        add_sample(&p, &r, before);
+    }
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
+    for (int i = 0; i < 4; i++) {
+        const struct td_cell cell = cell_of(&p, m, 0, level_1[i]);
+
+        assert_true(cell.thin || fabs(cell.share - truth[0][i]) <= cell.error);
+    }
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
+static double share_of(const struct td_measure *m, uint32_t function)
+{
+    struct td_rows rows;
+    double share = 0;
+
+    td_rows_init(&rows, m, TD_ROWS_FUNCTIONS, false);
+    for (size_t i = 0; i < rows.len; i++)
+        share += rows.at[i].function == function ? td_row_share(&rows, &rows.at[i]) : 0;
+    td_rows_release(&rows);
+    return share;
+}
+
+/* A function in which no interval ended has what its events show; the intervals of the function
+ * that calls it held that, and those of others did not. */
+static void test_located_elsewhere(void **state)
+{
+    const enum td_tma_node node = TD_NODE_BRANCH_MISPREDICTS;
+    struct profile p = sampled(&usual);
+    const uint32_t locator = add_locator(&p, node, "br_misp_retired", false);
+    const uint32_t branch =
+        fx_function(p.model, fx_module(p.model, "/usr/bin/app"), "branch", "/src/app.c", 90);
+    double missed[FUNCTIONS];
+
+    (void)state;
+    for (int f = 0; f < FUNCTIONS; f++)
+        missed[f] = round(4000 * p.spent[f] / p.total * truth[f][1]);
+    const uint64_t value = 1000 * (uint64_t)missed[1];
+    td_model_add_values(p.model, p.thread,
+                        td_model_put_node(p.model, 0, fx_location(p.model, branch, 0x900, 91)),
+                        locator, (uint64_t)missed[1], &value);
+    add_located(&p, locator, 0, (unsigned)missed[0], 0);
+    add_located(&p, locator, 2, (unsigned)missed[2], 0);
+    struct td_measure *m = fx_slots_measure(p.model, NULL);
+    assert_true(m->slots->parts[0].used[node]);
+    const double moved = p.spent[1] / p.total * truth[1][1] * 0.9;
+    assert_true(moved > 0.05 && fabs(share_of(m, branch) - moved) < 0.01);
+    assert_true(fabs(share_of(m, p.function[1]) - (p.spent[1] / p.total - moved)) < 0.02);
+    for (int f = 0; f < FUNCTIONS; f += 2) {
+        const struct td_cell cell = cell_of(&p, m, f, node);
+
+        assert_true(fabs(share_of(m, p.function[f]) - p.spent[f] / p.total) < 0.02);
+        assert_true(cell.thin || fabs(cell.share - truth[f][1] * 0.9) <= cell.error);
+    }
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
 /* Too few samples of a locator to spread its category by: what is shown is the intervals' blend,
  * and that the locator knows better does not make it right. */
 static void test_few_located(void **state)
@@ -971,6 +1044,8 @@ int main(void)
         cmocka_unit_test(test_error_bars_of_two_paces),
         cmocka_unit_test(test_error_bars_in_step),
         cmocka_unit_test(test_located),
+        cmocka_unit_test(test_few_samples),
+        cmocka_unit_test(test_located_elsewhere),
         cmocka_unit_test(test_few_located),
         cmocka_unit_test(test_located_line),
         cmocka_unit_test(test_timed),
