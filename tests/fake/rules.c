@@ -16,20 +16,37 @@ static bool read_code(const char **text, uint64_t *ret)
     return true;
 }
 
+bool fake_event_read(struct fake_event *event, const char **text)
+{
+    const char *slash = strchr(*text, '/');
+
+    *event = (struct fake_event){.software = strncmp(*text, "sw:", 3) == 0};
+    if (event->software) {
+        *text += 3;
+        return read_code(text, &event->config);
+    }
+    if (slash) {
+        snprintf(event->pmu, sizeof(event->pmu), "%.*s", (int)(slash - *text), *text);
+        *text = slash + 1;
+    }
+    if (!read_code(text, &event->config))
+        return false;
+    return **text != ':' || (++*text, read_code(text, &event->config1));
+}
+
+bool fake_event_same(const struct fake_event *a, const struct fake_event *b)
+{
+    return a->software == b->software && a->config == b->config && a->config1 == b->config1 &&
+           strcmp(a->pmu, b->pmu) == 0;
+}
+
 static bool read_event(struct fake_rule *rule, const char *text)
 {
     if (*text == '*') {
         rule->any = true;
         return text[1] == '\0';
     }
-    if (strncmp(text, "sw:", 3) == 0) {
-        text += 3;
-        rule->event.software = true;
-        return read_code(&text, &rule->event.config) && *text == '\0';
-    }
-    if (!read_code(&text, &rule->event.config))
-        return false;
-    if (*text == ':' && (text++, !read_code(&text, &rule->event.config1)))
+    if (!fake_event_read(&rule->event, &text))
         return false;
     if (*text == '@') {
         text++;
@@ -114,10 +131,7 @@ const struct fake_rule *fake_rules_find(const struct fake_rules *rules,
 
     for (size_t i = 0; i < rules->len; i++) {
         const struct fake_rule *rule = &rules->at[i];
-        const bool its = rule->any ? !event->software
-                                   : rule->event.software == event->software &&
-                                         rule->event.config == event->config &&
-                                         rule->event.config1 == event->config1;
+        const bool its = rule->any ? !event->software : fake_event_same(&rule->event, event);
         const int rank = rule->any ? 1 : rule->with_member ? 3 : 2;
 
         if (!its || rank < best ||

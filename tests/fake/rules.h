@@ -4,9 +4,10 @@
  *
  *     EVENT[@MEMBER] [count=N] [step=N] [rate=N] [share=X] [errno=N]      # comment
  *
- * EVENT is 0xCONFIG or 0xCONFIG:0xCONFIG1 of the core's PMU, sw:N a software event, * every other
- * hardware event; of two lines for the same the later one holds. With @0xCONFIG the line is for
- * groups that hold that event too: a clock that many groups count may have another count in each.
+ * EVENT is 0xCONFIG or 0xCONFIG:0xCONFIG1 of the core's PMU, PMU/0xCONFIG of another, sw:N a
+ * software event, * every other hardware event; of two lines for the same the later one holds. With
+ * @0xCONFIG the line is for groups that hold that event too: a clock that many groups count may
+ * have another count in each.
  *
  * count: from its start on; step: added by each read; rate: added each millisecond; share: the part
  * of the time that it has a counter, so that only this part is counted; errno: it is not opened.
@@ -23,8 +24,13 @@
 
 struct fake_event {
     bool software;
+    char pmu[16]; /* "": of the core's */
     uint64_t config, config1;
 };
+
+/* Takes an event (without *) off the text. */
+bool fake_event_read(struct fake_event *event, const char **text);
+bool fake_event_same(const struct fake_event *a, const struct fake_event *b);
 
 struct fake_rule {
     struct fake_event event;
