@@ -52,7 +52,7 @@ struct entry {
 
 /* Ids of an input's things in the sum. */
 struct ids {
-    uint32_t *modules, *nodes, *threads, *events, *groups;
+    uint32_t *modules, *nodes, *threads, *events, *groups, *regions;
 };
 
 static uint32_t id_or_none(const uint32_t *ids, uint32_t id)
@@ -420,7 +420,7 @@ static bool same_group(const struct td_group *a, const struct td_group *b)
 {
     bool same = a->name == b->name && a->role == b->role && a->attribution == b->attribution &&
                 a->locates == b->locates && a->sampler == b->sampler &&
-                a->cpu_type == b->cpu_type && a->pass == b->pass &&
+                a->cpu_type == b->cpu_type && a->pass == b->pass && a->in_region == b->in_region &&
                 a->column_count == b->column_count;
 
     for (uint32_t c = 0; same && c < a->column_count; c++)
@@ -439,6 +439,7 @@ static void merge_groups(struct td_merge *merge, const struct td_model *model, s
         group.name = copy_string(merge, model, group.name);
         group.cpu_type = copy_string(merge, model, group.cpu_type);
         group.sampler = id_or_none(ids->events, group.sampler);
+        group.in_region = id_or_none(ids->regions, group.in_region - 1) + 1;
         for (uint32_t c = 0; c < group.column_count; c++) {
             if (group.columns[c].event != TD_NONE)
                 group.columns[c].event = ids->events[group.columns[c].event];
@@ -468,28 +469,29 @@ static void merge_tallies(struct td_merge *merge, const struct td_model *model,
     }
 }
 
-static void merge_regions(struct td_merge *merge, const struct td_model *model,
-                          const struct ids *ids)
+static void merge_regions(struct td_merge *merge, const struct td_model *model, struct ids *ids)
 {
-    uint32_t *regions = td_xcalloc((size_t)td_model_region_count(model) + 1, sizeof(*regions));
-
     for (uint32_t r = 0; r < td_model_region_count(model); r++) {
         const struct td_region *region = td_model_region(model, r);
-        const uint32_t parent = id_or_none(regions, region->parent);
+        const uint32_t parent = id_or_none(ids->regions, region->parent);
 
-        regions[r] =
+        ids->regions[r] =
             td_model_put_region(merge->sum, parent, copy_string(merge, model, region->name));
     }
+}
+
+static void merge_region_rows(struct td_merge *merge, const struct td_model *model,
+                              const struct ids *ids)
+{
     for (uint32_t i = 0; i < td_model_region_row_count(model); i++) {
         struct td_region_row row = *td_model_region_row(model, i);
         const uint64_t *values = td_model_region_values(model, &row);
 
         row.thread = ids->threads[row.thread];
-        row.region = regions[row.region];
+        row.region = ids->regions[row.region];
         row.group = id_or_none(ids->groups, row.group);
         td_model_add_region_row(merge->sum, &row, values);
     }
-    free(regions);
 }
 
 /* Of more blocks than there may be, the first stay. */
@@ -677,6 +679,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         .threads = td_xcalloc((size_t)td_model_thread_count(model) + 1, sizeof(uint32_t)),
         .events = td_xcalloc((size_t)td_model_event_count(model) + 1, sizeof(uint32_t)),
         .groups = td_xcalloc((size_t)td_model_group_count(model) + 1, sizeof(uint32_t)),
+        .regions = td_xcalloc((size_t)td_model_region_count(model) + 1, sizeof(uint32_t)),
     };
 
     if (rc == TD_OK) {
@@ -688,9 +691,10 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
         merge_nodes(merge, model, &ids);
         merge_threads(merge, model, origin, &ids);
         merge_events(merge, model, &ids);
+        merge_regions(merge, model, &ids);
         merge_groups(merge, model, &ids);
         merge_tallies(merge, model, &ids);
-        merge_regions(merge, model, &ids);
+        merge_region_rows(merge, model, &ids);
         merge_code(merge, model, &ids);
         merge_sharing(merge, model, &ids);
         merge_habits(merge, model, &ids);
@@ -703,6 +707,7 @@ int td_merge_add(struct td_merge *merge, const struct td_model *model, const cha
     free(ids.threads);
     free(ids.events);
     free(ids.groups);
+    free(ids.regions);
     return rc;
 }
 

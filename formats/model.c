@@ -405,6 +405,12 @@ void td_model_set_pass(struct td_model *model, uint32_t group, uint32_t pass)
     model->groups.at[group].pass = pass;
 }
 
+void td_model_set_group_region(struct td_model *model, uint32_t group, uint32_t region)
+{
+    assert(group < model->groups.len);
+    model->groups.at[group].in_region = region + 1;
+}
+
 uint32_t td_model_add_event(struct td_model *model, const struct td_event *event)
 {
     *VECTOR_PUSH(model->events) = *event;

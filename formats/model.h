@@ -157,6 +157,8 @@ struct td_group {
     uint32_t sampler;         /* the event whose overflow takes the sample; TD_NONE for tallies */
     uint32_t cpu_type;        /* string: "" or the PMU's name on hybrid machines */
     uint32_t pass;            /* of several runs, the one that sampled it; 0: the first, or only */
+    uint32_t in_region; /* plus 1: the innermost region in which all of it was counted; 0: in none,
+                           or it is not known in which */
     uint32_t column_count;
     struct td_column columns[TD_COLUMNS_MAX];
 };
@@ -241,6 +243,7 @@ uint32_t td_model_add_group(struct td_model *model, const struct td_group *group
 uint32_t td_model_put_function(struct td_model *model, const struct td_function *function);
 void td_model_set_origin(struct td_model *model, uint32_t thread, uint32_t origin);
 void td_model_set_pass(struct td_model *model, uint32_t group, uint32_t pass);
+void td_model_set_group_region(struct td_model *model, uint32_t group, uint32_t region);
 /* At first each thread is its own holder. */
 void td_model_set_holder(struct td_model *model, uint32_t thread, uint32_t holder);
 /* Adds to what is known of the event. */

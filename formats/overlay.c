@@ -106,6 +106,7 @@ static void add_groups(struct overlay *o, enum td_group_role role)
         group.name = copy_string(o, group.name);
         group.cpu_type = copy_string(o, group.cpu_type);
         group.sampler = add_event(o, sampler);
+        group.in_region = 0; /* regions stay with those that were counted in them */
         for (uint32_t c = 0; c < group.column_count; c++) {
             const uint32_t event = group.columns[c].event;
 

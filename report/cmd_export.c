@@ -160,8 +160,8 @@ static int export_profile(const struct td_common_opts *common, const char *outpu
 static bool has_filters(const struct td_common_opts *c, const struct export_opts *o)
 {
     return c->threads.len > 0 || c->processes.len > 0 || c->modules.len > 0 ||
-           c->functions.len > 0 || c->time || c->event || c->off_cpu || c->weights ||
-           c->no_inline || o->category;
+           c->functions.len > 0 || c->regions.len > 0 || c->time || c->event || c->off_cpu ||
+           c->weights || c->no_inline || o->category;
 }
 
 static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc, char **argv)

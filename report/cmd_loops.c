@@ -203,6 +203,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     }
     if (!td_cmd_check_syntax(o.syntax))
         return TD_EXIT_USAGE;
+    if (common->regions.len > 0) {
+        td_complain("loops does not go with --region: iterations are counted of the whole run");
+        return TD_EXIT_USAGE;
+    }
     o.function = argv[used];
     exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
     if (exit_code == TD_EXIT_OK)

@@ -37,6 +37,7 @@ void td_common_opts_release(struct td_common_opts *opts)
     td_opt_list_release(&opts->processes);
     td_opt_list_release(&opts->modules);
     td_opt_list_release(&opts->functions);
+    td_opt_list_release(&opts->regions);
 }
 
 void td_complain(const char *format, ...)
@@ -280,6 +281,7 @@ static struct td_filter make_filter(const struct td_common_opts *o, struct td_se
                               .processes = {o->processes.items, o->processes.len},
                               .modules = {o->modules.items, o->modules.len},
                               .functions = {o->functions.items, o->functions.len},
+                              .regions = {o->regions.items, o->regions.len},
                               .event = o->off_cpu ? TD_OFF_CPU_EVENT : o->event,
                               .no_inline = o->no_inline,
                               .by_sample = needs.samples,
@@ -303,6 +305,7 @@ static char *describe_filter(const struct td_common_opts *o)
     print_list(out, "process", &o->processes);
     print_list(out, "module", &o->modules);
     print_list(out, "function", &o->functions);
+    print_list(out, "region", &o->regions);
     if (o->time)
         fprintf(out, "%stime %s", ftell(out) > 0 ? ", " : "", o->time);
     fclose(out);

@@ -30,7 +30,7 @@ enum td_exit {
 struct td_common_opts {
     const char *input;
     const char *weights; /* a clock profile of the same command as the modelled input; NULL */
-    struct td_opt_list threads, processes, modules, functions;
+    struct td_opt_list threads, processes, modules, functions, regions;
     const char *time; /* "A..B" */
     const char *event;
     bool off_cpu; /* the event of waits */
@@ -79,6 +79,8 @@ void td_common_opts_release(struct td_common_opts *opts);
      &(o)->modules},                                                                             \
     {TD_OPT_LIST, 0, "function", "NAME", "only time spent in this function itself",              \
      &(o)->functions},                                                                           \
+    {TD_OPT_LIST, 0, "region", "NAME", "only what ran in this region (tdprof_region(3))",        \
+     &(o)->regions},                                                                             \
     {TD_OPT_STRING, 0, "time", "A..B", "only from A to B since the start: 1.5..3, 200ms..",      \
      &(o)->time}
 

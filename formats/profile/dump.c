@@ -128,6 +128,11 @@ static void on_pass(void *ctx, uint32_t group, uint32_t pass)
     fprintf(begin(ctx, "pass"), " group=%" PRIu32 " pass=%" PRIu32 "\n", group, pass);
 }
 
+static void on_group_region(void *ctx, uint32_t group, uint32_t region)
+{
+    fprintf(begin(ctx, "group region"), " group=%" PRIu32 " region=%" PRIu32 "\n", group, region);
+}
+
 static void on_origin(void *ctx, uint32_t thread, uint32_t string)
 {
     fprintf(begin(ctx, "origin"), " thread=%" PRIu32 " origin=%" PRIu32 "\n", thread, string);
@@ -354,6 +359,7 @@ int td_profile_dump(const void *data, size_t size, FILE *out, bool *sound, struc
         .thread = on_thread,
         .origin = on_origin,
         .pass = on_pass,
+        .group_region = on_group_region,
         .counts = on_counts,
         .event = on_event,
         .group = on_group,

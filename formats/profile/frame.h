@@ -47,7 +47,8 @@
     X(REGION_ROWS, 18, "region rows", false) \
     X(CODE, 19, "code", false)               \
     X(HABITS, 20, "habits", false)           \
-    X(SHARING, 21, "sharing", false)
+    X(SHARING, 21, "sharing", false)         \
+    X(GROUP_REGIONS, 22, "group regions", false)
 
 enum td_chunk_kind {
 #define X(symbol, number, name, required) TD_CHUNK_##symbol = (number),
@@ -56,7 +57,7 @@ enum td_chunk_kind {
 };
 
 /* One more than the greatest kind. */
-#define TD_CHUNK_KIND_LIMIT 22
+#define TD_CHUNK_KIND_LIMIT 23
 
 enum td_chunk_flag {
     TD_CHUNK_REQUIRED = 1 << 0, /* a reader that does not know the kind refuses the file */

@@ -116,6 +116,8 @@ static int compare_groups(const struct writer *w, uint32_t a, uint32_t b)
     RETURN_IF_DIFFERENT(compare_strings(w, x->name, y->name));
     RETURN_IF_DIFFERENT(compare_strings(w, x->cpu_type, y->cpu_type));
     RETURN_IF_DIFFERENT(compare_u64(x->pass, y->pass));
+    RETURN_IF_DIFFERENT(compare_u64(rank_of(&w->regions, x->in_region - 1) + 1,
+                                    rank_of(&w->regions, y->in_region - 1) + 1));
     RETURN_IF_DIFFERENT(compare_u64(x->attribution, y->attribution));
     RETURN_IF_DIFFERENT(compare_u64((uint32_t)x->locates, (uint32_t)y->locates));
     RETURN_IF_DIFFERENT(
@@ -217,6 +219,7 @@ static void write_groups(const struct writer *w)
         if (!is_first(&w->groups, i))
             continue;
         group.sampler = rank_of(&w->events, group.sampler);
+        group.in_region = rank_of(&w->regions, group.in_region - 1) + 1;
         for (uint32_t c = 0; c < group.column_count; c++)
             group.columns[c].event = rank_of(&w->events, group.columns[c].event);
         td_profile_group(w->out, &group, td_model_string(w->model, group.name),
@@ -693,15 +696,15 @@ static void write_sharing(const struct writer *w)
     ranking_release(&order);
 }
 
-/* Later ranks need earlier ones: groups name events, nodes name modules. */
+/* Later ranks need earlier ones: groups name events and regions, nodes name modules. */
 static void rank_everything(struct writer *w)
 {
     rank_all(w, &w->events, td_model_event_count(w->model), compare_events);
+    rank_all(w, &w->regions, td_model_region_count(w->model), compare_regions);
     rank_all(w, &w->groups, td_model_group_count(w->model), compare_groups);
     rank_all(w, &w->threads, td_model_thread_count(w->model), compare_threads);
     rank_all(w, &w->modules, td_model_module_count(w->model), compare_modules);
     rank_all(w, &w->nodes, td_model_node_count(w->model), compare_siblings);
-    rank_all(w, &w->regions, td_model_region_count(w->model), compare_regions);
     w->columns = td_xcalloc(w->groups.count, sizeof(*w->columns));
     for (uint32_t g = 0; g < w->groups.count; g++)
         w->columns[w->groups.rank[g]] = td_model_group(w->model, g)->column_count;

@@ -259,6 +259,16 @@ static void on_pass(void *ctx, uint32_t group, uint32_t pass)
         td_model_set_pass(loader->model, group, pass);
 }
 
+static void on_group_region(void *ctx, uint32_t group, uint32_t region)
+{
+    struct loader *loader = ctx;
+
+    group = id_map_get(&loader->tables[TD_TABLE_GROUPS], group);
+    region = id_map_get(&loader->tables[TD_TABLE_REGIONS], region);
+    if (group != TD_NONE && region != TD_NONE)
+        td_model_set_group_region(loader->model, group, region);
+}
+
 static void on_region(void *ctx, uint32_t id, uint32_t parent, uint32_t name)
 {
     struct loader *loader = ctx;
@@ -802,6 +812,7 @@ int td_profile_load(struct td_model *model, const void *data, size_t size,
         .event = on_event,
         .group = on_group,
         .pass = on_pass,
+        .group_region = on_group_region,
         .region = on_region,
         .region_row = on_region_row,
         .code = on_code,

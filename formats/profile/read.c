@@ -312,6 +312,18 @@ static void read_passes(struct reader *reader, struct td_rd *rd)
     }
 }
 
+static void read_group_regions(struct reader *reader, struct td_rd *rd)
+{
+    while (td_rd_left(rd) > 0) {
+        begin_record(reader, rd, TD_CHUNK_GROUP_REGIONS);
+        const uint32_t group = get_id(reader, rd, TD_TABLE_GROUPS);
+        const uint32_t region = get_id(reader, rd, TD_TABLE_REGIONS);
+
+        if (td_rd_ok(rd))
+            VISIT(reader, group_region, group, region);
+    }
+}
+
 static void read_counts(struct reader *reader, struct td_rd *rd)
 {
     while (td_rd_left(rd) > 0) {
@@ -640,6 +652,7 @@ static void (*const decoders[KIND_COUNT])(struct reader *, struct td_rd *) = {
     [TD_CHUNK_CODE] = read_code,
     [TD_CHUNK_SHARING] = read_sharing,
     [TD_CHUNK_HABITS] = read_habits,
+    [TD_CHUNK_GROUP_REGIONS] = read_group_regions,
 };
 
 static bool wanted(const struct reader *reader, unsigned kind)

@@ -55,8 +55,9 @@ struct td_profile_visitor {
     void (*origin)(void *ctx, uint32_t thread, uint32_t string);
     void (*event)(void *ctx, uint32_t id, const struct td_event *event);
     void (*counts)(void *ctx, uint32_t event, const struct td_event_counts *counts);
-    void (*group)(void *ctx, uint32_t id, const struct td_group *group); /* without its pass */
+    void (*group)(void *ctx, uint32_t id, const struct td_group *group); /* without pass, region */
     void (*pass)(void *ctx, uint32_t group, uint32_t pass);
+    void (*group_region)(void *ctx, uint32_t group, uint32_t region);
     void (*region)(void *ctx, uint32_t id, uint32_t parent, uint32_t name); /* TD_NONE: no parent */
     void (*region_row)(void *ctx, const struct td_region_row *row, const uint64_t *values,
                        uint32_t value_count);

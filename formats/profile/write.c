@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "formats/profile/columns.h"
 #include "formats/profile/frame.h"
@@ -48,7 +49,8 @@ struct td_profile_writer {
     struct td_node_table nodes;
     uint32_t nodes_written;
     struct td_pending samples, tallies;
-    uint8_t *columns; /* of each group */
+    struct td_map regions; /* parent and name to id */
+    uint8_t *columns;      /* of each group */
     size_t columns_cap;
     uint64_t counters[TD_COUNTER_COUNT];
     bool counter_new[TD_COUNTER_COUNT];
@@ -105,10 +107,11 @@ static void flush_text(struct td_profile_writer *w, enum td_chunk_kind kind)
 static void flush_texts(struct td_profile_writer *w)
 {
     static const enum td_chunk_kind order[] = {
-        TD_CHUNK_ENVIRONMENT, TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
-        TD_CHUNK_EVENTS,      TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
-        TD_CHUNK_PLACED,      TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
-        TD_CHUNK_REGION_ROWS, TD_CHUNK_CODE,    TD_CHUNK_SHARING, TD_CHUNK_HABITS,
+        TD_CHUNK_ENVIRONMENT,   TD_CHUNK_STRINGS, TD_CHUNK_MODULES, TD_CHUNK_THREADS,
+        TD_CHUNK_EVENTS,        TD_CHUNK_GROUPS,  TD_CHUNK_SYMBOLS, TD_CHUNK_ORIGINS,
+        TD_CHUNK_PLACED,        TD_CHUNK_COUNTS,  TD_CHUNK_PASSES,  TD_CHUNK_REGIONS,
+        TD_CHUNK_REGION_ROWS,   TD_CHUNK_CODE,    TD_CHUNK_SHARING, TD_CHUNK_HABITS,
+        TD_CHUNK_GROUP_REGIONS,
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(order); i++)
@@ -273,6 +276,7 @@ void td_profile_writer_free(struct td_profile_writer *writer)
     td_pending_release(&writer->samples);
     td_pending_release(&writer->tallies);
     free(writer->columns);
+    td_map_release(&writer->regions);
     free(writer);
 }
 
@@ -392,6 +396,11 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
         td_buf_uleb(&writer->texts[TD_CHUNK_PASSES].buf, group->pass);
         end_text(writer, TD_CHUNK_PASSES);
     }
+    if (group->in_region > 0) {
+        td_buf_uleb(&writer->texts[TD_CHUNK_GROUP_REGIONS].buf, id);
+        td_buf_uleb(&writer->texts[TD_CHUNK_GROUP_REGIONS].buf, group->in_region - 1);
+        end_text(writer, TD_CHUNK_GROUP_REGIONS);
+    }
     return end_text(writer, TD_CHUNK_GROUPS);
 }
 
@@ -399,10 +408,15 @@ uint32_t td_profile_region(struct td_profile_writer *writer, uint32_t parent, co
 {
     const uint32_t name_id = intern(writer, name);
     struct td_buf *buf = &writer->texts[TD_CHUNK_REGIONS].buf;
+    const uint32_t *known = td_map_find(&writer->regions, parent, name_id);
 
+    if (known)
+        return *known;
     put_or_none(buf, parent);
     td_buf_uleb(buf, name_id);
-    return end_text(writer, TD_CHUNK_REGIONS);
+    const uint32_t id = end_text(writer, TD_CHUNK_REGIONS);
+    td_map_put(&writer->regions, parent, name_id, id, NULL);
+    return id;
 }
 
 void td_profile_region_row(struct td_profile_writer *writer, const struct td_region_row *row,

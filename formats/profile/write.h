@@ -72,7 +72,7 @@ uint32_t td_profile_group(struct td_profile_writer *writer, const struct td_grou
 void td_profile_symbol(struct td_profile_writer *writer, uint32_t module, uint64_t offset,
                        uint64_t size, const char *name, const char *file, uint32_t line);
 
-/* A region (formats/regions.h) in `parent` (TD_NONE: in none); not looked up. */
+/* A region (formats/regions.h) in `parent` (TD_NONE: in none). */
 uint32_t td_profile_region(struct td_profile_writer *writer, uint32_t parent, const char *name);
 /* What is known of a region in a thread so far: in place of what was written of it before. `values`
  * are as many as its group has columns. */

@@ -39,7 +39,7 @@ void td_written_regions_put(struct td_written_regions *regions, struct td_profil
     if (news->number == regions->count)
         describe(regions, writer, news);
     struct td_written_region *known = &regions->at[news->number];
-    if (is_same(&known->row, news->row))
+    if (!news->row || is_same(&known->row, news->row))
         return;
     known->row = *news->row;
     struct td_region_row ours = *news->row;

@@ -26,7 +26,7 @@ struct td_region_news {
     uint32_t parent; /* a number below it, or TD_REGION_NONE */
     const char *name;
     size_t name_len;
-    const struct td_region_row *row; /* its `region` says nothing */
+    const struct td_region_row *row; /* its `region` says nothing; NULL: it is described, no more */
     const uint64_t *values;
 };
 

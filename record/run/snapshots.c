@@ -19,6 +19,13 @@
 #include "record/tasks/toggle.h"
 #include "symbolize/maps/jitdump.h"
 
+/* Regions of a recording whose places are kept apart. Each has groups of its own, which take a
+ * kilobyte in memory. */
+#define APART_MAX 256
+
+/* Kinds of groups: of the model, replicates by column, variants. */
+enum { GROUP_MODEL, GROUP_REPLICATES, GROUP_VARIANTS = GROUP_REPLICATES + TD_SIM_COLUMN_COUNT };
+
 /* What a tally has of anything is below. */
 #define VALUE_MAX (UINT64_C(1) << 57)
 
@@ -183,6 +190,8 @@ void td_snapshots_release(struct td_snapshots *snapshots)
         td_snapshots_forget(snapshots, (uint32_t)i);
     free(snapshots->images);
     td_map_release(&snapshots->modules);
+    td_map_release(&snapshots->groups);
+    td_map_release(&snapshots->apart);
     td_habits_release(&snapshots->habits);
     td_map_release(&snapshots->warnings);
     if (snapshots->texts)
@@ -229,11 +238,28 @@ static void describe_group(struct td_snapshots *snapshots)
                                               .event = td_profile_event(snapshots->writer, &event),
                                               .node = info.node};
     }
+    snapshots->model = group;
     snapshots->group = td_profile_group(snapshots->writer, &group, "modelled", "");
 }
 
+/* The group in this region of the profile; TD_NONE: in none. */
+static uint32_t group_in(struct td_snapshots *snapshots, unsigned kind, uint32_t region,
+                         const struct td_group *described, const char *name)
+{
+    uint32_t *group = td_map_put(&snapshots->groups, kind, region, 0, NULL);
+
+    if (*group == 0) {
+        struct td_group here = *described;
+
+        here.in_region = region + 1;
+        *group = td_profile_group(snapshots->writer, &here, name, "") + 1;
+    }
+    return *group - 1;
+}
+
 /* The replicates of a column; TD_NONE: it is of no node. */
-static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_column column)
+static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_column column,
+                                 uint32_t region)
 {
     const enum td_tma_node node = td_sim_column_info(column).node;
     struct td_group group = {
@@ -246,25 +272,20 @@ static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_col
 
     if (node == TD_NODE_NONE)
         return TD_NONE;
-    if (snapshots->replicates[column] == 0) {
-        for (int r = 0; r < TD_REPLICATES; r++)
-            group.columns[r] =
-                (struct td_column){.kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = node};
-        snapshots->replicates[column] =
-            td_profile_group(snapshots->writer, &group, "replicates", "") + 1;
-    }
-    return snapshots->replicates[column] - 1;
+    for (int r = 0; r < TD_REPLICATES; r++)
+        group.columns[r] =
+            (struct td_column){.kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = node};
+    return group_in(snapshots, GROUP_REPLICATES + (unsigned)column, region, &group, "replicates");
 }
 
 /* What the same instructions took on a variant of the core. */
-static uint32_t variant_group(struct td_snapshots *snapshots, uint32_t variant)
+static uint32_t variant_group(struct td_snapshots *snapshots, uint32_t variant, uint32_t region)
 {
     static const struct td_profile_event events[TD_VARIANT_COLUMNS] = {
         {.name = "slots", .unit = TD_UNIT_SLOTS, .flags = TD_EVENT_USER},
         {.name = "instructions", .unit = TD_UNIT_INSTRUCTIONS, .flags = TD_EVENT_USER},
     };
-    uint32_t *group = &snapshots->variant_groups[variant - 1];
-    struct td_group described = {
+    struct td_group group = {
         .role = TD_ROLE_VARIANT,
         .attribution = TD_ATTRIBUTION_EXACT,
         .locates = TD_NODE_NONE,
@@ -272,18 +293,15 @@ static uint32_t variant_group(struct td_snapshots *snapshots, uint32_t variant)
         .column_count = TD_VARIANT_COLUMNS,
     };
 
-    for (int c = 0; *group == 0 && c < TD_VARIANT_COLUMNS; c++) {
+    for (int c = 0; c < TD_VARIANT_COLUMNS; c++) {
         if (snapshots->variant_events[c] == 0)
             snapshots->variant_events[c] = td_profile_event(snapshots->writer, &events[c]) + 1;
-        described.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
-                                                  .event = snapshots->variant_events[c] - 1,
-                                                  .node = TD_NODE_NONE};
+        group.columns[c] = (struct td_column){.kind = TD_COLUMN_TOTAL,
+                                              .event = snapshots->variant_events[c] - 1,
+                                              .node = TD_NODE_NONE};
     }
-    if (*group == 0)
-        *group =
-            td_profile_group(snapshots->writer, &described, snapshots->variants[variant - 1], "") +
-            1;
-    return *group - 1;
+    return group_in(snapshots, GROUP_VARIANTS + variant, region, &group,
+                    snapshots->variants[variant - 1]);
 }
 
 /* What a module is, as bytes. */
@@ -469,15 +487,35 @@ static bool is_inside(struct adding *a, const struct td_snapshot_tally *tally, u
     return true;
 }
 
+/* The profile's region of a tally's; TD_NONE: in none, or it is one too many. */
+static uint32_t region_of(struct adding *a, const struct task *task, uint32_t region)
+{
+    struct td_snapshots *snapshots = a->snapshots;
+
+    if (region == 0 || region > task->regions.count)
+        return TD_NONE;
+    const uint32_t id = task->regions.at[region - 1].id;
+    if (td_map_find(&snapshots->apart, id, 0))
+        return id;
+    if (snapshots->apart.len >= APART_MAX) {
+        warn_once(snapshots, "there are more regions than can be kept apart: --region knows the "
+                             "places of the first 256");
+        return TD_NONE;
+    }
+    td_map_put(&snapshots->apart, id, 0, 0, NULL);
+    return id;
+}
+
 /* A tally of a variant: its slots, whatever they went to. */
-static void write_variant(struct adding *a, struct task *task, uint32_t node, const uint64_t *more)
+static void write_variant(struct adding *a, struct task *task, uint32_t region, uint32_t node,
+                          const uint64_t *more)
 {
     const uint64_t values[TD_VARIANT_COLUMNS] = {slots_of(more), more[TD_SIM_COLUMN_INSTRUCTIONS]};
 
     if (task->variant > a->snapshots->variant_count)
         return; /* the program wrote into the mailbox */
     td_profile_tally(a->snapshots->writer, thread_of(a, task), node,
-                     variant_group(a->snapshots, task->variant), 0, values);
+                     variant_group(a->snapshots, task->variant, region), 0, values);
 }
 
 static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
@@ -501,11 +539,16 @@ static void write_tally(struct adding *a, const struct td_snapshot_tally *tally,
         place->node = td_profile_new_node(writer, path, module, offset);
         place->epoch = td_profile_node_epoch(writer);
     }
-    if (task->variant > 0)
-        write_variant(a, task, place->node, more);
-    else
-        td_profile_tally(writer, thread_of(a, task), place->node, a->snapshots->group,
-                         more[TD_SIM_COLUMN_INSTRUCTIONS], more);
+    const uint32_t region = region_of(a, task, tally->region);
+    if (task->variant > 0) {
+        write_variant(a, task, region, place->node, more);
+        return;
+    }
+    const uint32_t group = region == TD_NONE ? a->snapshots->group
+                                             : group_in(a->snapshots, GROUP_MODEL, region,
+                                                        &a->snapshots->model, "modelled");
+    td_profile_tally(writer, thread_of(a, task), place->node, group,
+                     more[TD_SIM_COLUMN_INSTRUCTIONS], more);
 }
 
 /* What a tally tells more than it did before. */
@@ -544,6 +587,8 @@ static int compare_places(const struct td_snapshot_tally *a, const struct td_sna
 {
     if (a->task != b->task)
         return a->task < b->task ? -1 : 1;
+    if (a->region != b->region)
+        return a->region < b->region ? -1 : 1;
     if (a->path != b->path)
         return a->path < b->path ? -1 : 1;
     return (a->pc > b->pc) - (a->pc < b->pc);
@@ -561,7 +606,9 @@ static void add_next(struct adding *a, const struct td_snapshot_tally *tally,
 static void add_replicates(struct adding *a, const struct td_snapshot_replicates *replicates)
 {
     struct td_profile_writer *writer = a->snapshots->writer;
-    const uint32_t group = replicates_group(a->snapshots, (enum td_sim_column)replicates->column);
+    struct task *task = &a->image->tasks[replicates->task];
+    const uint32_t group = replicates_group(a->snapshots, (enum td_sim_column)replicates->column,
+                                            region_of(a, task, replicates->region));
     uint64_t values[TD_REPLICATES];
     uint32_t module = TD_NONE;
 
@@ -571,8 +618,7 @@ static void add_replicates(struct adding *a, const struct td_snapshot_replicates
     const uint32_t node = td_profile_node(writer, 0, module, offset);
     for (int r = 0; r < TD_REPLICATES; r++)
         values[r] = (uint64_t)replicates->values[r];
-    td_profile_tally(writer, thread_of(a, &a->image->tasks[replicates->task]), node, group, 0,
-                     values);
+    td_profile_tally(writer, thread_of(a, task), node, group, 0, values);
 }
 
 static void add_region(struct adding *a, const struct td_snapshot_walk *walk)
@@ -588,7 +634,7 @@ static void add_region(struct adding *a, const struct td_snapshot_walk *walk)
                                         .parent = region->parent,
                                         .name = region->name,
                                         .name_len = region->name_len,
-                                        .row = &row,
+                                        .row = task->variant ? NULL : &row,
                                         .values = region->values};
     td_written_regions_put(&task->regions, a->snapshots->writer, &news);
 }
@@ -670,10 +716,10 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
 {
     if (item == TD_SNAPSHOT_PATH)
         add_path(a, walk->tally.task, &walk->path);
-    else if (a->image->tasks[walk->tally.task].variant > 0)
-        return; /* of a variant, only what it took is told */
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
+    else if (a->image->tasks[walk->tally.task].variant > 0)
+        return; /* of a variant, only what it took is told */
     else if (!a->last)
         return; /* the rest is of the end alone */
     else if (item == TD_SNAPSHOT_SHARED)

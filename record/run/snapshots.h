@@ -27,9 +27,11 @@ struct td_snapshot_image;
 
 struct td_snapshots {
     struct td_profile_writer *writer;
-    uint64_t slots, instructions;             /* of all tallies that were added */
-    uint32_t group;                           /* TD_NONE: not described yet */
-    uint32_t replicates[TD_SIM_COLUMN_COUNT]; /* groups plus 1; 0: not described yet */
+    uint64_t slots, instructions; /* of all tallies that were added */
+    uint32_t group;               /* of the model, in no region; TD_NONE: not described yet */
+    struct td_group model;        /* what it is */
+    struct td_map groups;         /* kind and region of a group to it, plus 1 */
+    struct td_map apart;          /* regions that have groups of their own */
     uint64_t counters[TD_COUNTER_COUNT];
     double squares; /* of the images' errors */
     bool native;    /* set by the caller: the profile has a native run's counters */
@@ -41,8 +43,7 @@ struct td_snapshots {
      * td_snapshot_task.variant; borrowed. */
     const char *const *variants;
     size_t variant_count;
-    uint32_t variant_groups[TD_VARIANTS_MAX];    /* plus 1; 0: not described yet */
-    uint32_t variant_events[TD_VARIANT_COLUMNS]; /* likewise */
+    uint32_t variant_events[TD_VARIANT_COLUMNS]; /* plus 1; 0: not described yet */
     uint32_t width;
     uint64_t inside_slots, inside_instructions; /* of what was added then */
     struct td_ran *code; /* what ran, of all images that have ended; NULL: nothing yet */

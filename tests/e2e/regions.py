@@ -156,6 +156,67 @@ def a64():
         td.check(more == 2 * 1000 * count, f"{path}: {more} more instructions")
 
 
+def inside(profile, name):
+    """The sums of `tdreport functions --region NAME`: slots, instructions, slots by category."""
+    data = td.report_json(profile, "functions", "--percent-limit", "0", "--region", name)
+    rows = data["functions"]
+    td.check(sum(row["slots"] for row in rows) == data["total"]["slots"], f"{name}: {data['total']}")
+    return {"slots": data["total"]["slots"], "instructions": sum(row["instructions"] for row in rows),
+            "categories": {category: sum(row["categories"][category] * row["slots"] for row in rows)
+                           for category in (rows[0]["categories"] if rows else [])}}
+
+
+def check_inside(rows, profile):
+    """What --region shows of a name is what its outermost regions are, each slot once."""
+    names = {path.split("/")[-1] for path in rows}
+    for name in names:
+        outermost = [row for path, row in rows.items()
+                     if path.split("/")[-1] == name and name not in path.split("/")[:-1]]
+        found = inside(profile, name)
+        for figure in ("slots", "instructions"):
+            td.check(found[figure] == sum(row[figure] for row in outermost), f"{name}: {found}, regions: {outermost}")
+        for category, slots in found["categories"].items():
+            known = sum((row["categories"][category] or 0) * row["slots"] for row in outermost)
+            td.check(abs(slots - known) < 1e-5 * found["slots"] + 1, f"{name}: {category}: {slots}, regions: {known}")
+
+
+def filtered():
+    """--region on every report and exporter; sums of the modelled core are the regions' to the slot. Of "waits", loads
+    of one region hold up what is dispatched in the next."""
+    for case, rounds in (("nested", 3000), ("threads", 1000), ("misuse", 1000), ("forks", 1000), ("waits", 300)):
+        rows, _ = regions(case, rounds)
+        check_inside(rows, td.scratch("profile.td"))
+    profile = td.record([td.workload("regions"), "nested", "3000"], "--what-if", "l1", source="sim")
+    slots = inside(profile, "inner")["slots"]
+    folded = td.report(profile, "folded", "--region", "inner")
+    td.check(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) == slots, folded)
+    tables = {command: td.report(profile, *command.split(), "--region", "inner")
+              for command in ("functions", "lines", "modules", "annotate spin", "cpi", "callers spin", "why", "whatif",
+                              "functions --children", "export -f callgrind", "export -f pprof -o /dev/null", "")}
+    for command, text in tables.items():
+        td.check("region inner" in text or command.startswith("export"), f"{command}:\n{text}")
+    td.check("_dl_relocate" not in tables["functions"] and "spin" in tables["functions"], tables["functions"])
+    merged = td.scratch("merged.td")
+    td.run([td.TDREPORT, "merge", "-o", merged, profile, profile])
+    td.check(inside(merged, "inner")["slots"] == 2 * slots, "a merge of two does not have twice the slots")
+    both = td.report_json(profile, "functions", "--region", "once", "--region", "inner")["total"]["slots"]
+    td.check(both == slots + inside(profile, "once")["slots"] == inside(profile, "[io]n*")["slots"], f"{both}")
+
+
+def filtered_in_vain():
+    """One sentence says what there is."""
+    regions("nested", 1000)
+    profile = td.scratch("profile.td")
+    for words, profile_of, expected in (
+            (["functions", "--region", "outr"], None, ["no region is called so", "'outer', 'inner', 'once'"]),
+            (["loops", "--region", "outer"], None, ["whole run"]),
+            (["functions", "--region", "a"], ["/bin/true"], ["no regions", "tdprof/region.h"])):
+        other = td.record(profile_of, source="sim") if profile_of else profile
+        result = td.run([td.TDREPORT, words[0], "-i", other, *words[1:]], status=None)
+        td.check(result.returncode in (2, 4) and all(text in result.stderr.decode() for text in expected) and
+                 result.stderr.count(b"\n") == 1, f"{words}: {result}")
+
+
 def cxx():
     """The class ends its region however its scope is left; the header is clean C++ and C of the strict kinds."""
     folder = td.scratch("cxx")
@@ -182,4 +243,4 @@ def cxx():
 
 
 td.cases({"exact": exact, "threads": threads, "misuse": misuse, "many": many, "forks": forks, "killed": killed,
-          "sampled": sampled, "a64": a64, "cxx": cxx})
+          "sampled": sampled, "filtered": filtered, "filtered_in_vain": filtered_in_vain, "a64": a64, "cxx": cxx})

@@ -16,3 +16,6 @@ cp profile.td other.td
 tdreport merge -o sum.td profile.td other.td >merged.txt
 tdreport regions -w 80 -n 2 -i sum.td
 tdreport dump -i sum.td | grep -E '  (region|row) '
+# Recorded before places were kept by region.
+tdreport functions --region solve 2>&1 || echo "exit $?"
+tdreport functions --region slove 2>&1 || echo "exit $?"

@@ -8,3 +8,5 @@ tdreport regions -w 80
 tdreport regions --json | sed -n '/"regions"/,$p'
 make_clock >none.td
 tdreport regions -i none.td || echo "exit $?"
+tdreport functions --region load || echo "exit $?"
+tdreport functions --region load -i none.td || echo "exit $?"

@@ -52,7 +52,7 @@ static struct td_buf snapshot(uint32_t pid, uint32_t count, uint64_t value)
     values[TD_SIM_COLUMN_RETIRED_OTHER] = WIDTH * value;
     td_snapshot_put_path(&writer, &outer);
     for (uint32_t i = 1; i <= count; i++)
-        td_snapshot_put_tally(&writer, outer.id, BASE + i, values);
+        td_snapshot_put_tally(&writer, 0, outer.id, BASE + i, values);
     td_snapshot_end_task(&writer);
     td_range_set_put(&snapshot.ranges, &range);
     td_snapshot_put(&bytes, &snapshot, &writer);
@@ -201,7 +201,7 @@ static struct td_buf claim(uint64_t instructions, uint64_t slots)
     struct td_snapshot_writer writer = {.path = 0};
     struct td_buf bytes = {0};
 
-    td_snapshot_put_tally(&writer, 0, BASE, values);
+    td_snapshot_put_tally(&writer, 0, 0, BASE, values);
     td_snapshot_end_task(&writer);
     td_snapshot_put(&bytes, &snapshot, &writer);
     return bytes;
@@ -311,7 +311,7 @@ static struct td_buf varied(const uint64_t slots[3])
                                                       [TD_SIM_COLUMN_L1] = slots[i] - 3};
 
         tasks[i] = (struct td_snapshot_task){.tid = 7, .name = "app", .variant = i};
-        td_snapshot_put_tally(&writer, 0, BASE, values);
+        td_snapshot_put_tally(&writer, 0, 0, BASE, values);
         td_snapshot_end_task(&writer);
     }
     td_snapshot_put(&bytes, &snapshot, &writer);

@@ -102,14 +102,15 @@ static int append(void *ctx, const void *data, size_t size, struct td_err *err)
     return TD_OK;
 }
 
+static const struct td_group group = {.role = TD_ROLE_MODEL,
+                                      .locates = TD_NODE_NONE,
+                                      .sampler = TD_NONE,
+                                      .column_count = 2,
+                                      .columns = {{TD_COLUMN_TOTAL, TD_NONE, TD_NODE_L1_BOUND},
+                                                  {TD_COLUMN_TOTAL, TD_NONE, TD_NODE_NONE}}};
+
 static struct td_profile_writer *begin_profile(struct td_buf *bytes)
 {
-    const struct td_group group = {.role = TD_ROLE_MODEL,
-                                   .locates = TD_NODE_NONE,
-                                   .sampler = TD_NONE,
-                                   .column_count = 2,
-                                   .columns = {{TD_COLUMN_TOTAL, TD_NONE, TD_NODE_L1_BOUND},
-                                               {TD_COLUMN_TOTAL, TD_NONE, TD_NODE_NONE}}};
     struct td_profile_writer *writer = NULL;
 
     assert_int_equal(td_profile_writer_new(&writer, append, bytes, NULL, NULL), TD_OK);
@@ -206,6 +207,55 @@ static void the_file_keeps_them(void **state)
     td_merge_free(merge);
     model = load(&sum, false);
     check_regions(model, 3);
+    td_model_free(model);
+    td_buf_release(&bytes);
+    td_buf_release(&sum);
+}
+
+/* What was counted in a region has a group of its own, also once it was added up; equal regions are
+ * described once. */
+static void groups_keep_their_region(void **state)
+{
+    (void)state;
+    struct td_buf bytes = {0}, sum = {0};
+    struct td_profile_writer *writer = begin_profile(&bytes);
+    const struct td_profile_module module = {.kind = TD_MODULE_FILE, .path = "/app"};
+    const uint32_t place = td_profile_node(writer, 0, td_profile_module(writer, &module), 0x1000);
+    const char *const names[] = {"b", "a"};
+
+    for (uint64_t i = 0; i < 2; i++) {
+        struct td_group inside = group;
+
+        inside.in_region = td_profile_region(writer, TD_NONE, names[i]) + 1;
+        assert_int_equal(td_profile_region(writer, TD_NONE, names[i]) + 1, inside.in_region);
+        td_profile_tally(writer, 0, place, td_profile_group(writer, &inside, "modelled", ""), 1,
+                         (uint64_t[]){10 + i, 1});
+    }
+    td_profile_tally(writer, 0, place, 0, 1, (uint64_t[]){5, 1});
+    assert_int_equal(td_profile_finish(writer, NULL), TD_OK);
+    td_profile_writer_free(writer);
+
+    struct td_merge *merge = td_merge_new();
+    for (int i = 0; i < 2; i++) {
+        struct td_model *model = load(&bytes, false);
+        assert_int_equal(td_merge_add(merge, model, "p", NULL), TD_OK);
+        td_model_free(model);
+    }
+    assert_int_equal(td_merge_write(merge, append, &sum, NULL), TD_OK);
+    td_merge_free(merge);
+    struct td_model *model = load(&sum, false);
+    assert_int_equal(td_model_region_count(model), 2);
+    assert_int_equal(td_model_group_count(model), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct td_tally *tally = td_model_tally(model, i);
+        const uint32_t region = td_model_group(model, tally->group)->in_region;
+        const char *name =
+            region ? td_model_string(model, td_model_region(model, region - 1)->name) : "";
+
+        assert_int_equal(td_model_tally_values(model, tally)[0], 2 * (*name == 'b'   ? 10
+                                                                      : *name == 'a' ? 11
+                                                                                     : 5));
+    }
     td_model_free(model);
     td_buf_release(&bytes);
     td_buf_release(&sum);
@@ -332,9 +382,13 @@ static void random_marks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_the_calls),  cmocka_unit_test(wrong_rows_are_refused),
-        cmocka_unit_test(the_file_keeps_them), cmocka_unit_test(wrong_files_are_damaged),
-        cmocka_unit_test(marks_are_bounded),   cmocka_unit_test(random_marks),
+        cmocka_unit_test(sums_are_the_calls),
+        cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(the_file_keeps_them),
+        cmocka_unit_test(wrong_files_are_damaged),
+        cmocka_unit_test(groups_keep_their_region),
+        cmocka_unit_test(marks_are_bounded),
+        cmocka_unit_test(random_marks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,11 +173,12 @@ static void run_rounds(struct rig *rig, uint32_t block, int rounds, enum td_sim_
     rig->count = 0;
 }
 
-static void add_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
+static void add_replicates(void *ctx, uint32_t region, uint64_t pc, enum td_sim_column column,
                            const int64_t replicates[TD_REPLICATES])
 {
     int64_t *sums = ctx;
 
+    (void)region;
     (void)pc;
     (void)column;
     for (int r = 0; r < TD_REPLICATES; r++)

@@ -124,6 +124,24 @@ static void forks(unsigned long n)
     tdprof_region_end("across");
 }
 
+/* Loads that wait for memory, right up to the end of their region: N times. */
+static void waits(unsigned long n)
+{
+    enum { LINES = 1 << 16 };
+    static char *lines[LINES * 8];
+    char **at = lines;
+
+    for (unsigned long i = 0; i < LINES; i++)
+        lines[i * 8] = (char *)&lines[(i * 40503 + 12345) % LINES * 8];
+    for (unsigned long i = 0; i < n; i++) {
+        tdprof_region_begin("misses");
+        for (int k = 0; k < 4; k++)
+            at = (char **)*at;
+        tdprof_region_end("misses");
+        spin_in("after", at == lines ? 20 : 10);
+    }
+}
+
 static void killed(unsigned long n)
 {
     for (int i = 0; i < 7; i++)
@@ -216,7 +234,7 @@ int main(int argc, char **argv)
         void (*run)(unsigned long n);
     } cases[] = {{"nested", nested}, {"threads", threads}, {"misuse", misuse}, {"many", many},
                  {"forks", forks},   {"killed", killed},   {"execs", execs},   {"churn", churn},
-                 {"closes", closes}, {"crowd", crowd}};
+                 {"closes", closes}, {"crowd", crowd},     {"waits", waits}};
     const unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
     for (size_t i = 0; argc > 2 && n > 0 && i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -225,7 +243,7 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr,
-            "usage: regions nested|threads|misuse|many|forks|killed|execs|churn|closes|crowd N\n");
+    fprintf(stderr, "usage: regions "
+                    "nested|threads|misuse|many|forks|killed|execs|churn|closes|crowd|waits N\n");
     return 2;
 }

@@ -190,6 +190,11 @@ void td_sim_regions_end(struct td_sim_regions *regions, uint32_t name, uint64_t 
         close_innermost(regions, &now);
 }
 
+uint32_t td_sim_regions_now(const struct td_sim_regions *regions)
+{
+    return regions->open_count > 0 ? regions->open[regions->open_count - 1].region + 1 : 0;
+}
+
 void td_sim_regions_leave(struct td_sim_regions *regions)
 {
     regions->open_count = 0;

@@ -43,6 +43,8 @@ void td_sim_regions_begin(struct td_sim_regions *regions, uint32_t name, uint64_
 /* The innermost open region of the name ends, and those in it. */
 void td_sim_regions_end(struct td_sim_regions *regions, uint32_t name, uint64_t all,
                         uint64_t exact);
+/* The innermost region that is open, plus 1; 0: none is. */
+uint32_t td_sim_regions_now(const struct td_sim_regions *regions);
 /* Another thread goes on here: what is open stays open. */
 void td_sim_regions_leave(struct td_sim_regions *regions);
 /* A forked child: what is open in its parent is open in it. `regions` is new. */

@@ -14,6 +14,7 @@ void td_replicates_release(struct td_replicates *replicates)
     free(replicates->touched);
     free(replicates->before);
     free(replicates->firsts);
+    td_map_release(&replicates->region_firsts);
     free(replicates->indices);
     free(replicates->cells);
     *replicates = (struct td_replicates){.open = false};
@@ -34,6 +35,8 @@ void td_replicates_copy(struct td_replicates *ret, const struct td_replicates *f
     ret->touched = copy_of(from->touched, from->touched_cap, sizeof(*from->touched));
     ret->before = copy_of(from->before, from->before_cap, sizeof(*from->before));
     ret->firsts = copy_of(from->firsts, from->first_cap, sizeof(*from->firsts));
+    ret->region_firsts.slots =
+        copy_of(from->region_firsts.slots, from->region_firsts.cap, sizeof(struct td_map_slot));
     ret->indices = copy_of(from->indices, from->index_cap, sizeof(*from->indices));
     ret->cells = copy_of(from->cells, from->cap, sizeof(*from->cells));
 }
@@ -82,12 +85,21 @@ static void add_signed(float sums[TD_REPLICATES], const float signs[TD_REPLICATE
         sums[r] += signs[r] * value;
 }
 
-/* The indices of a block's cells: TD_SIM_COLUMN_COUNT of each instruction. */
-static size_t indices_of(struct td_replicates *replicates, const struct td_block *block)
+static uint32_t *first_of(struct td_replicates *replicates, uint32_t block, uint32_t region)
 {
+    if (region > 0)
+        return td_map_put(&replicates->region_firsts, block, region, 0, NULL);
     replicates->firsts = td_grow_zeroed(replicates->firsts, &replicates->first_cap,
-                                        (size_t)block->id + 1, sizeof(*replicates->firsts));
-    uint32_t *first = &replicates->firsts[block->id];
+                                        (size_t)block + 1, sizeof(*replicates->firsts));
+    return &replicates->firsts[block];
+}
+
+/* The indices of a block's cells in a region: TD_SIM_COLUMN_COUNT of each instruction. */
+static size_t indices_of(struct td_replicates *replicates, const struct td_block *block,
+                         uint32_t region)
+{
+    uint32_t *first = first_of(replicates, block->id, region);
+
     if (*first)
         return *first - 1;
     const size_t at = replicates->index_count;
@@ -99,16 +111,17 @@ static size_t indices_of(struct td_replicates *replicates, const struct td_block
     return at;
 }
 
-static void add_value(struct td_replicates *replicates, size_t index, uint64_t pc, uint32_t column,
-                      uint32_t value, const float signs[TD_REPLICATES])
+/* To the instruction and column of `place`. */
+static void add_value(struct td_replicates *replicates, size_t index,
+                      const struct td_replicate_cell *place, uint32_t value,
+                      const float signs[TD_REPLICATES])
 {
-    uint32_t *cell = &replicates->indices[index + column];
+    uint32_t *cell = &replicates->indices[index + place->column];
 
     if (!*cell) {
         replicates->cells = td_grow(replicates->cells, &replicates->cap, replicates->count + 1,
                                     sizeof(*replicates->cells));
-        replicates->cells[replicates->count++] =
-            (struct td_replicate_cell){.pc = pc, .column = column};
+        replicates->cells[replicates->count++] = *place;
         *cell = (uint32_t)replicates->count;
     }
     struct td_replicate_cell *to = &replicates->cells[*cell - 1];
@@ -124,21 +137,21 @@ static void add_account(struct td_replicates *replicates, const struct td_ledger
     const uint32_t runs = (uint32_t)(account->runs - touched->runs);
     const uint32_t *now = ledger->cells + td_ledger_cell(account->row, (enum td_cause)0);
     const uint32_t *before = replicates->before + touched->lost;
-    size_t index = indices_of(replicates, block);
+    struct td_replicate_cell place = {.region = td_spot_region(account->spot)};
+    size_t index = indices_of(replicates, block, place.region);
 
     for (uint32_t i = 0; i < block->insn_count;
          i++, index += TD_SIM_COLUMN_COUNT, now += TD_ROW_CELLS, before += TD_ROW_CELLS) {
-        const uint64_t pc = block->pc + block->insn_offsets[i];
         const uint32_t retired = runs * block->insn_slots[i];
 
+        place.pc = block->pc + block->insn_offsets[i];
+        place.column = (uint32_t)TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i];
         if (retired)
-            add_value(replicates, index, pc,
-                      (uint32_t)TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i], retired,
-                      signs);
+            add_value(replicates, index, &place, retired, signs);
         for (int cause = 0; cause < TD_CAUSE_COUNT; cause++) {
+            place.column = (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause);
             if (now[cause] != before[cause])
-                add_value(replicates, index, pc, (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause),
-                          now[cause] - before[cause], signs);
+                add_value(replicates, index, &place, now[cause] - before[cause], signs);
         }
     }
 }

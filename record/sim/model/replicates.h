@@ -15,10 +15,11 @@
 #include "record/sim/model/blocks.h"
 #include "record/sim/model/charge.h"
 
-/* An instruction's slots of one column. */
+/* An instruction's slots of one column, in one region. */
 struct td_replicate_cell {
     uint64_t pc;
     uint32_t column; /* enum td_sim_column */
+    uint32_t region; /* td_sim_tally.region */
     float sum;       /* of the present part's windows: slots, */
     float signed_sums[TD_REPLICATES];
     float settled[TD_REPLICATES]; /* replicates of the parts before, scaled */
@@ -43,7 +44,8 @@ struct td_replicates {
     size_t before_count, before_cap;
     uint32_t *firsts; /* by block: of `indices`, plus 1 */
     size_t first_cap;
-    uint32_t *indices; /* of an instruction's columns: of `cells`, plus 1 */
+    struct td_map region_firsts; /* the same by block and region, of those in one */
+    uint32_t *indices;           /* of an instruction's columns: of `cells`, plus 1 */
     size_t index_count, index_cap;
     struct td_replicate_cell *cells;
     size_t count, cap;

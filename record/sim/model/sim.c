@@ -11,6 +11,9 @@
 #include "record/sim/model/sim_priv.h"
 
 _Static_assert(TD_SIM_DEPTH_MAX == TD_CALL_DEPTH_MAX, "paths are as deep as sim.h says");
+_Static_assert(TD_CALL_NODES_MAX <= 1U << TD_SPOT_PATH_BITS &&
+                   TD_SIM_REGIONS_MAX + 2 <= 1U << (32 - TD_SPOT_PATH_BITS),
+               "a spot has room for the path and the region");
 
 #define ODD_OUTCOMES \
     (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN)
@@ -322,14 +325,30 @@ static void follow_stack_pointer(struct td_sim *sim, const struct td_block *bloc
 static struct td_account *account_of(struct td_sim *sim, const struct td_block *block,
                                      struct td_block_state *state)
 {
-    const uint32_t node = td_callstack_keeper(&sim->calls);
+    const uint32_t spot = td_spot(td_callstack_keeper(&sim->calls), sim->ledger.region);
 
-    if (!state->charged || state->node != node) {
-        state->account = td_ledger_account(&sim->ledger, node, block->id, block->insn_count);
-        state->node = node;
+    if (!state->charged || state->spot != spot) {
+        state->account = td_ledger_account(&sim->ledger, spot, block->id, block->insn_count);
+        state->spot = spot;
         state->charged = true;
     }
     return &sim->ledger.accounts[state->account];
+}
+
+/* Before the window's first run of the account, or charge to it. */
+static inline void meet_account(struct td_sim *sim, uint32_t index, uint32_t insn_count)
+{
+    struct td_account *account = &sim->ledger.accounts[index];
+
+    if (TD_UNLIKELY(account->window != sim->replicates.serial)) {
+        account->window = sim->replicates.serial;
+        td_replicates_touch(&sim->replicates, &sim->ledger, index, insn_count);
+    }
+}
+
+static void meet_other_account(void *ctx, uint32_t index, uint32_t insn_count)
+{
+    meet_account(ctx, index, insn_count);
 }
 
 /* Whether the mispredicted branch has waited for L3 or longer. */
@@ -366,10 +385,7 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (TD_UNLIKELY((word & TD_TRACE_WRONG) != 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
     struct td_account *account = account_of(sim, block, state);
-    if (TD_UNLIKELY(account->window != sim->replicates.serial)) {
-        account->window = sim->replicates.serial;
-        td_replicates_touch(&sim->replicates, &sim->ledger, state->account, block->insn_count);
-    }
+    meet_account(sim, state->account, block->insn_count);
     if (sim->mode == TD_SIM_EXACT) {
         if (TD_UNLIKELY(++account->runs == WATCHED_AFTER) && !sim->watching)
             watch(sim, true, WATCHED);
@@ -462,13 +478,13 @@ static uint64_t all_instructions(const struct td_sim *sim)
     return sim->instructions + sim->warmed + sim->primed + sim->skipped;
 }
 
-/* From the first one on everything is counted by cause. A simulated PMU does so for itself; of a
- * bare model nobody asks. */
+/* From the first one on everything is counted by cause. A simulated PMU does so for itself. */
 static bool has_regions(struct td_sim *sim)
 {
-    if (!sim->regions && !sim->pmu && !sim->bare) {
+    if (!sim->regions && !sim->pmu) {
         sim->regions = td_sim_regions_new();
         sim->ledger.lost = td_sim_regions_lost(sim->regions);
+        td_ledger_keep_regions(&sim->ledger, meet_other_account, sim);
     }
     return sim->regions != NULL;
 }
@@ -483,6 +499,7 @@ static void take_region(struct td_sim *sim, uint64_t word)
         td_sim_regions_begin(sim->regions, name, all_instructions(sim), sim->instructions);
     else
         td_sim_regions_end(sim->regions, name, all_instructions(sim), sim->instructions);
+    sim->ledger.region = td_sim_regions_now(sim->regions);
 }
 
 static void take_mark(struct td_sim *sim, uint64_t word)
@@ -505,6 +522,7 @@ static void take_mark(struct td_sim *sim, uint64_t word)
         td_callstack_leave(&sim->calls);
         if (sim->regions)
             td_sim_regions_leave(sim->regions);
+        sim->ledger.region = 0;
     }
     sim->last = NULL;
     lose_stack_pointer(sim);
@@ -608,8 +626,11 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
 {
     const uint64_t *end = words + count;
 
-    const size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
-    const bool block = count > 0 && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
+    size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
+    /* Marks of regions stand between a branch and what it goes to. */
+    while (first < count && td_trace_is_region(words[first]))
+        first++;
+    const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
     td_memory_follow_others(&sim->memory, sim->core.cycle);
     set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
@@ -775,8 +796,10 @@ void td_sim_each_region(const struct td_sim *sim, td_sim_region_fn *fn, void *ct
 
 void td_sim_inherit_regions(struct td_sim *sim, const struct td_sim *parent)
 {
-    if (parent->regions && has_regions(sim))
-        td_sim_regions_inherit(sim->regions, parent->regions);
+    if (!parent->regions || !has_regions(sim))
+        return;
+    td_sim_regions_inherit(sim->regions, parent->regions);
+    sim->ledger.region = td_sim_regions_now(sim->regions);
 }
 
 struct td_sim_region_misuse td_sim_region_misuse(const struct td_sim *sim)

@@ -68,8 +68,8 @@ struct td_sim_column_info td_sim_column_info(enum td_sim_column column);
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 
-/* Of this one nobody asks for more than totals and tallies: habits and regions are not kept, which
- * takes less time. Before the first batch. */
+/* Of this one nobody asks for more than totals, tallies and their regions: habits are not kept,
+ * which takes less time. Before the first batch. */
 void td_sim_set_bare(struct td_sim *sim);
 /* Counts in four ways as well, from now on (counting.h). */
 void td_sim_set_counting(struct td_sim *sim);
@@ -144,19 +144,23 @@ uint64_t td_sim_clock(const struct td_sim *sim);
  * over all tallies they are td_sim_totals.slots, and instructions the totals too. Cycles follow
  * from slots. */
 struct td_sim_tally {
-    uint32_t path; /* node of td_sim_path; 0: no caller known */
-    uint64_t pc;   /* a place (trace.h): equal addresses in two mappings are two */
-    uint64_t runs; /* times executed */
+    uint32_t region; /* the innermost, as td_sim_each_region numbers them, plus 1; 0: in none */
+    uint32_t path;   /* node of td_sim_path; 0: no caller known */
+    uint64_t pc;     /* a place (trace.h): equal addresses in two mappings are two */
+    uint64_t runs;   /* times executed */
     uint64_t values[TD_SIM_COLUMN_COUNT];
 };
 typedef void td_sim_tally_fn(void *ctx, const struct td_sim_tally *tally);
-/* Calls `fn` for each (path, pc) that ran, by path and pc; a pc in several blocks comes once. */
+/* Calls `fn` for each (region, path, pc) that ran, by region, path and pc; a pc in several blocks
+ * comes once. What was lost in a region is the region's, even where the instruction that it is lost
+ * to ran before: the tallies of a region are what td_sim_each_region says of it. */
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx);
 
-/* Replicates of an instruction's slots of one column, on all paths together: how far what was
- * sampled may be from the whole. Calls `fn` for each that is not 0; an instruction in several
- * blocks comes several times. */
-typedef void td_sim_replicates_fn(void *ctx, uint64_t pc, enum td_sim_column column,
+/* Replicates of an instruction's slots of one column in a region, on all paths together: how far
+ * what was sampled may be from the whole. Calls `fn` for each that is not 0; an instruction in
+ * several blocks comes several times. */
+typedef void td_sim_replicates_fn(void *ctx, uint32_t region, uint64_t pc,
+                                  enum td_sim_column column,
                                   const int64_t replicates[TD_REPLICATES]);
 void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx);
 

@@ -24,7 +24,7 @@
 /* What one thread knows of a block. */
 struct td_block_state {
     const struct td_block *block; /* NULL: not met yet */
-    uint32_t account, node;       /* the account last used, and its path */
+    uint32_t account, spot;       /* the account last used, and what it is of */
     uint32_t epoch;               /* fetch->epoch when all of it was found in the caches */
     bool charged;                 /* there is an account */
     uint64_t went[2];             /* so often it went on behind it, or elsewhere */

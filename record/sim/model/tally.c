@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger as tallies: retired and lost slots of each instruction on each path. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -55,22 +56,36 @@ static void add_place(const struct td_sim *sim, const struct place *place, struc
     }
 }
 
-/* The accounts path by path: starts[node] .. starts[node + 1] of the result, which is newly
- * allocated, as is *starts. */
-static uint32_t *sort_accounts(const struct td_sim *sim, uint32_t **starts)
+/* Puts `order` into that of their paths, or regions; equal ones stay in theirs. */
+static void sort_by(const struct td_ledger *ledger, uint32_t *order, uint32_t (*key)(uint32_t spot),
+                    size_t keys)
 {
-    const size_t count = sim->ledger.account_count, nodes = sim->calls.node_count;
-    uint32_t *order = td_xcalloc(count + 1, sizeof(*order));
-    uint32_t *next = td_xcalloc(nodes + 2, sizeof(*next));
+    const size_t count = ledger->account_count;
+    uint32_t *next = td_xcalloc(keys + 1, sizeof(*next));
+    uint32_t *from = td_xcalloc(count + 1, sizeof(*from));
 
+    memcpy(from, order, count * sizeof(*from));
     for (size_t i = 0; i < count; i++)
-        next[sim->ledger.accounts[i].node + 2]++;
-    for (size_t node = 2; node < nodes + 2; node++)
-        next[node] += next[node - 1];
-    /* next[node + 1] begins as the node's start and ends as its end. */
+        next[key(ledger->accounts[i].spot) + 1]++;
+    for (size_t k = 1; k <= keys; k++)
+        next[k] += next[k - 1];
     for (size_t i = 0; i < count; i++)
-        order[next[sim->ledger.accounts[i].node + 1]++] = (uint32_t)i;
-    *starts = next;
+        order[next[key(ledger->accounts[from[i]].spot)]++] = from[i];
+    free(next);
+    free(from);
+}
+
+/* The accounts region by region and path by path: newly allocated. */
+static uint32_t *sort_accounts(const struct td_sim *sim)
+{
+    const struct td_ledger *ledger = &sim->ledger;
+    uint32_t *order = td_xcalloc(ledger->account_count + 1, sizeof(*order));
+
+    for (size_t i = 0; i < ledger->account_count; i++)
+        order[i] = (uint32_t)i;
+    sort_by(ledger, order, td_spot_path, sim->calls.node_count);
+    if (ledger->has_regions)
+        sort_by(ledger, order, td_spot_region, TD_SIM_REGIONS_MAX + 2);
     return order;
 }
 
@@ -130,6 +145,12 @@ static uint64_t value_of(struct gather *gather, const struct sum *sum, int colum
     return first + td_scale_add(&gather->scale, done, sampled);
 }
 
+static struct td_sim_tally tally_at(uint32_t spot, uint64_t pc)
+{
+    return (struct td_sim_tally){
+        .region = td_spot_region(spot), .path = td_spot_path(spot), .pc = pc};
+}
+
 static void give(struct gather *gather, struct td_sim_tally *tally)
 {
     const uint64_t before = gather->slots;
@@ -151,11 +172,11 @@ static void give_sum(struct gather *gather, const struct sum *sum, struct td_sim
 }
 
 /* Instructions that several blocks have in common come once. */
-static void give_places(struct gather *gather, uint32_t path)
+static void give_places(struct gather *gather, uint32_t spot)
 {
     qsort(gather->places, gather->count, sizeof(*gather->places), by_pc);
     for (size_t i = 0; i < gather->count;) {
-        struct td_sim_tally tally = {.path = path, .pc = gather->places[i].pc};
+        struct td_sim_tally tally = tally_at(spot, gather->places[i].pc);
         struct sum sum = {.first = {0}};
 
         for (; i < gather->count && gather->places[i].pc == tally.pc; i++)
@@ -166,7 +187,7 @@ static void give_places(struct gather *gather, uint32_t path)
 }
 
 /* The usual case, straight from the ledger: a block that shares no instruction with another. */
-static void give_block(struct gather *gather, uint32_t path, uint32_t index)
+static void give_block(struct gather *gather, uint32_t spot, uint32_t index)
 {
     const struct td_account *account = &gather->sim->ledger.accounts[index];
     const struct td_block *block = block_of(gather, index);
@@ -174,7 +195,7 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
         gather->sim->ledger.cells + td_ledger_cell(account->row, (enum td_cause)0);
 
     for (uint32_t i = 0; i < block->insn_count; i++, cells += TD_ROW_CELLS) {
-        struct td_sim_tally tally = {.path = path, .pc = block->place + block->insn_offsets[i]};
+        struct td_sim_tally tally = tally_at(spot, block->place + block->insn_offsets[i]);
 
         tally.values[TD_SIM_COLUMN_INSTRUCTIONS] = account->runs;
         tally.values[TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i]] =
@@ -185,7 +206,7 @@ static void give_block(struct gather *gather, uint32_t path, uint32_t index)
     }
 }
 
-static void give_path(struct gather *gather, uint32_t path)
+static void give_spot(struct gather *gather, uint32_t spot)
 {
     qsort(gather->blocks, gather->block_count, sizeof(*gather->blocks), by_pc);
     for (size_t i = 0; i < gather->block_count;) {
@@ -199,11 +220,11 @@ static void give_path(struct gather *gather, uint32_t path)
             end = other > end ? other : end;
         }
         if (gather->plain && next == i + 1) {
-            give_block(gather, path, first);
+            give_block(gather, spot, first);
         } else {
             for (size_t k = i; k < next; k++)
                 add_places(gather, gather->blocks[k].account);
-            give_places(gather, path);
+            give_places(gather, spot);
         }
         i = next;
     }
@@ -223,22 +244,22 @@ static void check_whole(const struct gather *gather)
 void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 {
     struct gather gather = {.sim = sim, .fn = fn, .ctx = ctx, .scale = td_sim_scale(sim)};
-    uint32_t *starts = NULL;
-    uint32_t *order = sort_accounts(sim, &starts);
+    const size_t count = sim->ledger.account_count;
+    uint32_t *order = sort_accounts(sim);
 
     gather.plain = sim->ledger.settled_accounts == 0 && gather.scale.seen == gather.scale.whole &&
                    sim->ledger.carries.len == 0;
-    for (uint32_t node = 0; node < sim->calls.node_count; node++) {
-        for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
+    for (size_t i = 0; i < count;) {
+        const uint32_t spot = sim->ledger.accounts[order[i]].spot;
+
+        for (; i < count && sim->ledger.accounts[order[i]].spot == spot; i++)
             add_account(&gather, order[i]);
-        if (gather.block_count > 0)
-            give_path(&gather, node);
+        give_spot(&gather, spot);
     }
     check_whole(&gather);
     free(gather.blocks);
     free(gather.places);
     free(order);
-    free(starts);
 }
 
 void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, void *ctx)
@@ -259,7 +280,7 @@ void td_sim_each_replicates(const struct td_sim *sim, td_sim_replicates_fn *fn, 
         const struct td_replicate_cell *cell = &replicates->cells[i];
 
         if (td_replicates_of(replicates, cell, &scale, values))
-            fn(ctx, cell->pc, (enum td_sim_column)cell->column, values);
+            fn(ctx, cell->region, cell->pc, (enum td_sim_column)cell->column, values);
     }
     td_replicates_release(&now);
 }
@@ -270,22 +291,13 @@ struct habits {
     void *ctx;
 };
 
-/* Rows of the ledger rise with the accounts. */
 static uint64_t place_of_row(const struct td_sim *sim, uint32_t row)
 {
-    const struct td_account *accounts = sim->ledger.accounts;
-    size_t from = 0, to = sim->ledger.account_count;
+    const struct td_account *account =
+        &sim->ledger.accounts[td_ledger_account_of(&sim->ledger, row)];
+    const struct td_block *block = td_blocks_get(sim->blocks, account->block);
 
-    while (from + 1 < to) {
-        const size_t middle = from + (to - from) / 2;
-
-        if (accounts[middle].row <= row)
-            from = middle;
-        else
-            to = middle;
-    }
-    const struct td_block *block = td_blocks_get(sim->blocks, accounts[from].block);
-    return block->place + block->insn_offsets[row - accounts[from].row];
+    return block->place + block->insn_offsets[row - account->row];
 }
 
 static void give_usage(void *ctx, const struct td_habit *habit)

@@ -363,7 +363,7 @@ static struct td_queue_model new_model(const struct td_image *process, unsigned 
     const struct td_image_core *core = &process->variants[index - 1];
     struct td_sim *sim = td_sim_new(core->blocks, core->llc);
 
-    td_sim_set_bare(sim); /* a snapshot has its tallies only */
+    td_sim_set_bare(sim); /* a snapshot has its tallies only, by region */
     return (struct td_queue_model){
         .sim = sim, .predicts = !td_core_desc_predicts_alike(&core->desc, &process->desc)};
 }

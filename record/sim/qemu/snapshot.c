@@ -199,14 +199,14 @@ static void write_tally(void *ctx, const struct td_sim_tally *tally)
 
     describe_path(w, tally->path);
     use_address(w, tally->pc);
-    td_snapshot_put_tally(&w->out, tally->path, tally->pc, tally->values);
+    td_snapshot_put_tally(&w->out, tally->region, tally->path, tally->pc, tally->values);
 }
 
-static void write_replicates(void *ctx, uint64_t pc, enum td_sim_column column,
+static void write_replicates(void *ctx, uint32_t region, uint64_t pc, enum td_sim_column column,
                              const int64_t values[TD_REPLICATES])
 {
     struct writing *w = ctx;
-    struct td_snapshot_replicates replicates = {.pc = pc, .column = column};
+    struct td_snapshot_replicates replicates = {.region = region, .pc = pc, .column = column};
 
     use_address(w, pc);
     memcpy(replicates.values, values, sizeof(replicates.values));
@@ -244,11 +244,12 @@ static void write_code(void *ctx, const struct td_ran_block *block)
     td_snapshot_put_code(&w->out, block);
 }
 
-/* Of a variant, what it took is told, and nothing else. */
+/* Of a variant, what it took is told, in which region, and nothing else. */
 static void write_variant(struct writing *w, const struct td_sim *sim)
 {
     w->sim = sim;
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
+    td_sim_each_region(sim, write_region, w);
     td_sim_each_tally(sim, write_tally, w);
     free(w->described);
 }
@@ -275,9 +276,9 @@ static void write_running(struct writing *w, const struct td_sim *sim)
 
     w->sim = sim;
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
+    td_sim_each_region(sim, write_region, w);
     td_sim_each_tally(sim, write_tally, w);
     td_sim_each_replicates(sim, write_replicates, w);
-    td_sim_each_region(sim, write_region, w);
     td_sim_each_code(sim, write_code, w);
     td_sim_each_habit(sim, write_habit, w);
     free(w->described);
@@ -312,7 +313,8 @@ static void write_ended(struct writing *w, const struct td_buf *ended, unsigned 
             break;
         case TD_SNAPSHOT_TALLY:
             use_address(w, walk.tally.pc);
-            td_snapshot_put_tally(&w->out, walk.tally.path, walk.tally.pc, walk.tally.values);
+            td_snapshot_put_tally(&w->out, walk.tally.region, walk.tally.path, walk.tally.pc,
+                                  walk.tally.values);
             break;
         case TD_SNAPSHOT_REPLICATES:
             use_address(w, walk.replicates.pc);

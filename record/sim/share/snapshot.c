@@ -19,6 +19,7 @@ enum { END_OF_TASK, DESCRIBED_PATH, NEXT_PATH, ITEM_COUNT };
 #define CODE   (REPLICATES + 2)
 #define SHARED (REPLICATES + 4)
 #define HABIT  (REPLICATES + 3)
+#define INSIDE (REPLICATES + 5) /* the tallies that follow are of a region */
 
 /* No image runs for so many slots; what is less adds up to what a profile may hold. */
 #define REPLICATE_MAX (INT64_C(1) << 56)
@@ -43,9 +44,15 @@ void td_snapshot_put_path(struct td_snapshot_writer *writer, const struct td_sna
     writer->call = path->call;
 }
 
-void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t path, uint64_t pc,
-                           const uint64_t values[TD_SIM_COLUMN_COUNT])
+void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t region, uint32_t path,
+                           uint64_t pc, const uint64_t values[TD_SIM_COLUMN_COUNT])
 {
+    if (region != writer->region) {
+        td_buf_uleb(&writer->body, INSIDE);
+        td_buf_uleb(&writer->body, region - writer->region);
+        writer->region = region;
+        writer->path = 0;
+    }
     uint8_t *at = td_buf_reserve(&writer->body, (size_t)TD_LEB_MAX * (4 + TD_SIM_COLUMN_COUNT));
     uint8_t *const begin = at;
     const uint64_t step = pc - writer->pc;
@@ -72,6 +79,7 @@ void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
                                 const struct td_snapshot_replicates *replicates)
 {
     td_buf_uleb(&writer->body, REPLICATES);
+    td_buf_uleb(&writer->body, replicates->region);
     td_buf_uleb(&writer->body, replicates->column);
     td_buf_zigzag(&writer->body, (int64_t)(replicates->pc - writer->replicates_pc));
     for (int r = 0; r < TD_REPLICATES; r++)
@@ -158,7 +166,7 @@ void td_snapshot_put_habit(struct td_snapshot_writer *writer, const struct td_ha
 void td_snapshot_end_task(struct td_snapshot_writer *writer)
 {
     td_buf_uleb(&writer->body, END_OF_TASK);
-    writer->path = 0;
+    writer->region = writer->path = 0;
     writer->pc = writer->call = writer->replicates_pc = writer->code_place = 0;
 }
 
@@ -359,6 +367,18 @@ static void go_to_path(struct td_snapshot_walk *walk)
     walk->on_path = false;
 }
 
+static void go_to_region(struct td_snapshot_walk *walk)
+{
+    const uint64_t step =
+        td_rd_uleb_below(&walk->rd, (uint64_t)walk->region_count + 1 - walk->tally.region);
+
+    if (step == 0)
+        td_rd_fail(&walk->rd);
+    walk->tally.region += (uint32_t)step;
+    walk->tally.path = 0;
+    walk->on_path = false;
+}
+
 static enum td_snapshot_item get_tally(struct td_snapshot_walk *walk, uint64_t mask)
 {
     const uint64_t step = get_uleb(&walk->rd);
@@ -384,6 +404,7 @@ static enum td_snapshot_item get_replicates(struct td_snapshot_walk *walk)
     struct td_snapshot_replicates *replicates = &walk->replicates;
 
     replicates->task = walk->tally.task;
+    replicates->region = (uint32_t)td_rd_uleb_below(&walk->rd, (uint64_t)walk->region_count + 1);
     replicates->column = (uint32_t)td_rd_uleb_below(&walk->rd, TD_SIM_COLUMN_COUNT);
     replicates->pc += (uint64_t)td_rd_zigzag(&walk->rd);
     for (int r = 0; r < TD_REPLICATES; r++) {
@@ -492,7 +513,7 @@ static void end_task(struct td_snapshot_walk *walk)
 {
     walk->replicates.pc = walk->code.place = 0;
     walk->tally.task++;
-    walk->tally.path = 0;
+    walk->tally.region = walk->tally.path = 0;
     walk->tally.pc = walk->call = 0;
     walk->on_path = false;
     walk->region_count = 0;
@@ -517,9 +538,11 @@ enum td_snapshot_item td_snapshot_next(struct td_snapshot_walk *walk)
             return get_shared(walk);
         if (item == HABIT)
             return get_habit(walk);
-        if (item >= FIRST_MASK)
+        if (item >= FIRST_MASK && item != INSIDE)
             return get_tally(walk, item - FIRST_MASK);
-        if (item == NEXT_PATH)
+        if (item == INSIDE)
+            go_to_region(walk);
+        else if (item == NEXT_PATH)
             go_to_path(walk);
         else
             end_task(walk);

@@ -7,8 +7,8 @@
  * A task is what a thread did on one core. A snapshot has a head (struct td_snapshot) and, task by
  * task, paths and the tallies on them, and the replicates of what was sampled, the regions that the
  * program marked, the code that it ran, and habits. Tallies come in the order of tasks, paths and
- * addresses, so that two snapshots of one image can be compared by walking through both. Tasks and
- * paths keep their numbers from snapshot to snapshot.
+ * addresses (within a task by region first), so that two snapshots of one image can be compared by
+ * walking through both. Tasks and paths keep their numbers from snapshot to snapshot.
  */
 #ifndef TD_RECORD_SIM_SHARE_SNAPSHOT_H
 #define TD_RECORD_SIM_SHARE_SNAPSHOT_H
@@ -75,7 +75,9 @@ struct td_snapshot {
 };
 
 struct td_snapshot_tally {
-    uint32_t task, path;
+    uint32_t task;
+    uint32_t region; /* td_sim_tally.region: described before it */
+    uint32_t path;
     uint64_t pc;
     uint64_t values[TD_SIM_COLUMN_COUNT];
 };
@@ -87,6 +89,7 @@ struct td_snapshot_path {
 
 struct td_snapshot_replicates {
     uint32_t task;
+    uint32_t region; /* as of a tally */
     uint32_t column; /* enum td_sim_column */
     uint64_t pc;
     int64_t values[TD_REPLICATES];
@@ -127,15 +130,16 @@ struct td_snapshot_shared {
 /* Writing. A zeroed writer is empty; its bytes are the items', without the head. */
 struct td_snapshot_writer {
     struct td_buf body;
-    uint32_t path;
+    uint32_t region, path;
     uint64_t pc, call, replicates_pc, code_place;
 };
 
 /* Tasks follow one another as in the head. A path is described before it is used and after its
- * parent; path 0, of no caller, needs no description. Tallies come by path and pc. */
+ * parent; path 0, of no caller, needs no description; so is a region. Tallies come by region, path
+ * and pc. */
 void td_snapshot_put_path(struct td_snapshot_writer *writer, const struct td_snapshot_path *path);
-void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t path, uint64_t pc,
-                           const uint64_t values[TD_SIM_COLUMN_COUNT]);
+void td_snapshot_put_tally(struct td_snapshot_writer *writer, uint32_t region, uint32_t path,
+                           uint64_t pc, const uint64_t values[TD_SIM_COLUMN_COUNT]);
 /* `replicates->task` is not looked at. */
 void td_snapshot_put_replicates(struct td_snapshot_writer *writer,
                                 const struct td_snapshot_replicates *replicates);

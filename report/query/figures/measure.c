@@ -12,6 +12,7 @@
 #include "formats/cores/variant.h"
 #include "formats/frames.h"
 #include "formats/replicates.h"
+#include "report/query/figures/inside.h"
 #include "report/query/figures/machine.h"
 #include "report/query/figures/names.h"
 #include "report/query/figures/row_order.h"
@@ -278,12 +279,14 @@ void td_kept_of(struct td_kept *kept, const struct td_model *model, const struct
     }
     const struct td_frame unknown = td_frame_leaf(model, TD_NONE, false);
     kept->unknown = frame_matches(model, &unknown, filter);
+    kept->groups = td_inside_groups(model, &filter->regions);
 }
 
 void td_kept_release(struct td_kept *kept)
 {
     free(kept->threads);
     free(kept->locations);
+    free(kept->groups);
     *kept = (struct td_kept){.threads = NULL};
 }
 
@@ -299,6 +302,11 @@ bool td_kept_has(const struct td_kept *kept, const struct td_model *model, uint3
 static bool passes(const struct builder *b, uint32_t thread, uint32_t node)
 {
     return td_kept_has(&b->kept, b->model, thread, node);
+}
+
+static bool takes_tally(const struct builder *b, const struct td_tally *tally)
+{
+    return b->kept.groups[tally->group] && passes(b, tally->thread, tally->node);
 }
 
 static void need_metric(struct builder *b, enum td_metric metric)
@@ -348,7 +356,7 @@ static void make_room(struct builder *b, bool by_sample)
     } else {
         for (size_t i = 0; i < td_model_tally_count(b->model); i++) {
             const struct td_tally *tally = td_model_tally(b->model, i);
-            b->cap += b->scales[tally->group].used && passes(b, tally->thread, tally->node);
+            b->cap += b->scales[tally->group].used && takes_tally(b, tally);
         }
     }
     b->measure->rows = td_xcalloc(b->cap + 1, sizeof(*b->measure->rows));
@@ -413,7 +421,7 @@ static void add_tallies(struct builder *b)
         const struct td_tally *tally = td_model_tally(b->model, i);
         size_t row = 0;
 
-        if (!b->scales[tally->group].used || !passes(b, tally->thread, tally->node))
+        if (!b->scales[tally->group].used || !takes_tally(b, tally))
             continue;
         if (b->used_groups == 1) {
             row = add_row(b, tally->thread, tally->node, 0);
@@ -444,7 +452,7 @@ static void add_replicates(struct builder *b)
         const struct td_group *group = td_model_group(b->model, tally->group);
 
         if (group->role != TD_ROLE_REPLICATES || group->locates == TD_NODE_NONE ||
-            group->column_count != TD_REPLICATES || !passes(b, tally->thread, tally->node))
+            group->column_count != TD_REPLICATES || !takes_tally(b, tally))
             continue;
         m->replicates =
             td_grow(m->replicates, &cap, m->replicate_count + 1, sizeof(*m->replicates));
@@ -733,17 +741,20 @@ int td_measure_new(struct td_measure **ret, const struct td_model *model,
     const char *clock = td_weights_event(model);
 
     filter = filter ? filter : &everything;
+    const int rc = td_inside_check(model, &filter->regions, err);
+    if (rc < 0)
+        return rc;
     if (!clock || filter->event)
         return measure_plain(ret, model, filter, err);
     if (filter->by_sample && td_model_sample_count(model) > 0)
         return measure_native(ret, model, filter, clock, err);
     if (td_model_losses(model)->model_is_partial) {
         /* A function's time would go to those of its lines that are left. */
-        const int rc = measure_native(ret, model, filter, clock, err);
+        const int native = measure_native(ret, model, filter, clock, err);
 
-        if (rc == TD_OK)
+        if (native == TD_OK)
             (*ret)->no_slots = td_xstrdup("a part of the modelled run could not be read");
-        return rc;
+        return native;
     }
     return measure_join(ret, model, filter, clock, err);
 }

@@ -24,10 +24,11 @@ struct td_filter {
     struct td_patterns processes; /* names of processes or pids */
     struct td_patterns modules;
     struct td_patterns functions;
-    uint32_t origin;   /* string of td_thread.origin: one recording of a merge; 0: all */
-    const char *event; /* of a profile with several; NULL: the first that measures time */
-    bool no_inline;    /* of the function filter: the containing function */
-    bool by_sample;    /* rows are samples in order of time, where the model has them */
+    struct td_patterns regions; /* what ran in one of these, or in a region in it */
+    uint32_t origin;            /* string of td_thread.origin: one recording of a merge; 0: all */
+    const char *event;          /* of a profile with several; NULL: the first that measures time */
+    bool no_inline;             /* of the function filter: the containing function */
+    bool by_sample;             /* rows are samples in order of time, where the model has them */
     /* The columns that are wanted, 0 for all. A modelled profile has millions
      * of rows of thirty columns. Measured slots and joins are whole in any case. */
     td_metric_set metrics;
@@ -41,7 +42,7 @@ struct td_filter {
 
 /* The measure of what passes `filter` (NULL: everything), owned by the caller; it borrows the
  * model. No rows is no failure. TD_ENODATA when the profile has nothing that was counted,
- * TD_EUSAGE when it has no such event. */
+ * TD_EUSAGE when it has no such event, or as td_inside_check (inside.h). */
 int td_measure_new(struct td_measure **ret, const struct td_model *model,
                    const struct td_filter *filter, struct td_err *err);
 
@@ -49,10 +50,11 @@ int td_measure_new(struct td_measure **ret, const struct td_model *model,
  * same. */
 bool td_measure_is_modelled(const struct td_measure *measure);
 
-/* A filter, decided for every thread and location of a model. */
+/* A filter, decided for every thread, location and group of a model. */
 struct td_kept {
     bool *threads;
     bool *locations;
+    bool *groups; /* td_filter.regions */
     bool unknown; /* rows without any frame */
 };
 
