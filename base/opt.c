@@ -139,10 +139,30 @@ static int bad_value(const struct td_opt *opt, const char *value, const char *wa
     return td_fail(err, TD_EUSAGE, "-%c: '%s' is not %s", opt->letter, value, wanted);
 }
 
-static int store(const struct td_opt *opt, const char *value, struct td_err *err)
+/* The words' table, and which of its rows were given; NULL: nobody asks. */
+struct parse {
+    const struct td_opt *table;
+    bool *given;
+};
+
+static void note(const struct parse *parse, const struct td_opt *opt, bool given)
+{
+    if (parse->given)
+        parse->given[opt - parse->table] = given;
+}
+
+static void set_flag(const struct parse *parse, const struct td_opt *opt, bool value)
+{
+    *(bool *)opt->value = value;
+    note(parse, opt, value);
+}
+
+static int store(const struct parse *parse, const struct td_opt *opt, const char *value,
+                 struct td_err *err)
 {
     struct td_opt_list *list = NULL;
 
+    note(parse, opt, true);
     switch (opt->kind) {
     case TD_OPT_STRING:
     case TD_OPT_OPTIONAL: *(const char **)opt->value = value; break;
@@ -167,67 +187,67 @@ static int store(const struct td_opt *opt, const char *value, struct td_err *err
 
 /* "-abVALUE": flags may be joined; the first that takes a value takes the rest or the next word.
  * Returns how many words were used. */
-static int parse_letters(const struct td_opt *table, char **argv, int left, struct td_err *err)
+static int parse_letters(const struct parse *parse, char **argv, int left, struct td_err *err)
 {
     for (const char *p = argv[0] + 1; *p; p++) {
-        const struct td_opt *opt = find_letter(table, *p);
+        const struct td_opt *opt = find_letter(parse->table, *p);
 
         if (!opt)
             return td_fail(err, TD_EUSAGE, "unknown option '-%c' (try --help)", *p);
         if (opt->kind == TD_OPT_FLAG) {
-            *(bool *)opt->value = true;
+            set_flag(parse, opt, true);
             continue;
         }
         if (opt->kind == TD_OPT_OPTIONAL) {
-            const int rc = store(opt, p + 1, err);
+            const int rc = store(parse, opt, p + 1, err);
             return rc < 0 ? rc : 1;
         }
         if (p[1] == '\0' && left < 2)
             return td_fail(err, TD_EUSAGE, "-%c needs a value: -%c %s", *p, *p, opt->argument);
-        const int rc = store(opt, p[1] ? p + 1 : argv[1], err);
+        const int rc = store(parse, opt, p[1] ? p + 1 : argv[1], err);
         return rc < 0 ? rc : (p[1] ? 1 : 2);
     }
     return 1;
 }
 
-static int parse_negation(const struct td_opt *table, const char *word, struct td_err *err)
+static int parse_negation(const struct parse *parse, const char *word, struct td_err *err)
 {
     const struct td_opt *opt = NULL;
 
     if (strncmp(word, "no-", 3) == 0)
-        opt = find_name(table, word + 3, strlen(word + 3));
+        opt = find_name(parse->table, word + 3, strlen(word + 3));
     if (opt && opt->kind == TD_OPT_FLAG) {
-        *(bool *)opt->value = false;
+        set_flag(parse, opt, false);
         return 1;
     }
-    const char *near = nearest_option(table, word);
+    const char *near = nearest_option(parse->table, word);
     if (near)
         return td_fail(err, TD_EUSAGE, "unknown option '--%s': did you mean --%s?", word, near);
     return td_fail(err, TD_EUSAGE, "unknown option '--%s' (try --help)", word);
 }
 
-static int parse_long(const struct td_opt *table, char **argv, int left, struct td_err *err)
+static int parse_long(const struct parse *parse, char **argv, int left, struct td_err *err)
 {
     const char *word = argv[0] + 2;
     const size_t len = strcspn(word, "=");
-    const struct td_opt *opt = find_name(table, word, len);
+    const struct td_opt *opt = find_name(parse->table, word, len);
 
     if (!opt)
-        return parse_negation(table, word, err);
+        return parse_negation(parse, word, err);
     if (opt->kind == TD_OPT_FLAG) {
         if (word[len] == '=')
             return td_fail(err, TD_EUSAGE, "--%s takes no value", opt->name);
-        *(bool *)opt->value = true;
+        set_flag(parse, opt, true);
         return 1;
     }
     if (word[len] == '=' || opt->kind == TD_OPT_OPTIONAL) {
-        const int rc = store(opt, word[len] ? word + len + 1 : "", err);
+        const int rc = store(parse, opt, word[len] ? word + len + 1 : "", err);
         return rc < 0 ? rc : 1;
     }
     if (left < 2)
         return td_fail(err, TD_EUSAGE, "--%s needs a value: --%s %s", opt->name, opt->name,
                        opt->argument);
-    const int rc = store(opt, argv[1], err);
+    const int rc = store(parse, opt, argv[1], err);
     return rc < 0 ? rc : 2;
 }
 
@@ -243,8 +263,10 @@ static void move_words(char **argv, int to, int from, int count)
     }
 }
 
-int td_opt_parse(const struct td_opt *table, int argc, char **argv, bool mixed, struct td_err *err)
+int td_opt_parse_given(const struct td_opt *table, bool *given, int argc, char **argv, bool mixed,
+                       struct td_err *err)
 {
+    const struct parse parse = {.table = table, .given = given};
     int done = 1; /* argv[1..done) are options already read */
 
     for (int i = 1; i < argc;) {
@@ -260,9 +282,9 @@ int td_opt_parse(const struct td_opt *table, int argc, char **argv, bool mixed, 
         if (end)
             used = 1;
         else if (argv[i][1] == '-')
-            used = parse_long(table, argv + i, argc - i, err);
+            used = parse_long(&parse, argv + i, argc - i, err);
         else
-            used = parse_letters(table, argv + i, argc - i, err);
+            used = parse_letters(&parse, argv + i, argc - i, err);
         if (used < 0)
             return used;
         move_words(argv, done, i, used);
@@ -272,6 +294,11 @@ int td_opt_parse(const struct td_opt *table, int argc, char **argv, bool mixed, 
             break;
     }
     return done;
+}
+
+int td_opt_parse(const struct td_opt *table, int argc, char **argv, bool mixed, struct td_err *err)
+{
+    return td_opt_parse_given(table, NULL, argc, argv, mixed, err);
 }
 
 /* Prints `text` in the help column, broken at blanks. `at` is where the cursor stands. */

@@ -47,6 +47,9 @@ struct td_opt {
  * there is none) or TD_EUSAGE with a sentence that names the word and, where one is near, what was
  * probably meant. With `mixed`, words between options are moved to the end, as GNU tools do. */
 int td_opt_parse(const struct td_opt *table, int argc, char **argv, bool mixed, struct td_err *err);
+/* As td_opt_parse, and says in given[i] whether the table's row i was given. */
+int td_opt_parse_given(const struct td_opt *table, bool *given, int argc, char **argv, bool mixed,
+                       struct td_err *err);
 /* The table as help text, two columns, at most 80 wide. */
 void td_opt_print(const struct td_opt *table, FILE *out);
 void td_opt_list_release(struct td_opt_list *list);

@@ -14,6 +14,8 @@
 /* The kernel copies what there is: most stacks are short, and few are longer than this. */
 #define AUTO_STACK_BYTES 32768
 
+#define OPTION_MAX 60
+
 /* The options as written, before they are checked against each other. */
 struct words {
     const char *frequency, *call_graph, *pids, *tids, *cpus, *method, *pairs, *source, *delay,
@@ -23,40 +25,84 @@ struct words {
     bool graph, all;
 };
 
-#define FLAG(letter_, name_, help_, place)                                          \
-    {                                                                               \
-        .kind = TD_OPT_FLAG, .letter = (letter_), .name = (name_), .help = (help_), \
-        .value = (place)                                                            \
+/* What an option is for. */
+enum {
+    OF_SAMPLES = 1 << 0, /* counting has no use for it */
+    OF_SAMPLER = 1 << 1, /* nor has the modelled core, which takes none */
+    OF_COUNT = 1 << 2,
+    OF_LIVE = 1 << 3,
+};
+
+/* A row of the table, and what it is for. */
+struct row {
+    struct td_opt opt;
+    unsigned of;
+};
+
+#define FLAG_OF(of_, letter_, name_, help_, place) \
+    {                                              \
+        .opt = {.kind = TD_OPT_FLAG,               \
+                .letter = (letter_),               \
+                .name = (name_),                   \
+                .help = (help_),                   \
+                .value = (place)},                 \
+        .of = (of_)                                \
     }
-#define VALUE(kind_, letter_, name_, argument_, help_, place)                           \
-    {                                                                                   \
-        .kind = (kind_), .letter = (letter_), .name = (name_), .argument = (argument_), \
-        .help = (help_), .value = (place)                                               \
+#define VALUE_OF(of_, kind_, letter_, name_, argument_, help_, place) \
+    {                                                                 \
+        .opt = {.kind = (kind_),                                      \
+                .letter = (letter_),                                  \
+                .name = (name_),                                      \
+                .argument = (argument_),                              \
+                .help = (help_),                                      \
+                .value = (place)},                                    \
+        .of = (of_)                                                   \
     }
-#define HEADING(help_)                          \
-    {                                           \
-        .kind = TD_OPT_HEADING, .help = (help_) \
+#define FLAG(...)  FLAG_OF(0, __VA_ARGS__)
+#define VALUE(...) VALUE_OF(0, __VA_ARGS__)
+#define HEADING(help_)                                    \
+    {                                                     \
+        .opt = {.kind = TD_OPT_HEADING, .help = (help_) } \
     }
 
-#define OPTION_MAX 60
-
-/* Fills the table; `request` and `words` are where the values go. */
+/* Filled below; `request` and `words` are where the values go. */
 struct table {
-    struct td_opt *options; /* OPTION_MAX */
+    struct td_opt options[OPTION_MAX + 1];
+    unsigned of[OPTION_MAX];
+    bool given[OPTION_MAX];
     size_t count;
 };
 
-static void append(struct table *table, const struct td_opt *options, size_t count)
+static void append(struct table *table, const struct row *rows, size_t count)
 {
     assert(table->count + count <= OPTION_MAX);
-    memcpy(table->options + table->count, options, count * sizeof(*options));
-    table->count += count;
+    for (size_t i = 0; i < count; i++, table->count++) {
+        table->options[table->count] = rows[i].opt;
+        table->of[table->count] = rows[i].of;
+    }
+}
+
+/* The first option that was given and is for one of `of`, as one writes it; false: none was. */
+static bool first_given(const struct table *table, unsigned of, char name[TD_OPTION_BYTES])
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct td_opt *option = &table->options[i];
+
+        if (!table->given[i] || !(table->of[i] & of))
+            continue;
+        if (option->letter)
+            snprintf(name, TD_OPTION_BYTES, "-%c", option->letter);
+        else
+            snprintf(name, TD_OPTION_BYTES, "--%s", option->name);
+        return true;
+    }
+    return false;
 }
 
 /* What is recorded. */
 static void add_targets(struct table *table, struct td_request *request, struct words *words)
 {
-    const struct td_opt options[] = {
+    const struct row rows[] = {
         HEADING("What to record (a command, or one of these):"),
         VALUE(TD_OPT_STRING, 'p', "pid", "PID,...", "running processes", &words->pids),
         VALUE(TD_OPT_STRING, 't', "tid", "TID,...", "single threads", &words->tids),
@@ -65,20 +111,20 @@ static void add_targets(struct table *table, struct td_request *request, struct 
         VALUE(TD_OPT_STRING, 'G', "cgroup", "PATH", "a cgroup", &request->cgroup),
     };
 
-    append(table, options, TD_ARRAY_SIZE(options));
+    append(table, rows, TD_ARRAY_SIZE(rows));
 }
 
 /* By which events or which model, and how often. */
 static void add_events(struct table *table, struct td_request *request, struct words *words)
 {
-    const struct td_opt options[] = {
+    const struct row rows[] = {
         HEADING("How:"),
         VALUE(TD_OPT_STRING, 'o', "output", "FILE",
               "the profile (profile.td); %p %h %r stand for pid, host, rank", &request->output),
-        VALUE(TD_OPT_STRING, 'F', "freq", "HZ", "samples per second (3989), or max",
-              &words->frequency),
-        VALUE(TD_OPT_U64, 'c', "period", "PERIOD", "one sample every PERIOD (of cpu-clock: ns)",
-              &words->period),
+        VALUE_OF(OF_SAMPLES | OF_SAMPLER, TD_OPT_STRING, 'F', "freq", "HZ",
+                 "samples per second (3989), or max", &words->frequency),
+        VALUE_OF(OF_SAMPLES | OF_SAMPLER, TD_OPT_U64, 'c', "period", "PERIOD",
+                 "one sample every PERIOD (of cpu-clock: ns)", &words->period),
         VALUE(TD_OPT_LIST, 'e', "event", "EVENT,...", "events by name, as perf writes them",
               &request->events),
         VALUE(TD_OPT_LIST, 'M', "groups", "NAME,...",
@@ -86,74 +132,78 @@ static void add_events(struct table *table, struct td_request *request, struct w
               &request->groups),
         VALUE(TD_OPT_STRING, 0, "source", "NAME", "auto, pmu, sim, clock, hybrid or live",
               &words->source),
-        VALUE(TD_OPT_STRING, 0, "sim-core", "NAME",
-              "the core that sim models (nearest to this CPU)", &request->sim_core),
-        VALUE(TD_OPT_LIST, 0, "what-if", "WORD,...",
-              "sim: also with perfect branches, l1, l2, l3, dram, ports ..., width=8",
-              &request->what_if),
-        FLAG(0, "sim-sample", "sim: model samples of the run, some 5 times faster",
-             &request->sim_sample),
-        FLAG(0, "cpi-methods", "sim: count in four more ways (tdreport cpi --methods)",
-             &request->cpi_methods),
-        VALUE(TD_OPT_U64, 0, "windows", "N", "live: at most N images of the program are taken",
-              &request->windows),
-        VALUE(TD_OPT_STRING, 0, "overhead", "PERCENT",
-              "live: what images may cost the program (5%)", &words->overhead),
-        VALUE(TD_OPT_STRING, 0, "sim-pmu", "HZ,...", "sample the modelled core's own PMU as well",
-              &request->sim_pmu),
+        VALUE_OF(OF_SAMPLES, TD_OPT_STRING, 0, "sim-core", "NAME",
+                 "the core that sim models (nearest to this CPU)", &request->sim_core),
+        VALUE_OF(OF_SAMPLES, TD_OPT_LIST, 0, "what-if", "WORD,...",
+                 "sim: also with perfect branches, l1, l2, l3, dram, ports ..., width=8",
+                 &request->what_if),
+        FLAG_OF(OF_SAMPLES, 0, "sim-sample", "sim: model samples of the run, some 5 times faster",
+                &request->sim_sample),
+        FLAG_OF(OF_SAMPLES, 0, "cpi-methods",
+                "sim: count in four more ways (tdreport cpi --methods)", &request->cpi_methods),
+        VALUE_OF(OF_LIVE, TD_OPT_U64, 0, "windows", "N",
+                 "live: at most N images of the program are taken", &request->windows),
+        VALUE_OF(OF_LIVE, TD_OPT_STRING, 0, "overhead", "PERCENT",
+                 "live: what images may cost the program (5%)", &words->overhead),
+        VALUE_OF(OF_SAMPLES, TD_OPT_STRING, 0, "sim-pmu", "HZ,...",
+                 "sample the modelled core's own PMU as well", &request->sim_pmu),
         VALUE(TD_OPT_U64, 0, "topdown-level", "N",
               "the deepest level of the tree, 1 to 5 (what fits)", &words->level),
         VALUE(TD_OPT_U64, 0, "passes", "N", "run the command N times: each run counts other events",
               &words->passes),
     };
 
-    append(table, options, TD_ARRAY_SIZE(options));
+    append(table, rows, TD_ARRAY_SIZE(rows));
 }
 
 /* What samples tell, when they are taken, how. */
 static void add_ways(struct table *table, struct td_request *request, struct words *words)
 {
-    const struct td_opt options[] = {
-        FLAG('W', "weight", "samples tell latencies and where data came from, or it is refused",
-             &request->weights),
-        FLAG('g', NULL, "call stacks, as --call-graph auto", &words->graph),
-        VALUE(TD_OPT_STRING, 0, "call-graph", "HOW", "auto, fp, dwarf[,BYTES], lbr or none",
-              &words->call_graph),
+    const struct row rows[] = {
+        FLAG_OF(OF_SAMPLES | OF_SAMPLER, 'W', "weight",
+                "samples tell latencies and where data came from, or it is refused",
+                &request->weights),
+        FLAG_OF(OF_SAMPLES, 'g', NULL, "call stacks, as --call-graph auto", &words->graph),
+        VALUE_OF(OF_SAMPLES, TD_OPT_STRING, 0, "call-graph", "HOW",
+                 "auto, fp, dwarf[,BYTES], lbr or none", &words->call_graph),
         VALUE(TD_OPT_STRING, 0, "toggle", "FUNC", "sim: only what runs while this function does",
               &request->toggle),
-        FLAG(0, "regions", "also regions of programs that the command starts (tdprof/region.h)",
-             &request->regions),
-        FLAG(0, "off-cpu", "also where threads wait, and how long", &request->off_cpu),
-        VALUE(TD_OPT_STRING, 'D', "delay", "MS", "start recording after MS; -1: when told to",
-              &words->delay),
-        VALUE(TD_OPT_STRING, 0, "control", "HOW",
-              "fifo:PATH[,ACK] or fd:N[,ACK]: enable, disable, stop ... from outside",
-              &request->control),
-        VALUE(TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
-              &words->duration_s),
-        VALUE(TD_OPT_STRING, 0, "method", "HOW",
-              "cpu (events per CPU, needs privilege) or task (inherited)", &words->method),
-        VALUE(TD_OPT_STRING, 0, "pairs", "WHEN", "two samples a known time apart: auto, on or off",
-              &words->pairs),
-        VALUE(TD_OPT_U64, 'm', "mmap-pages", "N", "pages of ring buffer per CPU",
-              &words->ring_pages),
+        FLAG_OF(OF_SAMPLES, 0, "regions",
+                "also regions of programs that the command starts (tdprof/region.h)",
+                &request->regions),
+        FLAG_OF(OF_SAMPLES | OF_SAMPLER, 0, "off-cpu", "also where threads wait, and how long",
+                &request->off_cpu),
+        VALUE_OF(OF_SAMPLER, TD_OPT_STRING, 'D', "delay", "MS",
+                 "start recording after MS; -1: when told to", &words->delay),
+        VALUE_OF(OF_SAMPLER, TD_OPT_STRING, 0, "control", "HOW",
+                 "fifo:PATH[,ACK] or fd:N[,ACK]: enable, disable, stop ... from outside",
+                 &request->control),
+        VALUE_OF(OF_SAMPLER, TD_OPT_DOUBLE, 0, "duration", "S", "stop recording after S seconds",
+                 &words->duration_s),
+        VALUE_OF(OF_SAMPLER, TD_OPT_STRING, 0, "method", "HOW",
+                 "cpu (events per CPU, needs privilege) or task (inherited)", &words->method),
+        VALUE_OF(OF_SAMPLES | OF_SAMPLER, TD_OPT_STRING, 0, "pairs", "WHEN",
+                 "two samples a known time apart: auto, on or off", &words->pairs),
+        VALUE_OF(OF_SAMPLES | OF_SAMPLER, TD_OPT_U64, 'm', "mmap-pages", "N",
+                 "pages of ring buffer per CPU", &words->ring_pages),
         FLAG('q', "quiet", "no status, no summary", &request->quiet),
     };
 
-    append(table, options, TD_ARRAY_SIZE(options));
+    append(table, rows, TD_ARRAY_SIZE(rows));
 }
 
 /* What is done instead of recording. */
 static void add_others(struct table *table, struct td_request *request, struct words *words)
 {
-    const struct td_opt options[] = {
+    const struct row rows[] = {
         HEADING("Instead of recording:"),
         FLAG(0, "count", "count and print: the tree, rates, events (--json)", &request->count),
-        VALUE(TD_OPT_U64, 'I', "interval", "MS", "with --count: print every MS as well",
-              &request->interval_ms),
-        VALUE(TD_OPT_STRING, 0, "report", "NAME",
-              "with --count: stalls, what stalled cycles wait for (--passes)", &words->report),
-        FLAG(0, "per-thread", "with --count: each thread as well", &request->per_thread),
+        VALUE_OF(OF_COUNT, TD_OPT_U64, 'I', "interval", "MS",
+                 "with --count: print every MS as well", &request->interval_ms),
+        VALUE_OF(OF_COUNT, TD_OPT_STRING, 0, "report", "NAME",
+                 "with --count: stalls, what stalled cycles wait for (--passes)", &words->report),
+        FLAG_OF(OF_COUNT, 0, "per-thread", "with --count: each thread as well",
+                &request->per_thread),
         FLAG(0, "doctor", "what this machine and user can record, and the fixes", &request->doctor),
         FLAG(0, "list", "the metrics, groups and events of this machine's cores", &request->list),
         FLAG(0, "calibrate", "measure this machine's core, for --sim-core host",
@@ -166,20 +216,19 @@ static void add_others(struct table *table, struct td_request *request, struct w
         FLAG('h', "help", "this text", &request->help),
     };
 
-    append(table, options, TD_ARRAY_SIZE(options));
+    append(table, rows, TD_ARRAY_SIZE(rows));
 }
 
-static void make_table(struct td_opt options[OPTION_MAX], struct td_request *request,
-                       struct words *words)
+static void make_table(struct table *table, struct td_request *request, struct words *words)
 {
     const struct td_opt end = TD_OPT_END;
-    struct table table = {.options = options};
 
-    add_targets(&table, request, words);
-    add_events(&table, request, words);
-    add_ways(&table, request, words);
-    add_others(&table, request, words);
-    append(&table, &end, 1);
+    *table = (struct table){.count = 0};
+    add_targets(table, request, words);
+    add_events(table, request, words);
+    add_ways(table, request, words);
+    add_others(table, request, words);
+    table->options[table->count] = end;
 }
 
 /* "12,34": whole numbers above 0. */
@@ -268,7 +317,6 @@ static int parse_rate(struct td_request *request, const struct words *words, str
         return td_fail(err, TD_EUSAGE, "-F and -c exclude each other");
     request->period = words->period;
     request->frequency_hz = words->period ? 0 : TD_DEFAULT_FREQUENCY_HZ;
-    request->frequency_given = words->frequency != NULL;
     if (!words->frequency)
         return TD_OK;
     if (strcmp(words->frequency, "max") == 0)
@@ -372,45 +420,14 @@ static int parse_overhead(struct td_request *request, const struct words *words,
     if (!ok)
         return td_fail(err, TD_EUSAGE, "--overhead %s: write a percentage from 0.1 to 100, as 5%%",
                        words->overhead);
-    if (request->source != TD_SOURCE_LIVE && (words->overhead || request->windows))
-        return td_fail(err, TD_EUSAGE, "--%s is of --source live",
-                       words->overhead ? "overhead" : "windows");
     return TD_OK;
 }
 
-/* Counting takes no samples: what only they have is refused, not ignored. */
-static int parse_count(struct td_request *request, const struct words *words, struct td_err *err)
+static int parse_count(struct td_request *request, struct td_err *err)
 {
-    const struct {
-        bool given;
-        const char *name;
-    } sampling[] = {
-        {words->frequency != NULL, "-F"},
-        {words->period != 0, "-c"},
-        {words->pairs != NULL, "--pairs"},
-        {words->graph || words->call_graph, "-g and --call-graph"},
-        {words->ring_pages != 0, "-m"},
-        {request->weights, "-W"},
-        {request->off_cpu, "--off-cpu"},
-        {request->regions, "--regions"},
-        {request->sim_core != NULL, "--sim-core"},
-        {request->sim_sample, "--sim-sample"},
-        {request->cpi_methods, "--cpi-methods"},
-        {request->sim_pmu != NULL, "--sim-pmu"},
-        {request->what_if.len > 0, "--what-if"},
-    };
-
-    if (!request->count && (request->interval_ms || request->per_thread))
-        return td_fail(err, TD_EUSAGE, "%s goes with --count",
-                       request->interval_ms ? "-I" : "--per-thread");
     if (!request->count) {
         request->output = request->output ? request->output : "profile.td";
         return TD_OK;
-    }
-    for (size_t i = 0; i < TD_ARRAY_SIZE(sampling); i++) {
-        if (sampling[i].given)
-            return td_fail(err, TD_EUSAGE, "%s is for samples, and --count takes none",
-                           sampling[i].name);
     }
     if (request->per_thread && request->scope != TD_SCOPE_COMMAND &&
         request->scope != TD_SCOPE_PROCESS && request->scope != TD_SCOPE_THREAD)
@@ -461,8 +478,6 @@ static int parse_report(struct td_request *request, const char *name, struct td_
         return TD_OK;
     if (strcmp(name, "stalls") != 0)
         return td_fail(err, TD_EUSAGE, "--report '%s' is not known; there is stalls", name);
-    if (!request->count)
-        return td_fail(err, TD_EUSAGE, "--report goes with --count");
     if (request->groups.len || request->events.len || request->topdown_level)
         return td_fail(err, TD_EUSAGE,
                        "--report stalls chooses what is counted: without -e, -M and "
@@ -494,6 +509,31 @@ static bool records(const struct td_request *request)
            !request->calibrate;
 }
 
+/* What is given for one thing only, where another is recorded, is refused and not ignored. */
+static int check_use(struct td_request *request, const struct table *table, struct td_err *err)
+{
+    const struct {
+        unsigned of;
+        bool refused;
+        const char *sentence;
+    } rules[] = {
+        {OF_COUNT, !request->count, "goes with --count"},
+        {OF_SAMPLES, request->count, "is for samples, and --count takes none"},
+        {OF_LIVE, request->source != TD_SOURCE_LIVE, "is of --source live"},
+    };
+    char option[TD_OPTION_BYTES];
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(rules); i++) {
+        if (rules[i].refused && first_given(table, rules[i].of, option))
+            return td_fail(err, TD_EUSAGE, "%s %s", option, rules[i].sentence);
+    }
+    if (!first_given(table, OF_SAMPLER, request->sampler_option) &&
+        (request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
+         request->call_graph == TD_CALL_GRAPH_LBR))
+        snprintf(request->sampler_option, TD_OPTION_BYTES, "--call-graph");
+    return TD_OK;
+}
+
 static int check_command(struct td_request *request, struct td_err *err)
 {
     if (request->passes > 1 && !request->command && request->duration_s <= 0)
@@ -523,12 +563,12 @@ static int check_command(struct td_request *request, struct td_err *err)
 
 int td_request_parse(struct td_request *request, int argc, char **argv, struct td_err *err)
 {
-    struct td_opt table[OPTION_MAX];
     struct words words = {0};
+    struct table table;
 
     *request = (struct td_request){.source = TD_SOURCE_NONE};
-    make_table(table, request, &words);
-    const int first = td_opt_parse(table, argc, argv, false, err);
+    make_table(&table, request, &words);
+    const int first = td_opt_parse_given(table.options, table.given, argc, argv, false, err);
     if (first < 0)
         return first;
     request->command = first < argc ? argv + first : NULL;
@@ -553,11 +593,13 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
     if (rc == TD_OK)
         rc = parse_source(request, words.source, err);
     if (rc == TD_OK)
+        rc = check_use(request, &table, err);
+    if (rc == TD_OK)
         rc = parse_what_if(request, err);
     if (rc == TD_OK)
         rc = parse_overhead(request, &words, err);
     if (rc == TD_OK)
-        rc = parse_count(request, &words, err);
+        rc = parse_count(request, err);
     if (rc == TD_OK)
         rc = parse_report(request, words.report, err);
     if (rc == TD_OK)
@@ -567,30 +609,7 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
 
 const char *td_request_sampling_option(const struct td_request *request)
 {
-    const struct {
-        bool given;
-        const char *name;
-    } options[] = {
-        {request->frequency_given, "-F"},
-        {request->period != 0, "-c"},
-        {request->delay_ms != 0 || request->start_off, "-D"},
-        {request->control != NULL, "--control"},
-        {request->off_cpu, "--off-cpu"},
-        {request->duration_s > 0, "--duration"},
-        {request->method != TD_METHOD_AUTO, "--method"},
-        {request->pairs != TD_PAIRS_AUTO, "--pairs"},
-        {request->weights, "-W"},
-        {request->ring_pages != 0, "-m"},
-        {request->call_graph == TD_CALL_GRAPH_FP || request->call_graph == TD_CALL_GRAPH_DWARF ||
-             request->call_graph == TD_CALL_GRAPH_LBR,
-         "--call-graph"},
-    };
-
-    for (size_t i = 0; i < TD_ARRAY_SIZE(options); i++) {
-        if (options[i].given)
-            return options[i].name;
-    }
-    return NULL;
+    return request->sampler_option[0] ? request->sampler_option : NULL;
 }
 
 void td_request_release(struct td_request *request)
@@ -605,15 +624,15 @@ void td_request_release(struct td_request *request)
 
 void td_request_help(FILE *out)
 {
-    struct td_opt table[OPTION_MAX];
+    struct table table;
     struct td_request request = {0};
     struct words words = {0};
 
-    make_table(table, &request, &words);
+    make_table(&table, &request, &words);
     fputs("Usage: tdrec [options] [--] command [arguments]\n"
           "Records where a program spends its time, into a profile that tdreport reads.\n\n",
           out);
-    td_opt_print(table, out);
+    td_opt_print(table.options, out);
     fputs("\nThe exit status is the command's (128+N for signal N), 125 when recording\n"
           "failed, 127 or 126 when the command was not found or could not be run.\n",
           out);

@@ -60,6 +60,9 @@ static inline bool td_call_graph_copies(enum td_call_graph call_graph)
 /* The kernel takes multiples of 8 below 64 KiB (man perf_event_open, sample_stack_user). */
 #define TD_STACK_BYTES_MAX 65528u
 
+/* For the name of an option, "--call-graph". */
+#define TD_OPTION_BYTES 24
+
 struct td_request {
     /* How a command finds itself; set by who runs it, borrowed. */
     const struct td_inherited *inherited;
@@ -99,16 +102,16 @@ struct td_request {
     bool weights;           /* -W: samples are to tell latencies and sources of data */
     bool cpi_methods;       /* sim: count cycles in four more ways (formats/cpi_methods.h) */
     bool sim_sample;        /* model windows of the program and scale them up */
-    bool frequency_given;
-    bool frequency_max; /* as high as the kernel allows */
-    bool per_thread;    /* COUNT: each thread by itself too */
-    bool count;         /* count, and take no samples; `output` NULL: to stdout */
-    bool stalls;        /* COUNT: the stall report in place of the tree */
+    bool frequency_max;     /* as high as the kernel allows */
+    bool per_thread;        /* COUNT: each thread by itself too */
+    bool count;             /* count, and take no samples; `output` NULL: to stdout */
+    bool stalls;            /* COUNT: the stall report in place of the tree */
     /* Called each time the command, or what is watched, has begun; NULL: nobody asks. */
     void (*started)(void *ctx);
     void *started_ctx;
     bool plan, json, doctor, list, calibrate, help, version, quiet;
-    bool command_marked; /* by "--": it is meant as it stands */
+    char sampler_option[TD_OPTION_BYTES]; /* td_request_sampling_option; "" for none */
+    bool command_marked;                  /* by "--": it is meant as it stands */
 };
 
 /* Parses and checks argv; what it hands out points into argv. TD_EUSAGE with a sentence. Release
