@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/opt.h"
 #include "base/text.h"
+#include "formats/cores/names.h"
 #include "record/machine/event_terms.h"
 #include "record/machine/pfm.h"
 #include "record/machine/pmu_core.h"
@@ -192,11 +193,12 @@ static bool same_name(const char *described, const char *name, size_t len)
     return described[len] == '\0';
 }
 
-/* An event of the core's description, or of the table that libpfm4 has for it. */
+/* An event of the core's description, of its vendor's list, or of the table that libpfm4 has. */
 static bool find_described(struct td_event_code *ret, const struct td_caps *caps,
                            const struct td_pmu *pmu, const char *name, size_t len)
 {
     struct td_pmu_choice choice = {0};
+    struct td_vendor_event vendors;
     struct td_pfm_code code;
     bool found = false;
 
@@ -213,6 +215,12 @@ static bool find_described(struct td_event_code *ret, const struct td_caps *caps
         ret->config[1] = event->config1;
         if (choice.core->type >= 0)
             ret->type = (uint32_t)choice.core->type;
+    }
+    if (!found && td_vendor_event_find(&vendors, choice.core->name, name, len)) {
+        found = true;
+        set_code(ret, pmu, name, len);
+        ret->config[0] = vendors.config;
+        ret->config[1] = vendors.config1;
     }
     if (!found && td_pfm_find(&code, choice.core, name, len)) {
         found = true;
@@ -259,6 +267,8 @@ static int unknown_event(const struct td_caps *caps, const char *name, size_t le
     for (size_t i = 0; described && i < choice.core->event_count; i++)
         td_names_add(&names, choice.core->events[i].name);
     const char *near = td_names_nearest(&names, word);
+    if (!near && described)
+        near = from_table = td_vendor_event_near(choice.core->name, word);
     if (!near && described)
         near = from_table = td_pfm_near(choice.core, word);
     const int rc =

@@ -119,7 +119,8 @@ static struct td_event_code find(char *cpu_id, const char *name)
 }
 
 static char spr[] = "GenuineIntel-6-143-8", icx[] = "GenuineIntel-6-106-6",
-            skx[] = "GenuineIntel-6-85-4", zen4[] = "AuthenticAMD-25-17-1";
+            skx[] = "GenuineIntel-6-85-4", zen4[] = "AuthenticAMD-25-17-1",
+            gnr[] = "GenuineIntel-6-173-1", zen5[] = "AuthenticAMD-26-2-1";
 
 static void test_order(void **state)
 {
@@ -144,6 +145,10 @@ static void test_order(void **state)
     assert_int_equal(terms.config[0], 0x20d1);
     assert_int_equal(find(zen4, "RETIRED_OPS").config[0], 0xc1);
     assert_int_equal(find(spr, "spr::MEM_LOAD_RETIRED:L2_HIT").config[0], 0x2d1);
+    /* Cores that the library may not know. */
+    assert_int_equal(find(gnr, "FRONTEND_RETIRED:LATENCY_GE_16").config[0], 0x3c6);
+    assert_int_equal(find(gnr, "FRONTEND_RETIRED.LATENCY_GE_16").config[1], 0x601006);
+    assert_int_equal(find(zen5, "ex_ret_ops").config[0], 0xc1);
 }
 
 /* The library's table has these wrong (facts of Intel's event lists): never what it says. */
