@@ -13,6 +13,8 @@
 #include "base/banned.h"
 
 /* What is being read: the arrays grow here and move to the core at the end. */
+#define CLOCK "ghz" /* the given value that is the core's clock */
+
 struct reader {
     const struct td_uarch *uarch;
     struct td_pmu_core *core;
@@ -194,6 +196,10 @@ static bool read_event_word(struct td_pmu_event *event, const char *word)
         event->alone = true;
     else if (strcmp(word, "pair") == 0)
         event->pair = true;
+    else if (strcmp(word, "given") == 0)
+        event->given = true;
+    else if (strncmp(word, "given=", 6) == 0)
+        return (event->given = td_parse_double(word + 6, &event->value));
     else if (strncmp(word, "c1=", 3) == 0)
         return parse_number(word + 3, &event->config1);
     else if (strncmp(word, "period=", 7) == 0)
@@ -209,7 +215,7 @@ static bool read_event_word(struct td_pmu_event *event, const char *word)
 
 static int read_event(struct reader *r, const struct td_uarch_line *line)
 {
-    struct td_pmu_event event = {.name = line->words[0], .fixed = -1};
+    struct td_pmu_event event = {.name = line->words[0], .fixed = -1, .value = NAN};
 
     event.counters = r->core->counters >= 32 ? UINT32_MAX : (1u << r->core->counters) - 1;
     if (line->word_count < 2 || !parse_number(line->words[1], &event.config))
@@ -256,7 +262,7 @@ static int read_group(struct reader *r, const struct td_uarch_line *line)
             }
             const int event = td_pmu_core_event(r->core, name);
 
-            good = event >= 0;
+            good = event >= 0 && !r->core->events[event].given;
             group.events[group.count++] = good ? (uint32_t)event : 0;
         }
         if (!good)
@@ -411,6 +417,50 @@ int td_pmu_core_event(const struct td_pmu_core *core, const char *name)
             return (int)i;
     }
     return -1;
+}
+
+void td_pmu_core_give(const struct td_pmu_core *core, const struct td_pmu_given *given,
+                      double *counts)
+{
+    for (size_t i = 0; i < core->event_count; i++) {
+        const struct td_pmu_event *event = &core->events[i];
+
+        if (!event->given)
+            continue;
+        const bool measured = given->latencies && !isnan(given->latencies[i]);
+        counts[i] = measured ? given->latencies[i] : event->value;
+        if (strcmp(event->name, CLOCK) == 0)
+            counts[i] = given->ghz;
+        else if (strcmp(event->name, "cpu_model") == 0)
+            counts[i] = given->model ? given->model : (double)NAN;
+    }
+}
+
+int td_pmu_core_timed_event(const struct td_pmu_core *core, const char *name)
+{
+    const size_t len = strlen(name);
+    char event[96];
+
+    if (len < 3 || len >= sizeof(event) || strcmp(name + len - 2, ".R") != 0)
+        return -1;
+    memcpy(event, name, len - 2);
+    event[len - 2] = '\0';
+    return td_pmu_core_event(core, event);
+}
+
+struct td_pmu_needs td_pmu_core_needs(const struct td_pmu_core *core, enum td_tma_node node)
+{
+    const td_pmu_event_set events = td_pmu_core_node_events(core, node);
+    struct td_pmu_needs needs = {.clock = false};
+
+    for (size_t i = 0; i < core->event_count; i++) {
+        if (!core->events[i].given || !(events & td_pmu_event_bit(i)))
+            continue;
+        needs.clock = needs.clock || strcmp(core->events[i].name, CLOCK) == 0;
+        needs.latencies =
+            needs.latencies || td_pmu_core_timed_event(core, core->events[i].name) >= 0;
+    }
+    return needs;
 }
 
 /* "VENDOR-6-143-8", with any of "-," between. */

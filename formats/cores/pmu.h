@@ -54,6 +54,8 @@ struct td_pmu_event {
     bool precise;      /* PEBS gives the exact instruction */
     bool alone;        /* one of its kind at a time: they share one register */
     bool pair;         /* takes two counters at once; in virtual machines it spoils others */
+    bool given;        /* no event, but a value that formulas need: td_pmu_core_give() */
+    double value;      /* what the vendor says that it is; NaN: nothing */
     uint64_t period;   /* the vendor's default, or 0 */
 };
 
@@ -120,6 +122,26 @@ void td_pmu_core_free(struct td_pmu_core *core); /* NULL is allowed */
 /* The CPU of an id as profiles hold it: "GenuineIntel-6-143-8", perf's "GenuineIntel,6,143,8", or
  * an Arm's MIDR in hex. Its vendor is ANY when the id says nothing; smt is not in it. */
 struct td_pmu_cpu td_pmu_cpu_of(const char *id);
+
+/* What is known beside the counts. NaN, 0: not known. */
+struct td_pmu_given {
+    double ghz;              /* the core's clock while it counted */
+    uint32_t model;          /* of the CPU, as CPUID says it */
+    const double *latencies; /* by event: of "EVENT.R" the mean retire latency that was measured,
+                                NaN: the vendor's; NULL: all are the vendor's. Borrowed */
+};
+
+/* Fills the core's given values into `counts`, which is by event. */
+void td_pmu_core_give(const struct td_pmu_core *core, const struct td_pmu_given *given,
+                      double *counts);
+/* The event whose retire latency the given value of this name, "EVENT.R", is; -1: none. */
+int td_pmu_core_timed_event(const struct td_pmu_core *core, const char *name);
+/* The given values that the node's formula reads: whether the clock is one, and retire latencies.
+ */
+struct td_pmu_needs {
+    bool clock, latencies;
+};
+struct td_pmu_needs td_pmu_core_needs(const struct td_pmu_core *core, enum td_tma_node node);
 
 /* How well the description fits: 0 not at all; a match by model beats a vendor's, that beats any.
  */

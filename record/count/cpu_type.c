@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/machine/system.h"
+
+#define MHZ_PER_GHZ 1000.0
 
 static bool counts_on(const struct td_plan *plan, const char *cpu_type)
 {
@@ -23,9 +26,13 @@ struct td_count_cpu_type *td_count_cpu_types_new(const struct td_caps *caps,
                                                  const struct td_plan *plan, size_t *count)
 {
     const bool hybrid = td_caps_core_pmu_count(caps) > 1;
+    const struct td_pmu_cpu cpu = td_pmu_cpu_of(caps->cpu_id);
+    struct td_system system;
     struct td_count_cpu_type *parts = td_xcalloc(caps->pmu_count + 1, sizeof(*parts));
 
     *count = 0;
+    td_system_read(&system, caps);
+    const double mhz = system.mhz_max > 0 ? system.mhz_max : system.mhz;
     for (size_t i = 0; i < caps->pmu_count; i++) {
         const struct td_pmu *pmu = &caps->pmus[i];
         struct td_count_cpu_type *part = &parts[*count];
@@ -37,6 +44,8 @@ struct td_count_cpu_type *td_count_cpu_types_new(const struct td_caps *caps,
             td_pmu_choose(&part->choice, caps, pmu, NULL) != TD_OK)
             continue;
         part->width = part->choice.core->width_from_caps ? pmu->slot_width : 0;
+        part->model = cpu.model;
+        part->described_ghz = mhz > 0 ? mhz / MHZ_PER_GHZ : (double)NAN;
         ++*count;
     }
     return parts;
@@ -59,7 +68,7 @@ static int event_of(const struct td_pmu_core *core, const struct td_plan_event *
     if (event->unit == TD_UNIT_INSTRUCTIONS)
         return td_pmu_core_event(core, "inst_retired");
     for (size_t i = 0; i < core->event_count && event->type >= PERF_TYPE_RAW; i++) {
-        if (core->events[i].config == event->config[0] &&
+        if (!core->events[i].given && core->events[i].config == event->config[0] &&
             core->events[i].config1 == event->config[1])
             return (int)i;
     }
@@ -72,12 +81,48 @@ static bool is_of(const struct td_count_cpu_type *part, const struct td_plan_gro
            strcmp(group->cpu_type, part->cpu_type) == 0;
 }
 
-static double *unknown_values(const struct td_pmu_core *core)
+/* The time that the events of a task count in is the time it runs; of a whole CPU, also that when
+ * it is idle, and of user code alone, also that in the kernel. */
+static bool runs_while_counting(const struct td_plan *plan, const struct td_plan_event *event)
 {
+    return plan->method == TD_METHOD_TASK && event->unit == TD_UNIT_CYCLES &&
+           !event->exclude_kernel && !event->exclude_user;
+}
+
+double td_count_cpu_type_clock(const struct td_count_cpu_type *part, const struct td_counts *counts,
+                               bool *counted)
+{
+    const struct td_plan *plan = counts->plan;
+
+    *counted = false;
+    for (size_t g = 0; g < plan->group_count; g++) {
+        const struct td_plan_group *group = &plan->groups[g];
+
+        for (size_t e = 0; is_of(part, group) && e < group->event_count; e++) {
+            const struct td_count *count = td_counts_get(counts, g, e);
+
+            if (!runs_while_counting(plan, &group->events[e]) || count->running_ns == 0 ||
+                count->value == 0)
+                continue;
+            *counted = true;
+            return (double)count->value / (double)count->running_ns;
+        }
+    }
+    return part->described_ghz;
+}
+
+/* Nothing counted, and what is known beside counts. */
+static double *unknown_values(const struct td_count_cpu_type *part, const struct td_counts *counts)
+{
+    const struct td_pmu_core *core = part->choice.core;
     double *values = td_xcalloc(core->event_count + 1, sizeof(*values));
+    bool counted = false;
+    const struct td_pmu_given given = {.ghz = td_count_cpu_type_clock(part, counts, &counted),
+                                       .model = part->model};
 
     for (size_t i = 0; i < core->event_count; i++)
         values[i] = NAN;
+    td_pmu_core_give(core, &given, values);
     return values;
 }
 
@@ -86,7 +131,7 @@ static double *group_values(const struct td_count_cpu_type *part, const struct t
                             size_t g)
 {
     const struct td_plan_group *group = &counts->plan->groups[g];
-    double *values = unknown_values(part->choice.core);
+    double *values = unknown_values(part, counts);
 
     for (size_t e = 0; e < group->event_count; e++) {
         const int event = event_of(part->choice.core, &group->events[e]);
@@ -117,7 +162,7 @@ static double factor_of(const struct td_count_cpu_type *part, const struct td_co
 double *td_count_cpu_type_values(const struct td_count_cpu_type *part,
                                  const struct td_counts *counts)
 {
-    double *all = unknown_values(part->choice.core);
+    double *all = unknown_values(part, counts);
 
     for (size_t g = 0; g < counts->plan->group_count; g++) {
         if (!is_of(part, &counts->plan->groups[g]))

@@ -12,6 +12,8 @@ struct td_count_cpu_type {
     char cpu_type[32];           /* as in the plan's groups; "" where there is one type */
     struct td_pmu_choice choice; /* owned; core NULL: no description, so no tree and no rates */
     uint32_t width;              /* slots a cycle; 0: the description's */
+    uint32_t model;              /* of the CPU, as CPUID says it; 0: not known */
+    double described_ghz;        /* the highest clock that the machine names; NaN: none */
 };
 
 /* The parts of this machine that the plan counts on, newly allocated; *count may be 0. */
@@ -30,6 +32,10 @@ double *td_count_cpu_type_values(const struct td_count_cpu_type *part,
 /* The metric, from one group where one has all that it needs; NaN when it is not known. */
 double td_count_cpu_type_metric(const struct td_count_cpu_type *part,
                                 const struct td_counts *counts, const struct td_pmu_metric *metric);
+/* The core's clock while it counted, in GHz: the cycles over the time that they were counted in,
+ * when that is the time that the tasks ran (*counted); else what the machine says of it, or NaN. */
+double td_count_cpu_type_clock(const struct td_count_cpu_type *part, const struct td_counts *counts,
+                               bool *counted);
 /* A node is high when it and all above it exceed their thresholds. */
 bool td_count_cpu_type_high(const struct td_count_cpu_type *part, const struct td_pmu_tree *tree,
                             enum td_tma_node node);

@@ -12,6 +12,7 @@
 #include "record/count/rate.h"
 
 /* Less of the slots than this is not worth a line. */
+#define NODE_WIDTH  26 /* of the tree, at least */
 #define CLAMPED_MIN 0.0005
 /* What the shares of level 1 may miss of 100 % unsaid: they are printed to a tenth. */
 #define SUM_SLACK 0.0005
@@ -135,8 +136,24 @@ static bool is_shown(const struct td_count_view *view, const struct td_count_cpu
     return info->parent == TD_NODE_NONE || td_count_cpu_type_high(part, tree, info->parent);
 }
 
+/* As wide as the longest shown id at its level. */
+static int node_width(const struct td_count_view *view, const struct td_count_cpu_type *part,
+                      const struct td_pmu_tree *tree)
+{
+    int width = NODE_WIDTH;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
+        const int wide = (int)strlen(info->id) + 2 * (info->level - 1);
+
+        if (wide > width && is_shown(view, part, tree, (enum td_tma_node)n))
+            width = wide;
+    }
+    return width;
+}
+
 static void node_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
-                      const struct td_pmu_tree *tree, enum td_tma_node parent, FILE *out)
+                      const struct td_pmu_tree *tree, enum td_tma_node parent, int width, FILE *out)
 {
     for (int n = 0; n < TD_NODE_COUNT; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);
@@ -144,10 +161,33 @@ static void node_text(const struct td_count_view *view, const struct td_count_cp
 
         if (info->parent != parent || !is_shown(view, part, tree, (enum td_tma_node)n))
             continue;
-        fprintf(out, "  %*s%-*s %6.1f%s\n", 2 * (info->level - 1), "", 26 - 2 * (info->level - 1),
-                info->id, 100 * tree->share[n], high ? "  high" : "");
-        node_text(view, part, tree, (enum td_tma_node)n, out); /* as deep as the table of nodes */
+        fprintf(out, "  %*s%-*s %6.1f%s\n", 2 * (info->level - 1), "",
+                width - 2 * (info->level - 1), info->id, 100 * tree->share[n],
+                high ? "  high" : "");
+        /* as deep as the table of nodes */
+        node_text(view, part, tree, (enum td_tma_node)n, width, out);
     }
+}
+
+/* What the formulas of the shown nodes read that was not counted. */
+static void given_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
+                       const struct td_pmu_tree *tree, FILE *out)
+{
+    bool clock = false, latencies = false, counted = false;
+    const double ghz = td_count_cpu_type_clock(part, view->counts, &counted);
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_pmu_needs needs = td_pmu_core_needs(part->choice.core, (enum td_tma_node)n);
+        const bool shown = is_shown(view, part, tree, (enum td_tma_node)n);
+
+        clock = clock || (shown && needs.clock);
+        latencies = latencies || (shown && needs.latencies);
+    }
+    if (clock)
+        fprintf(out, "  (nanoseconds in formulas: at %.2f GHz, %s)\n", ghz,
+                counted ? "the cycles over the CPU time" : "the highest clock of this machine");
+    if (latencies)
+        fputs("  (retire latencies in formulas: the vendor's means, none is measured here)\n", out);
 }
 
 static void tree_text(const struct td_count_view *view, const struct td_count_cpu_type *part,
@@ -163,8 +203,9 @@ static void tree_text(const struct td_count_view *view, const struct td_count_cp
             part->cpu_type);
     if (!isnan(tree.slots))
         fprintf(out, ": %s slots", td_format_count(slots, sizeof(slots), (uint64_t)tree.slots));
-    fprintf(out, "\n  %-26s %6s\n", "slots", "%");
-    node_text(view, part, &tree, TD_NODE_NONE, out);
+    const int width = node_width(view, part, &tree);
+    fprintf(out, "\n  %-*s %6s\n", width, "slots", "%");
+    node_text(view, part, &tree, TD_NODE_NONE, width, out);
     if (tree.clamped >= CLAMPED_MIN)
         fprintf(out,
                 "  (%.1f %% of the slots were cut: a formula gave less than none, or too many)\n",
@@ -172,6 +213,7 @@ static void tree_text(const struct td_count_view *view, const struct td_count_cp
     if (fabs(tree.sum - 1) >= SUM_SLACK)
         fprintf(out, "  (the formulas of this core add up to %.1f %% here, nothing is scaled)\n",
                 100 * tree.sum);
+    given_text(view, part, &tree, out);
     if (!view->level)
         fputs("  (children of nodes below their threshold are hidden: --topdown-level 3)\n", out);
 }
@@ -376,6 +418,22 @@ static void event_json(const struct td_count_view *view, size_t g, size_t e, str
     td_json_end(json);
 }
 
+/* null where no formula of this core needs it. */
+static void clock_json(const struct td_count_view *view, const struct td_count_cpu_type *part,
+                       struct td_json *json)
+{
+    bool needed = false, counted = false;
+    const double ghz = td_count_cpu_type_clock(part, view->counts, &counted);
+
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        needed = needed || td_pmu_core_needs(part->choice.core, (enum td_tma_node)n).clock;
+    td_json_double(json, "clock_ghz", needed ? ghz : (double)NAN, 6);
+    td_json_string(json, "clock_from",
+                   !needed || isnan(ghz) ? NULL
+                   : counted             ? "counted"
+                                         : "described");
+}
+
 static void tree_json(const struct td_count_view *view, const struct td_count_cpu_type *part,
                       struct td_json *json)
 {
@@ -386,6 +444,7 @@ static void tree_json(const struct td_count_view *view, const struct td_count_cp
     td_json_double(json, "slots", tree.slots, 17);
     td_json_double(json, "clamped", tree.clamped, 6);
     td_json_double(json, "sum", tree.sum, 9);
+    clock_json(view, part, json);
     td_json_array(json, "tree");
     for (int n = 0; n < TD_NODE_COUNT && known; n++) {
         const struct td_tma_info *info = td_tma_info((enum td_tma_node)n);

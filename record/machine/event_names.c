@@ -207,7 +207,7 @@ static bool find_described(struct td_event_code *ret, const struct td_caps *caps
     for (size_t i = 0; i < choice.core->event_count && !found; i++) {
         const struct td_pmu_event *event = &choice.core->events[i];
 
-        if (!same_name(event->name, name, len))
+        if (event->given || !same_name(event->name, name, len))
             continue;
         found = true;
         set_code(ret, pmu, event->name, strlen(event->name));
@@ -265,7 +265,8 @@ static int unknown_event(const struct td_caps *caps, const char *name, size_t le
         td_names_add(&names, pmu->events[i].name);
     const bool described = pmu && td_pmu_choose(&choice, caps, pmu, NULL) == TD_OK;
     for (size_t i = 0; described && i < choice.core->event_count; i++)
-        td_names_add(&names, choice.core->events[i].name);
+        if (!choice.core->events[i].given)
+            td_names_add(&names, choice.core->events[i].name);
     const char *near = td_names_nearest(&names, word);
     if (!near && described)
         near = from_table = td_vendor_event_near(choice.core->name, word);

@@ -100,7 +100,7 @@ static int64_t any_counter_event(const struct td_pmu_core *core, uint32_t genera
     for (uint32_t i = 0; i < core->event_count; i++) {
         const struct td_pmu_event *event = &core->events[i];
 
-        if (event->fixed < 0 && !event->metric && !event->alone &&
+        if (event->fixed < 0 && !event->metric && !event->alone && !event->given &&
             (event->counters & general) == general)
             return i;
     }

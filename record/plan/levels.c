@@ -11,6 +11,15 @@
 /* Any count: only what can be computed is asked. */
 #define SOME_COUNT 1000
 
+/* What is known beside counts does not stand in the way of what can be computed. */
+static void give_some(const struct td_pmu_core *core, double *counts)
+{
+    for (size_t e = 0; e < core->event_count; e++) {
+        if (core->events[e].given)
+            counts[e] = SOME_COUNT;
+    }
+}
+
 /* Whether the event is a metric without which the tree down to `level` can be had. */
 static bool is_deeper(const struct td_pmu_core *core, int event, int level)
 {
@@ -42,6 +51,7 @@ static td_tma_set nodes_of(const struct td_pmu_core *core, uint64_t groups, unsi
 
     for (size_t e = 0; e < core->event_count; e++)
         counts[e] = NAN;
+    give_some(core, counts);
     for (size_t g = 0; g < core->group_count && g < 64; g++) {
         for (uint32_t i = 0; i < core->groups[g].count && groups & UINT64_C(1) << g; i++) {
             const uint32_t event = core->groups[g].events[i];

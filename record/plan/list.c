@@ -63,6 +63,8 @@ static void list_events(const struct td_pmu_core *core, FILE *out)
     for (size_t i = 0; i < core->event_count; i++) {
         const struct td_pmu_event *event = &core->events[i];
 
+        if (event->given)
+            continue;
         fprintf(out, "  %-24s config 0x%" PRIx64, event->name, event->config);
         if (event->config1)
             fprintf(out, " config1 0x%" PRIx64, event->config1);

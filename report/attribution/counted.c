@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/attribution/given.h"
 
 #define STEP 1e-3 /* of a count, for its slope */
 
@@ -73,6 +74,7 @@ static void counts_of(const struct td_counted *c, const double *columns, double 
 {
     for (size_t i = 0; i < c->core->event_count; i++)
         counts[i] = c->zero & td_pmu_event_bit(i) ? 0 : NAN;
+    td_pmu_core_give(c->core, &c->given, counts);
     for (uint32_t i = 0; i < group_of(c)->column_count; i++) {
         if (c->event[i] >= 0)
             counts[c->event[i]] = columns[i];
@@ -117,7 +119,7 @@ static bool explains_without(struct td_counted *c)
     size_t used = 0;
 
     for (size_t i = 0; i < c->core->event_count; i++) {
-        if (!c->core->events[i].metric && !is_counted(c, i))
+        if (!c->core->events[i].metric && !c->core->events[i].given && !is_counted(c, i))
             c->zero |= td_pmu_event_bit(i);
     }
     if (!gives_tree(c))
@@ -242,14 +244,30 @@ static uint32_t recorded_width(const struct td_model *model)
     return 0;
 }
 
+static void begin(struct td_counted *c, const struct td_model *model, uint32_t group)
+{
+    const char *id = td_model_env(model, TD_ENV_CPU_ID);
+
+    *c = (struct td_counted){.model = model, .group = group, .width = recorded_width(model)};
+    c->given.model = td_pmu_cpu_of(id ? id : "").model;
+    c->given.ghz = td_given_clock(model, &c->clock_counted);
+}
+
+static int finish(struct td_counted *c)
+{
+    c->latencies = td_given_latencies(c->core, c->model);
+    c->given.latencies = c->latencies;
+    return TD_OK;
+}
+
 int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32_t group,
                     struct td_err *err)
 {
-    *ret = (struct td_counted){.model = model, .group = group, .width = recorded_width(model)};
+    begin(ret, model, group);
     const char *cpu_type = td_model_string(model, group_of(ret)->cpu_type);
 
     if (by_name(ret, cpu_type, true) || by_text(ret, cpu_type, true) || by_cpu(ret, cpu_type))
-        return TD_OK;
+        return finish(ret);
     const char *core = td_model_env(model, TD_ENV_CORE);
     const char *id = td_model_env(model, TD_ENV_CPU_ID);
     return td_fail(err, TD_ENODATA, "no description of the core explains the counts (%s)",
@@ -260,15 +278,19 @@ int td_counted_init(struct td_counted *ret, const struct td_model *model, uint32
 
 int td_counted_init_rates(struct td_counted *ret, const struct td_model *model, uint32_t group)
 {
-    *ret = (struct td_counted){.model = model, .group = group, .width = recorded_width(model)};
+    begin(ret, model, group);
     const char *cpu_type = td_model_string(model, group_of(ret)->cpu_type);
 
-    return by_name(ret, cpu_type, false) || by_text(ret, cpu_type, false) ? TD_OK : TD_ENODATA;
+    if (by_name(ret, cpu_type, false) || by_text(ret, cpu_type, false))
+        return finish(ret);
+    return TD_ENODATA;
 }
 
 void td_counted_release(struct td_counted *counted)
 {
     release_core(counted);
+    free(counted->latencies);
+    counted->latencies = NULL;
 }
 
 static void slots_of(const struct td_counted *c, const double *columns,

@@ -20,6 +20,9 @@ struct td_counted {
     struct td_uarch *uarch;
     struct td_pmu_core *core;
     uint32_t width;            /* slots a cycle, 0: the core's own */
+    struct td_pmu_given given; /* what formulas need beside counts */
+    double *latencies;         /* owned: given.latencies */
+    bool clock_counted;        /* its clock is cycles over CPU time, not what the machine says */
     int event[TD_COLUMNS_MAX]; /* by column: the core's event, -1: none of its */
     td_pmu_event_set zero;     /* events that were not counted and are taken as 0, by bit; */
     char missing[96];          /* their names */

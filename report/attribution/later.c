@@ -209,6 +209,7 @@ static void join(const struct later *l, const double *earlier, const double *lat
 
     for (size_t e = 0; e < main->core->event_count; e++)
         counts[e] = l->known[e] ? earlier[e] : main->zero & td_pmu_event_bit(e) ? 0 : NAN;
+    td_pmu_core_give(main->core, &main->given, counts);
     for (uint32_t c = 0; c < group->column_count; c++) {
         if (l->counted.event[c] >= 0)
             counts[l->counted.event[c]] = later[l->counted.event[c]] * factor;

@@ -92,6 +92,29 @@ static void print_later(FILE *out, const struct td_slots_part *part)
     }
 }
 
+/* What the formulas of nodes that were found read, and was not counted. */
+static void print_given(FILE *out, const struct td_slots_part *part)
+{
+    const struct td_counted *counted = &part->counted;
+    bool clock = false, latencies = false;
+
+    for (int n = 0; n < TD_NODE_COUNT; n++) {
+        const struct td_pmu_needs needs = td_pmu_core_needs(counted->core, (enum td_tma_node)n);
+        const bool found = part->leaf[n] || part->later[n].run > 0;
+
+        clock = clock || (found && needs.clock);
+        latencies = latencies || (found && needs.latencies);
+    }
+    if (clock)
+        fprintf(out, "; nanoseconds at %.2f GHz, %s", counted->given.ghz,
+                counted->clock_counted ? "the cycles over the CPU time"
+                                       : "the highest clock of the machine");
+    if (latencies)
+        fputs(counted->latencies ? "; retire latencies as sampled, else the vendor's means"
+                                 : "; retire latencies: the vendor's means",
+              out);
+}
+
 static void print_part(FILE *out, const struct td_slots_part *part, bool named)
 {
     char count[32];
@@ -113,6 +136,7 @@ static void print_part(FILE *out, const struct td_slots_part *part, bool named)
     if (part->running < RUNNING_SHARE)
         fprintf(out, "; the counters ran %.1f %% of the time, shared with others",
                 100 * part->running);
+    print_given(out, part);
     if (part->counted.missing[0])
         fprintf(out, "; %s: not counted, taken as 0", part->counted.missing);
 }

@@ -342,6 +342,64 @@ def level_4_bdx():
         "ports_utilized_1": (c["0x10001b1"] - c["0x20001b1"]) / cycles})
 
 
+# What Intel weighs with nanoseconds: loads that hit L3, what the other cores answered, stores to lines they had changed.
+OTHERS = {"0x4d1": 250, "0x40d1": 100, "0x8d1": 400, "0x1d2": 30, "0x2d2": 50, "0x4d2": 40}
+OCR = {"0x10003c0001": 30, "0x8003c0001": 10, "0x10003c0002": 20, "0x10003c0020": 6, "0x103fc00002": 3,
+       "0x103fc00020": 2, "0x10001c0002": 12, "0x103b800002": 4}
+WAITS = {"0x3c": 10000000, "0x40004a3": 9000000, "0x140014a3": 8500000, "0xc000ca3": 8000000, "0x50005a3": 7800000,
+         "0x60006a3": 300000, "0x40a6": 4000000, "0x19c": 400000, "0x10e": 3000000, "0x2c2": 2900000, "0x100010d": 1000,
+         "0x400": 60000000, "0x8000": 6000000, "0x8100": 1000000, "0x8200": 1000000, "0x8300": 52000000,
+         "0x8400": 1000000, "0x8500": 500000, "0x8600": 500000, "0x8700": 50000000, "0x20040a6": 4000000,
+         "0x50021a6": 8500000, "0x3000347": 8000000, "0x5000547": 7800000, "0x9000947": 300000, "0xc0": 9000000}
+
+
+def check_nanoseconds(machine, code, by_hand):
+    """`by_hand`: the shares from counts of OTHERS, of OCR by its value, and the clock, which the output tells."""
+    counts = text_of({**WAITS, **OTHERS}, "".join(f"{code}:{value} count={n}\n" for value, n in OCR.items()))
+    data = counted(machine, counts, "--topdown-level", "4")
+    part = data["cpu_types"][0]
+    td.check(part["clock_from"] == "counted" and part["clock_ghz"] > 0, f"{machine}: {part['clock_from']}")
+    modified = OCR["0x10003c0001"] / (OCR["0x10003c0001"] + OCR["0x8003c0001"])
+    late = 1 + OTHERS["0x40d1"] / OTHERS["0x8d1"] / 2
+    for name, cycles in by_hand(part["clock_ghz"], modified, late).items():
+        close(f"{machine} {name} at {part['clock_ghz']}", tree_of(data).get(name), cycles / WAITS["0x3c"], 2e-5)
+    shown = tdrec(machine, counts, "--count", "--topdown-level", "4").stdout.decode()
+    td.check("(nanoseconds in formulas: at " in shown, shown)
+
+
+def nanoseconds():
+    """Skylake's servers and clients, Ice Lake, Sapphire Rapids: perfmon's costs for each."""
+    hits, miss, clean, dirty = (OTHERS[code] for code in ("0x4d1", "0x1d2", "0x2d2", "0x4d2"))
+
+    def at(far, near, l3):
+        return lambda ghz, modified, late: {
+            "contested_accesses": ghz * (far * dirty * modified + near * miss) * late,
+            "data_sharing": ghz * near * (clean + dirty * (1 - modified)) * late, "l3_hit_latency": l3 * ghz * hits * late}
+
+    def all_of(first, stores):
+        return lambda ghz, modified, late: {**first(ghz, modified, late), "false_sharing": ghz * stores}
+
+    check_nanoseconds("clx", "0x1b7", all_of(at(44, 44, 17), 110 * (3 + 2) + 47.5 * (20 + 6)))
+    check_nanoseconds("skl", "0x1b7", all_of(lambda ghz, _, late: at(18.5, 16.5, 6.5)(ghz, 1, late), 22 * 12))
+    check_nanoseconds("icx", "0x1b7", all_of(at(44, 43.5, 19), 48 * 20))
+    check_nanoseconds("spr", "0x12a", all_of(at(76.6, 74.6, 32.6), 81 * 20))
+
+
+def retire_latencies():
+    """Granite Rapids: counts times Intel's mean retire latencies, where those are less than the time of the access."""
+    def by_hand(ghz, modified, late):
+        def cost(code, cycles, ns):
+            return min(OTHERS[code] * cycles, OTHERS[code] * ns * ghz - 4.4 * ghz)
+        forward = (163.75, 81)
+        return {"contested_accesses": (cost("0x1d2", 56.28, 79) + cost("0x4d2", *forward) * modified) * late,
+                "data_sharing": (cost("0x2d2", 183.75, 79) + cost("0x4d2", 163.75, 79) * (1 - modified)) * late,
+                "l3_hit_latency": cost("0x4d1", 53.38, 37) * late, "false_sharing": (170 * 4 + 81 * 20) * ghz}
+
+    check_nanoseconds("gnr", "0x12a", by_hand)
+    shown = tdrec("gnr", text_of({**WAITS, **OTHERS}), "--count", "--topdown-level", "4").stdout.decode()
+    td.check("(retire latencies in formulas: the vendor's means, none is measured here)" in shown, shown)
+
+
 def intervals():
     """-I: each interval's own counts and shares, at the level asked for; they add up to the whole."""
     steps = text_of(SPR).replace("count=", "step=")
@@ -397,5 +455,6 @@ def refused():
 if __name__ == "__main__":
     td.need_programs()
     td.cases({"n2_level_1": n2_level_1, "n2_groups": n2_groups, "spr": spr, "skx": skx, "zen4": zen4,
-              "level_4_skx": level_4_skx, "level_4_bdx": level_4_bdx, "intervals": intervals, "turns": turns,
+              "level_4_skx": level_4_skx, "level_4_bdx": level_4_bdx,
+              "nanoseconds": nanoseconds, "retire_latencies": retire_latencies, "intervals": intervals, "turns": turns,
               "refused": refused})

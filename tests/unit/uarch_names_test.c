@@ -69,7 +69,7 @@ static void descriptions_agree_with_the_lists(void **state)
         for (size_t e = 0; e < described.core->event_count; e++) {
             const struct td_pmu_event *event = &described.core->events[e];
 
-            unlisted += !event->metric && !is_listed(list, event);
+            unlisted += !event->metric && !event->given && !is_listed(list, event);
         }
         if (unlisted > 4)
             fail_msg("%s: %zu of %zu events are not in the vendor's list", list->name, unlisted,

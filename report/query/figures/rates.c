@@ -23,6 +23,7 @@ static void sum_group(const struct td_counted *core, uint32_t group, double *cou
 
     for (size_t e = 0; e < core->core->event_count; e++)
         counts[e] = NAN;
+    td_pmu_core_give(core->core, &core->given, counts);
     for (uint32_t c = 0; c < columns; c++) {
         if (core->event[c] >= 0)
             counts[core->event[c]] = 0;
