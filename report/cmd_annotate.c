@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "formats/frames.h"
 #include "report/cmd.h"
+#include "report/code_text.h"
 #include "report/listing.h"
 #include "report/places.h"
 #include "report/query/figures/names.h"
@@ -13,6 +14,7 @@
 #include "report/view/asm.h"
 #include "report/view/head.h"
 #include "report/view/json.h"
+#include "report/view/model/why_notes.h"
 #include "report/view/table/margin.h"
 
 #define HOTTEST_COUNT 3
@@ -66,7 +68,8 @@ static struct td_annotate_opts view_opts(const struct td_session *session,
 }
 
 static void print_text(const struct td_session *session, const struct annotate_opts *o,
-                       const struct td_places *r, const struct td_sections *sections)
+                       const struct td_places *r, const struct td_sections *sections,
+                       const struct td_line_notes *notes)
 {
     const struct td_head head = td_session_head(session);
     const struct td_source_dirs dirs = {o->dirs.items, o->dirs.len};
@@ -75,7 +78,8 @@ static void print_text(const struct td_session *session, const struct annotate_o
     td_head_print_short(&head, &session->style);
     for (size_t i = 0; i < sections->len; i++) {
         fputc('\n', session->style.out);
-        td_annotate_print(&sections->at[i], session->measure, &opts, &session->style);
+        td_annotate_print(&sections->at[i], session->measure, notes ? &notes[i] : NULL, &opts,
+                          &session->style);
     }
     if (td_model_habits(session->model)->len > 0) {
         td_style_begin(&session->style, TD_TONE_DIM);
@@ -102,6 +106,8 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
 {
     const bool no_inline = session->opts->no_inline;
     struct td_sections sections = {.at = NULL};
+    struct td_line_notes *notes = NULL;
+    struct td_code_text text = td_code_text_init(session->model, TD_SYNTAX_ATT);
     int exit_code = TD_EXIT_NOTHING;
 
     if (r->file)
@@ -117,22 +123,28 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
     }
     if (!r->file && !session->opts->json && has_no_lines(&sections)) {
         td_sections_release(&sections);
+        td_code_text_release(&text);
         return show_code(session, o, r,
                          "no line of source is known of it (compile with -g): these are its "
                          "instructions");
     }
+    notes = td_why_notes_of(session->measure,
+                            &(struct td_loop_words){session->model, td_code_text_of, &text},
+                            &sections, 0);
     td_session_begin_output(session);
     if (session->opts->json) {
         struct td_json json = td_json_init(stdout, 2);
 
         td_report_json_begin(&json, session->measure, &session->coverage);
-        td_report_json_sections(&json, session->measure, &sections);
+        td_report_json_sections(&json, session->measure, &sections, notes);
         td_json_end(&json);
     } else {
-        print_text(session, o, r, &sections);
+        print_text(session, o, r, &sections, notes);
     }
     exit_code = td_session_end_output(session);
 out:
+    td_why_notes_free(notes, sections.len);
+    td_code_text_release(&text);
     td_sections_release(&sections);
     return exit_code;
 }

@@ -11,10 +11,12 @@
 #include "base/version.h"
 #include "formats/notes.h"
 #include "report/cmd.h"
+#include "report/code_text.h"
 #include "report/query/figures/known.h"
 #include "report/query/figures/weights.h"
 #include "report/view/diff/diff.h"
 #include "report/view/head.h"
+#include "report/view/model/why_notes.h"
 #include "report/view/page/page.h"
 #include "report/view/tree.h"
 #include "report/view/verdict.h"
@@ -24,6 +26,7 @@
 #define TEXT_WIDTH     100
 #define TEXT_ROWS      10
 #define SOURCES        24
+#define NOTE_LEAST     0.01 /* of all slots: lines that a sentence is made of */
 
 struct html_opts {
     const char *output;
@@ -61,6 +64,7 @@ struct making {
     struct td_measure *exported, *by_sample;
     struct td_source_dirs dirs;
     struct td_listing *listings;
+    struct td_line_notes *notes;
     char *next, *title, *text;
 };
 
@@ -106,6 +110,19 @@ static void make_listings(struct making *m)
     m->extras.listings = m->listings;
 }
 
+/* Why the lines are slow that a page's reader looks at first. */
+static void make_notes(struct making *m)
+{
+    const struct td_model *model = m->session->model;
+    struct td_code_text text = td_code_text_init(model, TD_SYNTAX_ATT);
+
+    m->notes =
+        td_why_notes_of(m->session->measure, &(struct td_loop_words){model, td_code_text_of, &text},
+                        &m->page.sections, NOTE_LEAST);
+    m->extras.notes = m->notes;
+    td_code_text_release(&text);
+}
+
 static int prepare(struct making *m, const struct html_opts *o, struct td_err *err)
 {
     const struct td_session *session = m->session;
@@ -130,6 +147,7 @@ static int prepare(struct making *m, const struct html_opts *o, struct td_err *e
                                         .kept_share = session->kept_share};
     if (realtime)
         td_parse_u64(realtime, &m->extras.recorded_ns);
+    make_notes(m);
     make_listings(m);
     return TD_OK;
 }
@@ -197,6 +215,7 @@ static void release(struct making *m)
     for (size_t i = 0; m->listings && i < m->page.code.len; i++)
         td_listing_release(&m->listings[i]);
     free(m->listings);
+    td_why_notes_free(m->notes, m->page.sections.len);
     release_compared(&m->old);
     td_page_release(&m->page);
     td_measure_free(m->exported);

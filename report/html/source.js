@@ -114,7 +114,13 @@ function codeTable(rows, kind) {
                   slots / slotsTotal >= 0.0005 && m.id in r.values ? heat(r.values[m.id] / slots, m.id) : "",
                 ),
               ),
-              make("td", { class: "number" }, r.head),
+              make(
+                "td",
+                { class: "number" },
+                r.why
+                  ? make("a", { href: "#" + r.why, "aria-label": `Line ${r.head}: why it is slow` }, r.head)
+                  : r.head,
+              ),
               kind === "asm" ? make("td", { class: "number" }, r.line || "") : null,
               make("td", { class: "text" }, r.text),
             ),
@@ -124,12 +130,27 @@ function codeTable(rows, kind) {
     ),
   );
 }
+// Why a line is slow, below the source: the line's number leads there.
+const whyId = (s, line) => `why-${page.sources.indexOf(s)}-${line}`;
+function whys(s) {
+  return (s.whys || []).map(([line, cause, text]) =>
+    make("p", { class: "note", id: whyId(s, line), tabindex: "-1" }, make("b", {}, `Line ${line}: ${cause}. `), text),
+  );
+}
 function sourceRows(s) {
   let last = 0;
+  const told = new Set((s.whys || []).map(([line]) => line));
   return s.lines.map(([number, text, values, inlined]) => {
     const gap = last > 0 && number !== last + 1;
     last = number;
-    return { head: number, text: text === null ? "" : text, values: valuesOf(values), inlined: inlined || 0, gap };
+    return {
+      head: number,
+      text: text === null ? "" : text,
+      values: valuesOf(values),
+      inlined: inlined || 0,
+      gap,
+      why: told.has(number) && whyId(s, number),
+    };
   });
 }
 const asmRows = (s) =>
@@ -220,6 +241,7 @@ function drawSource() {
       heading(s, assembly),
       s.note ? make("p", { class: "note" }, sentence(s.note)) : null,
       s.lines.length > 0 ? codeTable(assembly ? asmRows(s) : sourceRows(s), assembly ? "asm" : "source") : null,
+      ...(assembly ? [] : whys(s)),
     ]),
     assembly && page.notes.some((n) => n.startsWith("source: clock"))
       ? make(

@@ -178,8 +178,25 @@ static const uint64_t *line_values(const void *of, size_t i, td_tma_set *thin)
     return section->lines[i].values;
 }
 
+/* Those of the lines that were asked for. */
+static void print_notes(const struct td_line_notes *notes, const struct td_annotate_opts *opts,
+                        const struct td_style *style)
+{
+    char label[32];
+
+    for (size_t i = 0; notes && i < notes->len; i++) {
+        const struct td_line_note *note = &notes->at[i];
+
+        if (opts->from != 0 && (note->line < opts->from || note->line > opts->to))
+            continue;
+        snprintf(label, sizeof(label), "why %" PRIu32, note->line);
+        td_style_paragraph(style, label, TD_TONE_NOTE, note->text);
+    }
+}
+
 void td_annotate_print(const struct td_section *section, const struct td_measure *measure,
-                       const struct td_annotate_opts *opts, const struct td_style *style)
+                       const struct td_line_notes *notes, const struct td_annotate_opts *opts,
+                       const struct td_style *style)
 {
     struct printing p = {.section = section,
                          .measure = measure,
@@ -208,5 +225,6 @@ void td_annotate_print(const struct td_section *section, const struct td_measure
                     found ? &source : NULL);
     else
         print_marked(&p, found ? &source : NULL);
+    print_notes(notes, opts, style);
     td_source_release(&source);
 }

@@ -5,6 +5,7 @@
 
 #include "report/query/lines_of.h"
 #include "report/source.h"
+#include "report/view/line_notes.h"
 #include "report/view/table/style.h"
 
 struct td_annotate_opts {
@@ -17,7 +18,9 @@ struct td_annotate_opts {
     int levels;           /* of category columns; 0: in words, in one column */
 };
 
+/* `notes` stand below the lines; NULL: there are none. */
 void td_annotate_print(const struct td_section *section, const struct td_measure *measure,
-                       const struct td_annotate_opts *opts, const struct td_style *style);
+                       const struct td_line_notes *notes, const struct td_annotate_opts *opts,
+                       const struct td_style *style);
 
 #endif

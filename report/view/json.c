@@ -481,8 +481,19 @@ void td_report_json_rows(struct td_json *json, const struct td_rows *rows, size_
     td_json_end(json);
 }
 
+static void add_note(struct td_json *json, const struct td_line_note *note)
+{
+    if (!note)
+        return;
+    td_json_object(json, "why");
+    td_json_string(json, "cause", note->id);
+    td_json_string(json, "cause_text", note->title);
+    td_json_string(json, "sentence", note->text);
+    td_json_end(json);
+}
+
 static void add_section(struct td_json *json, const struct td_measure *measure,
-                        const struct td_section *section)
+                        const struct td_section *section, const struct td_line_notes *notes)
 {
     const struct td_model *model = measure->model;
     const enum td_metric primary = td_measure_primary(measure);
@@ -508,6 +519,7 @@ static void add_section(struct td_json *json, const struct td_measure *measure,
         td_json_double(json, "inlined_share", td_ratio(line->inlined, measure->totals[primary]),
                        DIGITS);
         add_categories(json, measure, line->values, line->thin);
+        add_note(json, td_line_note_of(notes, line->line));
         td_json_end(json);
     }
     td_json_end(json);
@@ -515,10 +527,10 @@ static void add_section(struct td_json *json, const struct td_measure *measure,
 }
 
 void td_report_json_sections(struct td_json *json, const struct td_measure *measure,
-                             const struct td_sections *sections)
+                             const struct td_sections *sections, const struct td_line_notes *notes)
 {
     td_json_array(json, "annotate");
     for (size_t i = 0; i < sections->len; i++)
-        add_section(json, measure, &sections->at[i]);
+        add_section(json, measure, &sections->at[i], notes ? &notes[i] : NULL);
     td_json_end(json);
 }

@@ -77,6 +77,31 @@ def check_text(tdreport, profile, places):
     check(not wide, f"wider than 80 columns: {wide}")
 
 
+def check_elsewhere(tdreport, profile, source, answers):
+    """annotate and the page say the same of the lines that they have a sentence of; annotate's callers are not known."""
+    sentences = {int(why["place"].rpartition(":")[2]): why["sentence"] for why in answers}
+    name = os.path.basename(source)
+    rows = json.loads(run(tdreport, "functions", "-i", profile, "--no-cache", "--json").stdout)["functions"]
+    functions = [row["function"] for row in rows if row["module"] == answers[0]["instruction"]["module"] and row["slots_share"] > 0.002]
+    asked = run(tdreport, "annotate", "-i", profile, "--no-cache", "--json", *functions)
+    sections = json.loads(asked.stdout)["annotate"] if asked.returncode == 0 else []
+    noted = {line["line"]: line["why"]["sentence"] for section in sections if os.path.basename(section["file"] or "") == name
+             for line in section["lines"] if "why" in line}
+    check(len(set(noted) & set(sentences)) >= len(sentences) * 2 // 3, f"annotate has sentences of {sorted(noted)}, of {sorted(sentences)}")
+    page = run(tdreport, "html", "-i", profile, "--no-cache", "-o", "-").stdout
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    sources = json.loads(data[1])["page"]["sources"] if data else []
+    shown = {line: (title, text) for section in sources if os.path.basename(section["file"] or "") == name
+             for line, title, text in section.get("whys", [])}
+    check(len(set(shown) & set(sentences)) >= 2, f"the page has sentences of {sorted(shown)}, of {sorted(sentences)}")
+    text = run(tdreport, "annotate", "-i", profile, "--no-cache", "--width", "80", f"{name}:{min(noted, default=1)}").stdout
+    check(f"why {min(noted, default=1)} " in text, f"annotate's text has no sentence: {text}")
+    for line in set(sentences) & (set(noted) | set(shown)):
+        for found in (noted.get(line), shown.get(line, (None, None))[1]):
+            check(found is None or sentences[line].startswith(found) or found.startswith(sentences[line]),
+                  f"{name}:{line}: {found!r} elsewhere, {sentences[line]!r} by why")
+
+
 def check_core(tdrec, tdreport, program, source, core, folder):
     profile = os.path.join(folder, f"{core}.td")
     done = run(tdrec, "--source", "sim", "--sim-core", core, "-o", profile, program)
@@ -92,6 +117,7 @@ def check_core(tdrec, tdreport, program, source, core, folder):
     check([why["place"] for why in answers] == list(places), "other places are answered than those asked for")
     for why in answers:
         check_place(why, *places[why["place"]])
+    check_elsewhere(tdreport, profile, source, answers)
     check_text(tdreport, profile, places)
     typo = run(tdreport, "why", "-i", profile, "--no-cache", "no_such_function")
     check(typo.returncode == 4 and "no_such_function" in typo.stderr, f"a name that is not there: {typo.stderr}")

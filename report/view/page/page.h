@@ -10,6 +10,7 @@
 #include "report/query/diff/diff.h"
 #include "report/query/page.h"
 #include "report/source.h"
+#include "report/view/line_notes.h"
 
 /* How much of a profile is put on the page. */
 struct td_page_limits {
@@ -29,6 +30,7 @@ struct td_page_extras {
     const struct td_coverage *coverage;
     const struct td_source_dirs *dirs; /* NULL: no text of source files */
     const struct td_listing *listings; /* one for each part of page->code; NULL: none */
+    const struct td_line_notes *notes; /* one for each of page->sections; NULL: none */
     const char *next;                  /* the command to type next */
     const char *tool;                  /* "tdreport 0.1.0" */
     const char *filter;                /* in words; NULL: none */

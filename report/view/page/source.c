@@ -142,10 +142,26 @@ static const char *source_note(const struct td_section *s, const struct td_sourc
     return NULL;
 }
 
-static void add_section(struct td_json *json, const struct td_page *page,
-                        const struct td_section *section, const struct td_page_extras *extras,
-                        size_t max)
+/* [line, cause in short, sentence] */
+static void add_notes(struct td_json *json, const struct td_line_notes *notes)
 {
+    if (!notes || notes->len == 0)
+        return;
+    td_json_array(json, "whys");
+    for (size_t i = 0; i < notes->len; i++) {
+        td_json_array(json, NULL);
+        td_json_u64(json, NULL, notes->at[i].line);
+        td_json_string(json, NULL, notes->at[i].title);
+        td_json_string(json, NULL, notes->at[i].text);
+        td_json_end(json);
+    }
+    td_json_end(json);
+}
+
+static void add_section(struct td_json *json, const struct td_page *page, size_t index,
+                        const struct td_page_extras *extras, size_t max)
+{
+    const struct td_section *section = &page->sections.at[index];
     const struct td_measure *measure = page->measure;
     const struct td_model *model = measure->model;
     const char *path = td_model_string(model, section->file);
@@ -163,6 +179,7 @@ static void add_section(struct td_json *json, const struct td_page *page,
     td_json_u64(json, "no_line", section->no_line);
     td_page_json_values(json, "values", measure, section->values, UINT32_MAX); /* costs only */
     add_lines(json, measure, section, found ? &source : NULL, max);
+    add_notes(json, extras->notes ? &extras->notes[index] : NULL);
     td_json_end(json);
     td_source_release(&source);
 }
@@ -244,7 +261,7 @@ void td_page_json_sources(struct td_json *json, const struct td_page *page,
 {
     td_json_array(json, "sources");
     for (size_t i = 0; i < page->sections.len && i < limits->sources; i++)
-        add_section(json, page, &page->sections.at[i], extras, limits->lines);
+        add_section(json, page, i, extras, limits->lines);
     td_json_end(json);
     td_json_array(json, "instructions");
     for (size_t i = 0; extras->listings && i < page->code.len && i < limits->sources; i++)
