@@ -194,9 +194,8 @@ static int64_t share_load(struct td_sim *sim, const struct td_uop *uop, const ui
 
 /* The load of an instruction of which only the store is in the stream. One that is locked waits for
  * the stores before it, and for its line; alone in the process it finds both. */
-static __attribute__((noinline)) int64_t share_locked(struct td_sim *sim, const struct td_uop *uop,
-                                                      const struct td_accesses *a, int64_t t,
-                                                      enum td_cause *cause)
+static int64_t share_locked(struct td_sim *sim, const struct td_uop *uop,
+                            const struct td_accesses *a, int64_t t, enum td_cause *cause)
 {
     const int64_t ready = t + sim->desc->l1d_latency;
     enum td_level level;
@@ -232,25 +231,32 @@ static int64_t share_store(struct td_sim *sim, const struct td_uop *uop,
     return answer.ready;
 }
 
-/* A load issued at `t`. Returns the cycle of its data and sets what it waits for. */
-static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
-                                   struct td_accesses *a, int64_t t, uint32_t row,
-                                   enum td_cause *cause)
+/* A load that has issued. */
+struct load {
+    const struct td_uop *uop;
+    uint32_t hash, row;
+    /* Cycles: when it could have been asked for at the earliest, when its address was known, when
+     * it issued. */
+    int64_t first, known, issued;
+};
+
+/* The cycle of a load's data, and what it waits for, whatever it finds. */
+static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const struct load *load,
+                                                  struct td_accesses *a, enum td_cause *cause)
 {
-    const uint32_t key = td_trace_key(uop->insn, false);
+    const struct td_uop *uop = load->uop;
+    const uint32_t key = td_trace_key(uop->insn, false), hash = load->hash, row = load->row;
     enum td_level level = TD_LEVEL_L1;
     enum td_cause late = TD_CAUSE_PORT_LOAD; /* why L1 serves it late, if it does */
+    int64_t t = load->issued;
 
-    *cause = TD_CAUSE_PORT_LOAD;
-    const int64_t first = sim->core.cycle + 1, known = t;
-    t = td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
     if (TD_UNLIKELY(!td_access_find(a, uop->insn, key)))
         return TD_UNLIKELY(sim->memory.sharing) ? share_locked(sim, uop, a, t, cause)
                                                 : t + sim->desc->l1d_latency;
 
     const uint64_t *first_word = a->at;
     const uint64_t word = *a->at++, address = TD_TRACE_ADDRESS(word);
-    const uint32_t size = TD_TRACE_BYTES(word), hash = (uint32_t)pc_hash + uop->insn;
+    const uint32_t size = TD_TRACE_BYTES(word);
     sim->stack_place = address;
     uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
     if (TD_UNLIKELY(*waits) && sim->stores.last_known > t) {
@@ -301,8 +307,8 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
                                                    .partner = sim->met_row,
                                                    .walked = walked,
                                                    .cleared = sim->clears != clears,
-                                                   .first = first,
-                                                   .known = known,
+                                                   .first = load->first,
+                                                   .known = load->known,
                                                    .ready = ready});
     td_memory_train(&sim->memory, hash, address, t);
     *cause =
@@ -310,6 +316,60 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     if (TD_UNLIKELY(shared != TD_CAUSE_PORT_LOAD))
         *cause = shared;
     return ready + uop->load_latency;
+}
+
+/* What most loads are: one word within a line that is plainly in L1, of a page that is in the first
+ * TLB, with nothing in the store buffer that is in its way. False: it is not that; then nothing has
+ * happened that load_any would not do again. */
+static inline bool load_plain(struct td_sim *sim, const struct load *load, struct td_accesses *a)
+{
+    const uint32_t key = td_trace_key(load->uop->insn, false);
+    const uint32_t order = load->hash & (TD_ORDER_ENTRIES - 1);
+    struct td_memory *memory = &sim->memory;
+
+    if (TD_UNLIKELY(!td_access_is(a, key)))
+        return false;
+    const uint64_t word = *a->at, address = TD_TRACE_ADDRESS(word);
+    const uint64_t page = address >> TD_PAGE_BITS;
+    const struct td_accesses rest = {.at = a->at + 1, .end = a->end};
+    if (TD_UNLIKELY(sim->watching || sim->stores.waits[order] ||
+                    sim->stores.committed[td_stores_index(address)] > load->issued ||
+                    (address & 63) + TD_TRACE_BYTES(word) > 64 || td_access_is(&rest, key)))
+        return false;
+    if (page != memory->last_page &&
+        TD_UNLIKELY(td_cache_find(&memory->dtlb, page) == TD_CACHE_MISS))
+        return false;
+    const uint32_t slot = td_cache_find(&memory->l1d, address >> TD_LINE_BITS);
+    if (TD_UNLIKELY(slot == TD_CACHE_MISS || memory->l1d_pending[slot] != 0))
+        return false;
+    a->at++;
+    memory->last_page = page;
+    memory->slot = slot;
+    sim->stack_place = address;
+    sim->stores.back[order] = 0;
+    td_memory_train(memory, load->hash, address, load->issued);
+    return true;
+}
+
+/* A load whose address is known at `known`. Returns the cycle of its data and sets what it waits
+ * for. */
+static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop, uint32_t hash,
+                                   struct td_accesses *a, int64_t known, uint32_t row,
+                                   enum td_cause *cause)
+{
+    struct td_core *core = &sim->core;
+    const struct load load = {
+        .uop = uop,
+        .hash = hash,
+        .row = row,
+        .first = core->cycle + 1,
+        .known = known,
+        .issued = td_core_issue(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR], known)};
+
+    *cause = TD_CAUSE_PORT_LOAD;
+    if (TD_LIKELY(load_plain(sim, &load, a)))
+        return load.issued + sim->desc->l1d_latency + uop->load_latency;
+    return load_any(sim, &load, a, cause);
 }
 
 static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, uint32_t size,
@@ -463,12 +523,12 @@ static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struc
         td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
 }
 
-/* A uop that only computes: most are. */
+/* A uop that only computes: most are. There is room for it (td_core_make_room), as for that below.
+ */
 static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell)
 {
     struct td_core *core = &sim->core;
 
-    td_core_make_room(core);
     td_core_dispatch(core, uop->slots);
     int64_t t = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
     t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
@@ -515,7 +575,6 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     const uint32_t row = first_row + uop->insn;
     enum td_cause cause = (enum td_cause)uop->port;
 
-    td_core_make_room(core);
     if (TD_UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
         begin_slow(sim, uop, row);
         cause = TD_CAUSE_SERIAL;
@@ -531,7 +590,8 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     int64_t known = td_cycle_later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
     known = td_cycle_later(known, first);
     if (uop->flags & TD_UOP_LOAD) {
-        t = load_done = execute_load(sim, uop, pc_hash, a, known, row, &cause);
+        t = load_done =
+            execute_load(sim, uop, (uint32_t)pc_hash + uop->insn, a, known, row, &cause);
     } else if (TD_UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }
@@ -578,7 +638,8 @@ static void charge_redirect(struct td_sim *sim, int64_t cycle)
                  td_ledger_cell(redirect.row, TD_CAUSE_RESTEER));
 }
 
-/* Fetches a part and lets dispatch wait for it. `row` is its first instruction's. */
+/* Fetches a part and lets dispatch wait for it, until there is room for its first uop. `row` is its
+ * first instruction's. */
 static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *part, uint32_t row,
                               bool known)
 {
@@ -613,11 +674,15 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
     for (uint32_t i = 0; i < block->part_count; i++) {
         const struct td_fetch_part *part = &block->parts[i];
         fetch_part(sim, part, row + uop->insn, known);
-        for (const struct td_uop *last = block->uops + part->uop_end; uop < last; uop++) {
+        const struct td_uop *last = block->uops + part->uop_end;
+        for (;;) {
             if (uop->flags & ~TD_UOP_HEAVY)
                 execute_uop(sim, uop, pc_hash, row, &accesses);
             else
                 execute_simple(sim, uop, td_ledger_cell(row, (enum td_cause)0));
+            if (++uop == last)
+                break;
+            td_core_make_room(&sim->core);
         }
     }
     state->epoch = sim->fetch.epoch;

@@ -118,10 +118,10 @@ static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
     const uint64_t queue = (uint64_t)fetch->desc->queue;
 
     while (fetch->limit != fetch->newest &&
-           fetch->part_uop[(fetch->limit + 1) & (TD_FETCH_RING - 1)] + queue <= uop)
+           fetch->dispatched[(fetch->limit + 1) & (TD_FETCH_RING - 1)].uop + queue <= uop)
         fetch->limit++;
     const uint32_t k = fetch->limit & (TD_FETCH_RING - 1);
-    return fetch->part_uop[k] + queue <= uop ? fetch->part_cycle[k] * TICKS : 0;
+    return fetch->dispatched[k].uop + queue <= uop ? fetch->dispatched[k].cycle * TICKS : 0;
 }
 
 static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
@@ -200,8 +200,8 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
     fetch->newest++;
     if (fetch->newest - fetch->limit >= TD_FETCH_RING)
         fetch->limit++;
-    fetch->part_uop[fetch->newest & (TD_FETCH_RING - 1)] = uop;
-    fetch->part_cycle[fetch->newest & (TD_FETCH_RING - 1)] = cycle;
+    fetch->dispatched[fetch->newest & (TD_FETCH_RING - 1)].uop = uop;
+    fetch->dispatched[fetch->newest & (TD_FETCH_RING - 1)].cycle = cycle;
     fetch->cause = fetch->rate;
 }
 

@@ -31,8 +31,10 @@ struct td_fetch {
     int64_t started[TD_AHEAD_MAX]; /* ticks: delivery of the last parts, in order */
     uint32_t part_count;
     /* Dispatch of parts, for the queue's limit: first uop and its cycle. */
-    uint64_t part_uop[TD_FETCH_RING];
-    int64_t part_cycle[TD_FETCH_RING];
+    struct {
+        uint64_t uop;
+        int64_t cycle;
+    } dispatched[TD_FETCH_RING];
     uint32_t newest, limit;
     uint64_t last_line, last_page;
     uint32_t entry, run_slots; /* of the run: where it entered last_line, its slots so far */

@@ -114,10 +114,12 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
     *level = TD_LEVEL_L1;
     if (page != memory->last_page) {
         memory->last_page = page;
-        translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
-        t += translation;
-        if (translation)
-            *level = TD_LEVEL_DTLB;
+        if (TD_UNLIKELY(td_cache_find(&memory->dtlb, page) == TD_CACHE_MISS)) {
+            translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+            t += translation;
+            if (translation)
+                *level = TD_LEVEL_DTLB;
+        }
     }
     const uint32_t slot = memory->slot = td_cache_find(&memory->l1d, line);
     if (TD_UNLIKELY(slot == TD_CACHE_MISS))
