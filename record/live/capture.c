@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "base/text.h"
+#include "record/live/calls.h"
 #include "record/live/clone.h"
 #include "record/live/files.h"
 #include "record/live/memory.h"
@@ -48,6 +49,10 @@ struct taking {
     uint64_t cpu_ns, process_cpu_ns;
     uint64_t queued_ns; /* that the thread ever waited for a CPU, before it was stopped */
     int fd;
+    uint32_t call_limit;
+    struct td_live_calls calls;
+    struct td_live_writer *writer; /* NULL: nothing is written yet */
+    struct td_live_thread thread;  /* that is written */
     struct td_live_result *result;
     struct td_err err;
 };
@@ -218,13 +223,14 @@ static uint64_t read_queued(pid_t process, pid_t thread)
     return queued_ns;
 }
 
-static void release(struct taking *taking)
+/* The thread goes on, and is watched for a moment or not. */
+static void release(struct taking *taking, bool watch)
 {
-    const struct td_live_stop *stop = &taking->stop;
+    struct td_live_stop *stop = &taking->stop;
     struct td_live_result *result = taking->result;
     const uint64_t queued_ns = read_queued(stop->process, stop->thread);
 
-    result->pause_ns = td_live_stop_release(&taking->stop);
+    result->pause_ns = watch ? td_live_stop_watch(stop) : td_live_stop_release(stop);
     td_live_detour_close(&taking->detour); /* what is left of clones is reaped by one of its own */
     if (queued_ns > taking->queued_ns)
         result->queue_ns = queued_ns - taking->queued_ns;
@@ -276,7 +282,7 @@ static enum td_live_outcome hold(struct taking *taking)
     else
         outcome = td_live_stop_read(stop, &taking->err);
     if (outcome != TD_LIVE_TAKEN) {
-        release(taking);
+        release(taking, false);
         return outcome;
     }
     taking->result->address = td_isa_pc(&stop->registers);
@@ -285,11 +291,24 @@ static enum td_live_outcome hold(struct taking *taking)
     return TD_LIVE_TAKEN;
 }
 
-static enum td_live_outcome write_image(struct taking *taking, pid_t still)
+/* What was written of an image that did not become one is given back; without a head it is none
+ * anyway. */
+static enum td_live_outcome outcome_of(struct taking *taking, int code)
+{
+    if (code == TD_OK)
+        return TD_LIVE_TAKEN;
+    if (ftruncate(taking->fd, 0) < 0)
+        taking->result->image_bytes = 0;
+    return code == TD_ELIMIT ? TD_LIVE_TOO_LARGE : code == TD_EIO ? TD_LIVE_NO_ROOM : TD_LIVE_GONE;
+}
+
+/* All but the end of the image, of a process that stands still. */
+static enum td_live_outcome write_memory(struct taking *taking, pid_t still)
 {
     const struct td_live_stop *stop = &taking->stop;
-    struct td_live_writer *writer = td_live_writer_new(taking->fd, IMAGE_LIMIT);
-    struct td_live_thread thread = {
+    struct td_live_thread *thread = &taking->thread;
+
+    *thread = (struct td_live_thread){
         .machine = td_isa_machine(),
         .process = (uint32_t)stop->process,
         .thread = (uint32_t)stop->thread,
@@ -305,22 +324,26 @@ static enum td_live_outcome write_image(struct taking *taking, pid_t still)
         .vector = stop->vector,
         .vector_size = stop->vector_size,
     };
-    int code;
-
+    taking->writer = td_live_writer_new(taking->fd, IMAGE_LIMIT);
     for (size_t i = 0; i < taking->files.count; i++)
-        td_live_writer_file(writer, &taking->files.items[i]);
-    code = td_live_memory_write(writer, still, stop->process, &thread.heap_start, &thread.heap_end,
-                                &taking->err);
-    taking->result->image_bytes = td_live_writer_bytes(writer);
+        td_live_writer_file(taking->writer, &taking->files.items[i]);
+    return outcome_of(taking,
+                      td_live_memory_write(taking->writer, still, stop->process,
+                                           &thread->heap_start, &thread->heap_end, &taking->err));
+}
+
+/* The memory is in it; the calls are known. */
+static enum td_live_outcome finish_image(struct taking *taking)
+{
+    const struct td_buf *log = &taking->calls.log;
+    int code = TD_OK;
+
+    taking->result->image_bytes = td_live_writer_bytes(taking->writer);
+    if (log->len > 0)
+        code = td_live_writer_calls(taking->writer, log->data, log->len, &taking->err);
     if (code == TD_OK)
-        code = td_live_writer_finish(writer, &thread, &taking->err);
-    td_live_writer_free(writer);
-    if (code == TD_OK)
-        return TD_LIVE_TAKEN;
-    if (ftruncate(taking->fd, 0) <
-        0) /* give the memory back; without a head it is no image anyway */
-        taking->result->image_bytes = 0;
-    return code == TD_ELIMIT ? TD_LIVE_TOO_LARGE : code == TD_EIO ? TD_LIVE_NO_ROOM : TD_LIVE_GONE;
+        code = td_live_writer_finish(taking->writer, &taking->thread, &taking->err);
+    return outcome_of(taking, code);
 }
 
 /* The clone is there and the program runs on. */
@@ -342,7 +365,9 @@ static enum td_live_outcome use_clone(struct taking *taking)
     if (repair.moved && !td_live_stop_follow(&taking->stop, taking->clone.id))
         outcome = refuse(taking, TD_LIVE_GONE);
     else
-        outcome = write_image(taking, taking->clone.id);
+        outcome = write_memory(taking, taking->clone.id);
+    if (outcome == TD_LIVE_TAKEN)
+        outcome = finish_image(taking);
     td_live_clone_kill(&taking->clone);
     td_capture_tidy(taking->capture);
     return outcome;
@@ -360,20 +385,32 @@ static enum td_live_outcome take_held(struct taking *taking)
         outcome = td_live_clone_make(&taking->clone, stop, &taking->detour, &taking->err);
     }
     if (outcome == TD_LIVE_LIMIT && may_copy(taking))
-        outcome = write_image(taking, stop->process);
-    release(taking);
+        outcome = write_memory(taking, stop->process);
+    const bool watch = outcome == TD_LIVE_TAKEN && taking->call_limit > 0;
+    release(taking, watch);
+    if (watch)
+        td_live_calls_watch(&taking->calls, stop, taking->call_limit, taking->capture->waiting);
     hurry(false);
-    return taking->clone.inner != 0 ? use_clone(taking) : outcome;
+    taking->result->watch_ns = taking->calls.held_ns;
+    taking->result->calls = taking->calls.count;
+    if (taking->clone.inner != 0)
+        return use_clone(taking);
+    return outcome == TD_LIVE_TAKEN ? finish_image(taking) : outcome;
 }
 
-void td_capture_take(struct td_capture *capture, pid_t process, pid_t thread, uint64_t number,
-                     int fd, struct td_live_result *result)
+void td_capture_take(struct td_capture *capture, const struct td_capture_order *order, int fd,
+                     struct td_live_result *result)
 {
     struct taking *taking = td_xcalloc(1, sizeof(*taking));
     const uint64_t start_ns = td_clock_ns();
 
-    *result = (struct td_live_result){.process = process, .thread = thread, .number = number};
-    *taking = (struct taking){.capture = capture, .fd = fd, .result = result, .err = TD_ERR_INIT};
+    *result = (struct td_live_result){
+        .process = order->process, .thread = order->thread, .number = order->number};
+    *taking = (struct taking){.capture = capture,
+                              .fd = fd,
+                              .call_limit = order->calls,
+                              .result = result,
+                              .err = TD_ERR_INIT};
     result->outcome = prepare(taking);
     if (result->outcome == TD_LIVE_TAKEN) {
         hurry(true);
@@ -388,5 +425,7 @@ void td_capture_take(struct td_capture *capture, pid_t process, pid_t thread, ui
                  taking->err.text);
     td_live_files_release(&taking->files);
     td_live_detour_close(&taking->detour);
+    td_live_writer_free(taking->writer);
+    td_buf_release(&taking->calls.log);
     free(taking);
 }

@@ -27,6 +27,8 @@ struct td_live_result {
     uint64_t pause_ns; /* how long the thread was held in all */
     uint64_t queue_ns; /* of that, what it waited for a CPU that others had */
     uint64_t write_ns; /* how long writing the image took, on the clone */
+    uint64_t watch_ns; /* how long the thread was held afterwards, for its system calls */
+    uint32_t calls;    /* of those that were noted */
     uint64_t resident_bytes, image_bytes;
     char text[256]; /* one sentence, when it was not taken */
 };
@@ -34,9 +36,15 @@ struct td_live_result {
 struct td_capture;
 /* `waiting` is borrowed. */
 struct td_capture *td_capture_new(const struct td_live_waiting *waiting);
+/* What is to be taken: of this thread, with so many of its next system calls at most, 0: none. */
+struct td_capture_order {
+    pid_t process, thread;
+    uint64_t number;
+    uint32_t calls;
+};
 /* Writes an image of the thread into the empty file `fd`. Whether it was taken is in *result. */
-void td_capture_take(struct td_capture *capture, pid_t process, pid_t thread, uint64_t number,
-                     int fd, struct td_live_result *result);
+void td_capture_take(struct td_capture *capture, const struct td_capture_order *order, int fd,
+                     struct td_live_result *result);
 /* Whether a program still has to reap a clone that has ended: td_capture_tidy tries it, by stopping
  * a thread that runs for a moment. Soon, since the entry in the table of processes goes to the
  * program's parent's parent when the program ends. */

@@ -22,6 +22,8 @@
 
 /* How often a wait for a thread looks whether anybody still wants the image. */
 #define LOOK_US 20000
+/* The same while a thread is watched. */
+#define LOOK_SOON_US 1000
 /* How long to look for a thread that runs, and after which time again. */
 #define SEARCH_NS UINT64_C(4000000)
 #define AGAIN_NS  300000
@@ -34,7 +36,7 @@
 
 struct request {
     uint64_t number;
-    uint32_t count;
+    uint32_t count, calls;
     pid_t processes[TD_IMAGER_PROCESSES];
 };
 
@@ -80,12 +82,24 @@ static void on_alarm(int signal)
     (void)signal; /* interrupts waitpid */
 }
 
+static void look_every(long us)
+{
+    const struct itimerval timer = {.it_interval.tv_usec = us, .it_value.tv_usec = us};
+
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void hasten(void *ctx, bool much)
+{
+    (void)ctx;
+    look_every(much ? LOOK_SOON_US : LOOK_US);
+}
+
 /* Nothing that ends tdrec ends the helper, before it has seen to the programs. */
 static void settle_in(int socket)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2};
     const struct sigaction alarm = {.sa_handler = on_alarm}; /* no SA_RESTART */
-    const struct itimerval timer = {.it_interval.tv_usec = LOOK_US, .it_value.tv_usec = LOOK_US};
     sigset_t none;
 
     sigemptyset(&none);
@@ -103,7 +117,7 @@ static void settle_in(int socket)
     if (socket > 3)
         close_range(3, (unsigned)socket - 1, 0);
     close_range((unsigned)socket + 1, ~0u, 0);
-    setitimer(ITIMER_REAL, &timer, NULL);
+    look_every(LOOK_US);
 }
 
 struct choice {
@@ -172,7 +186,12 @@ static void serve(struct td_capture *capture, const struct request *request, int
     *result = (struct td_live_result){.outcome = TD_LIVE_IDLE, .number = request->number};
     snprintf(result->text, sizeof(result->text), "%s", td_live_outcome_text(TD_LIVE_IDLE));
     for (int i = 0; i < TRIES && choose(&choice, request); i++) {
-        td_capture_take(capture, choice.process, choice.thread, request->number, fd, result);
+        td_capture_take(capture,
+                        &(struct td_capture_order){.process = choice.process,
+                                                   .thread = choice.thread,
+                                                   .number = request->number,
+                                                   .calls = request->calls},
+                        fd, result);
         if (!may_try_again(result->outcome))
             return;
         nanosleep(&(struct timespec){.tv_nsec = (long)(next_random(&choice.random) % AGAIN_NS)},
@@ -215,7 +234,8 @@ static void wait_for_work(struct td_capture *capture, int socket)
 
 static _Noreturn void help(int socket)
 {
-    const struct td_live_waiting waiting = {.quit = is_left, .cloned = tell_clone, .ctx = &socket};
+    const struct td_live_waiting waiting = {
+        .quit = is_left, .cloned = tell_clone, .hasten = hasten, .ctx = &socket};
     struct td_capture *capture = td_capture_new(&waiting);
     struct request *request = td_xcalloc(1, sizeof(*request));
     struct answer answer = {.clone = 0};
@@ -271,10 +291,11 @@ int td_imager_fd(const struct td_imager *imager)
     return imager->socket;
 }
 
-int td_imager_ask(struct td_imager *imager, const pid_t *processes, size_t count, uint64_t number,
-                  int fd, struct td_err *err)
+int td_imager_ask(struct td_imager *imager, const struct td_imager_order *order, int fd,
+                  struct td_err *err)
 {
-    struct request request = {.number = number};
+    struct request request = {.number = order->number, .calls = order->calls};
+    const size_t count = order->count;
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -288,7 +309,7 @@ int td_imager_ask(struct td_imager *imager, const pid_t *processes, size_t count
     if (imager->asked)
         return td_fail(err, TD_EUSAGE, "an image is being taken already");
     request.count = (uint32_t)(count < TD_IMAGER_PROCESSES ? count : TD_IMAGER_PROCESSES);
-    memcpy(request.processes, processes, request.count * sizeof(*processes));
+    memcpy(request.processes, order->processes, request.count * sizeof(*order->processes));
     control.head = (struct cmsghdr){
         .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));

@@ -26,10 +26,17 @@ pid_t td_imager_id(const struct td_imager *imager);
 /* For poll: readable when there is an answer. */
 int td_imager_fd(const struct td_imager *imager);
 /* Asks for an image of a thread that runs now, of one of these processes (of more than
- * TD_IMAGER_PROCESSES, the first), and returns. The image goes into the empty file `fd`, which the
- * caller keeps. One at a time: TD_EUSAGE before the answer. TD_EIO: the helper is gone. */
-int td_imager_ask(struct td_imager *imager, const pid_t *processes, size_t count, uint64_t number,
-                  int fd, struct td_err *err);
+ * TD_IMAGER_PROCESSES, the first), and returns. Up to `calls` of the system calls that it makes
+ * then are noted. The image goes into the empty file `fd`, which the caller keeps. One at a time:
+ * TD_EUSAGE before the answer. TD_EIO: the helper is gone. */
+struct td_imager_order {
+    const pid_t *processes;
+    size_t count;
+    uint64_t number;
+    uint32_t calls;
+};
+int td_imager_ask(struct td_imager *imager, const struct td_imager_order *order, int fd,
+                  struct td_err *err);
 /* The answer, if it is there; never waits. A helper that has died answers TD_LIVE_FAILED. */
 bool td_imager_answer(struct td_imager *imager, struct td_live_result *result);
 /* Whether the process is a clone of those made lately. While an image is being taken a clone may be

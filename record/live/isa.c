@@ -165,6 +165,20 @@ int64_t td_isa_result(const struct td_live_registers *registers)
     return (int64_t)registers->set.rax;
 }
 
+void td_isa_get_call(const struct td_live_registers *registers, uint64_t *number,
+                     uint64_t arguments[6])
+{
+    const struct user_regs_struct *set = &registers->set;
+
+    *number = set->orig_rax;
+    arguments[0] = set->rdi;
+    arguments[1] = set->rsi;
+    arguments[2] = set->rdx;
+    arguments[3] = set->r10;
+    arguments[4] = set->r8;
+    arguments[5] = set->r9;
+}
+
 void td_isa_set_function(struct td_live_registers *registers, uint64_t function, uint64_t argument,
                          uint64_t sp, uint64_t *word)
 {
@@ -252,6 +266,14 @@ void td_isa_set_call(struct td_live_registers *registers, uint64_t at, long numb
 int64_t td_isa_result(const struct td_live_registers *registers)
 {
     return (int64_t)registers->set.regs[0];
+}
+
+void td_isa_get_call(const struct td_live_registers *registers, uint64_t *number,
+                     uint64_t arguments[6])
+{
+    *number = registers->set.regs[8];
+    for (int i = 0; i < 6; i++)
+        arguments[i] = registers->set.regs[i];
 }
 
 void td_isa_set_function(struct td_live_registers *registers, uint64_t function, uint64_t argument,

@@ -57,6 +57,9 @@ void td_isa_detour(struct td_buf *code, const struct td_live_registers *own, uin
 void td_isa_set_call(struct td_live_registers *registers, uint64_t at, long number,
                      const uint64_t arguments[5]);
 int64_t td_isa_result(const struct td_live_registers *registers);
+/* Of a thread that stands at the begin of a system call. */
+void td_isa_get_call(const struct td_live_registers *registers, uint64_t *number,
+                     uint64_t arguments[6]);
 /* Sets registers so that the function is called with an argument and, at its end, runs address 0.
  * `sp` is below what the thread uses; what must stand at the new stack pointer is *word. */
 void td_isa_set_function(struct td_live_registers *registers, uint64_t function, uint64_t argument,

@@ -241,6 +241,7 @@ wait_interrupt(struct td_live_stop *stop, const struct td_live_waiting *waiting,
             stop->held = false;
             return refuse(err, TD_LIVE_STOPPED);
         }
+        trace(PTRACE_INTERRUPT, stop->thread, 0, 0); /* any stop takes an interrupt's place */
         trace(PTRACE_CONT, stop->thread, 0, (uintptr_t)own_signal(status));
     }
 }
@@ -309,8 +310,8 @@ static void end_call(struct td_live_stop *stop)
     stop->calling = false;
 }
 
-/* With its own registers; `signal` is one that it was about to get. */
-static void restore(struct td_live_stop *stop, int signal)
+/* Its own registers and mask, in a program that is as it was. */
+static void put_back(struct td_live_stop *stop)
 {
     end_call(stop);
     if (stop->state == TD_ISA_BROKEN) {
@@ -321,8 +322,19 @@ static void restore(struct td_live_stop *stop, int signal)
     }
     if (stop->detour)
         td_live_detour_erase(stop->detour);
+}
+
+static void detach(struct td_live_stop *stop, int signal)
+{
     trace(PTRACE_DETACH, stop->thread, 0, (uintptr_t)signal);
     stop->held = false;
+}
+
+/* `signal` is one that it was about to get. */
+static void restore(struct td_live_stop *stop, int signal)
+{
+    put_back(stop);
+    detach(stop, signal);
 }
 
 uint64_t td_live_stop_release(struct td_live_stop *stop)
@@ -330,6 +342,76 @@ uint64_t td_live_stop_release(struct td_live_stop *stop)
     if (stop->held)
         restore(stop, 0);
     return td_clock_ns() - stop->asked_ns;
+}
+
+/* ---- watching ---- */
+
+uint64_t td_live_stop_watch(struct td_live_stop *stop)
+{
+    put_back(stop);
+    td_live_stop_proceed(stop);
+    return td_clock_ns() - stop->asked_ns;
+}
+
+void td_live_stop_proceed(const struct td_live_stop *stop)
+{
+    trace(PTRACE_SYSCALL, stop->thread, 0, 0);
+}
+
+bool td_live_stop_look(const struct td_live_stop *stop, struct td_live_registers *registers)
+{
+    return get_registers(stop->thread, registers) == 0;
+}
+
+enum td_live_event td_live_stop_await(struct td_live_stop *stop)
+{
+    int status = 0;
+    const pid_t got = waitpid(-1, &status, __WALL);
+
+    if (got < 0 && errno == EINTR)
+        return TD_LIVE_ON;
+    if (got > 0 && got != stop->thread) {
+        td_live_stop_meet(stop, got, status);
+        return TD_LIVE_ON;
+    }
+    if (got < 0 || !WIFSTOPPED(status)) {
+        stop->held = false;
+        return TD_LIVE_OUT;
+    }
+    if (WSTOPSIG(status) == SYSCALL_STOP)
+        return TD_LIVE_AT_CALL;
+    detach(stop, own_signal(status)); /* of job control the kernel stops it anew */
+    return TD_LIVE_OUT;
+}
+
+/* Our interrupt has ended a call that the program would not see ended. */
+static void mend_call(const struct td_live_stop *stop)
+{
+    struct td_live_registers registers;
+
+    if (get_registers(stop->thread, &registers) < 0 ||
+        td_isa_state(&registers, has_signal(stop)) != TD_ISA_BROKEN)
+        return;
+    td_isa_call_again(&registers);
+    set_registers(stop->thread, &registers);
+}
+
+void td_live_stop_leave(struct td_live_stop *stop, bool stands)
+{
+    int status = 0;
+
+    if (stop->held && stands)
+        detach(stop, 0);
+    if (!stop->held)
+        return;
+    trace(PTRACE_INTERRUPT, stop->thread, 0, 0);
+    /* Any stop takes the interrupt's place, also one at a call. */
+    if (wait_for(stop, &status, NULL, NULL) != TD_LIVE_TAKEN)
+        return;
+    const bool at_call = WSTOPSIG(status) == SYSCALL_STOP;
+    if (at_call || (is_event_stop(status) && WSTOPSIG(status) == SIGTRAP))
+        mend_call(stop);
+    detach(stop, at_call ? 0 : own_signal(status));
 }
 
 /* ---- a system call in its name ---- */

@@ -46,6 +46,7 @@ typedef bool td_live_quit_fn(void *ctx);
 struct td_live_waiting {
     td_live_quit_fn *quit;
     void (*cloned)(void *ctx, pid_t clone); /* a clone is there; it runs nothing before. NULL: no */
+    void (*hasten)(void *ctx, bool much);   /* `quit` is to be called more often. NULL: no */
     void *ctx;
 };
 
@@ -66,6 +67,22 @@ uint64_t td_live_stop_release(struct td_live_stop *stop);
 enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, struct td_live_detour *detour,
                                        long number, const uint64_t arguments[5], int64_t *result,
                                        struct td_err *err);
+
+/* Instead of td_live_stop_release: the thread goes on, and is watched. Each system call stops it
+ * twice, at its begin and its end; after such a stop td_live_stop_proceed lets it go on. */
+uint64_t td_live_stop_watch(struct td_live_stop *stop);
+enum td_live_event {
+    TD_LIVE_AT_CALL, /* it stands at the begin or the end of a call */
+    TD_LIVE_ON,      /* it runs on: the caller's timer interrupted the wait */
+    TD_LIVE_OUT      /* it has ended, or a signal came: it has been let go with that */
+};
+/* Waits for what comes next. */
+enum td_live_event td_live_stop_await(struct td_live_stop *stop);
+/* The registers of a thread that stands at a call; false: it is gone. */
+bool td_live_stop_look(const struct td_live_stop *stop, struct td_live_registers *registers);
+void td_live_stop_proceed(const struct td_live_stop *stop);
+/* Watches no longer, whether it stands at a call or runs: a call that it waits in is begun anew. */
+void td_live_stop_leave(struct td_live_stop *stop, bool stands);
 
 /* What another thread than the awaited one reported: a clone that begins stays where it is; who is
  * traced by accident (a thread whose number changed in execve) goes on. */

@@ -60,7 +60,7 @@ struct live {
     uint64_t next_cpu_ns, next_line_ns;
     uint64_t asked_cpu_ns, taken_cpu_ns; /* CPU time when it was asked for, and of the last taken */
     uint64_t taken, refused[TD_LIVE_OUTCOME_COUNT];
-    uint64_t pause_ns, pause_max_ns, queue_ns;
+    uint64_t pause_ns, pause_max_ns, queue_ns, watch_ns;
     double cost_ns;      /* of all images */
     double gap_least_ns; /* for the budget */
     bool later;          /* FIRST_CPU_NS are over */
@@ -108,7 +108,11 @@ static void ask(struct live *l, const struct td_beside_now *now)
         return;
     memcpy(l->name, choice.name, sizeof(l->name));
     l->asked_cpu_ns = now->sampled_ns;
-    if (td_imager_ask(l->imager, choice.pids, choice.count, l->number, l->fd, &err) < 0) {
+    const struct td_imager_order order = {.processes = choice.pids,
+                                          .count = choice.count,
+                                          .number = l->number,
+                                          .calls = td_live_windows_calls(l->windows)};
+    if (td_imager_ask(l->imager, &order, l->fd, &err) < 0) {
         close(l->fd);
         l->fd = -1;
         fail(l, err.text);
@@ -126,8 +130,8 @@ static void plan_next(struct live *l, uint64_t cpu_ns)
     l->next_cpu_ns = cpu_ns + (uint64_t)(gap * part);
 }
 
-/* What an image costs the program: its pause, but for the part in which others had the CPU, and
- * copies of what it writes afterwards. */
+/* What an image costs the program: its pause, but for the part in which others had the CPU, stops
+ * at its system calls, and copies of what it writes afterwards. */
 static void count_cost(struct live *l, const struct td_live_result *result)
 {
     const double copies = (double)result->resident_bytes / 4096 * COPY_NS_PER_PAGE;
@@ -136,7 +140,8 @@ static void count_cost(struct live *l, const struct td_live_result *result)
     l->queue_ns += result->queue_ns;
     if (result->pause_ns > l->pause_max_ns)
         l->pause_max_ns = result->pause_ns;
-    const double held = (double)(result->pause_ns - result->queue_ns);
+    l->watch_ns += result->watch_ns;
+    const double held = (double)(result->pause_ns - result->queue_ns + result->watch_ns);
     l->cost_ns += held + copies;
     l->gap_least_ns = l->cost_ns < FREE_NS ? 0 : (held + copies) / l->request->overhead;
 }
@@ -259,6 +264,11 @@ static void tell_windows(struct live *l, const struct td_live_counts *counts)
         "%llu images, %llu windows (%llu whole); longest pause %.1f ms, %.1f ms in all%s",
         (unsigned long long)l->taken, (unsigned long long)useful, (unsigned long long)counts->whole,
         (double)l->pause_max_ns / 1e6, (double)l->pause_ns / 1e6, queue);
+    if (counts->answered > 0)
+        td_status_note(&l->status,
+                       "%llu system calls in windows have the program's own answers; noting them "
+                       "took %.1f ms of its time",
+                       (unsigned long long)counts->answered, (double)l->watch_ns / 1e6);
     if (useless > 0) {
         snprintf(text, sizeof(text),
                  "of %llu images %llu say nothing: %llu came to a system call at once, %llu to "

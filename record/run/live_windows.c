@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "record/live/calls.h"
 #include "record/run/sim_check.h"
 #include "record/run/snapshots.h"
 #include "record/sim/share/live_image_layout.h"
@@ -29,6 +30,11 @@ enum {
 #define WARM   1000000
 #define FILL   12000
 #define CYCLES 400000
+/* Of system calls: what the first images have, and the least. What windows need lately has so much
+ * to spare: a busy machine makes a program call more often for the same. */
+#define CALLS_FIRST 1024
+#define CALLS_LEAST 64
+#define CALLS_SPARE 2.0
 /* An emulator that is asked to end, and one that does not get on. */
 #define ANSWER_NS (TD_NS_PER_S / 2)
 
@@ -54,6 +60,7 @@ struct td_live_windows {
     uint32_t told_before; /* when the emulator was started */
     unsigned deaths;
     char *failure; /* NULL: none */
+    double calls;  /* that an image is to have */
     struct td_live_counts counts;
 };
 
@@ -64,6 +71,7 @@ int td_live_windows_new(struct td_live_windows **ret, const struct td_core_desc 
     size_t loader_size = 0;
 
     windows->guest = td_guest_native();
+    windows->calls = CALLS_FIRST;
     td_loader_file(&loader_size);
     int rc = windows->guest && loader_size > 0
                  ? td_sim_check_emulator(windows->guest, &windows->qemu, &windows->plugin, err)
@@ -125,9 +133,30 @@ static void drop(struct td_live_windows *windows, size_t i)
             (windows->count - i) * sizeof(*windows->images));
 }
 
+/* More where there were too few, and slowly less where there are more than are needed. */
+static void learn_calls(struct td_live_windows *windows, const struct td_mailbox_window *window)
+{
+    const double needed = (double)window->answered * CALLS_SPARE;
+
+    if (window->asked_more && window->answered > 0)
+        windows->calls = windows->calls > 2 * needed ? windows->calls : 2 * needed;
+    else if (window->end == TD_MAILBOX_WINDOW_WHOLE)
+        windows->calls = needed > windows->calls ? needed : (7 * windows->calls + needed) / 8;
+}
+
+uint32_t td_live_windows_calls(const struct td_live_windows *windows)
+{
+    return windows->calls > TD_LIVE_CALLS_MAX ? TD_LIVE_CALLS_MAX
+           : windows->calls < CALLS_LEAST     ? CALLS_LEAST
+                                              : (uint32_t)windows->calls;
+}
+
 static void count_window(struct td_live_windows *windows, const struct td_mailbox_window *window)
 {
     struct td_live_counts *counts = &windows->counts;
+
+    learn_calls(windows, window);
+    counts->answered += window->answered;
     switch (window->end) {
     case TD_MAILBOX_WINDOW_WHOLE: counts->whole++; break;
     case TD_MAILBOX_WINDOW_CUT: counts->cut++; break;

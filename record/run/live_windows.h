@@ -23,6 +23,7 @@ struct td_live_counts {
     uint64_t fault; /* code that the emulator does not have, or that failed in it */
     uint64_t lost;  /* not loaded, or their emulator died */
     uint64_t waiting;
+    uint64_t answered; /* system calls in windows, with what the program itself got for them */
 };
 
 /* Windows that the profile has something of. */
@@ -40,6 +41,9 @@ void td_live_windows_add(struct td_live_windows *windows, int fd, uint64_t numbe
                          const char *process, uint64_t stands_ns);
 /* Bytes of the images that wait. */
 uint64_t td_live_windows_bytes(const struct td_live_windows *windows);
+/* How many of a thread's next system calls an image is to have, by what windows asked for lately.
+ */
+uint32_t td_live_windows_calls(const struct td_live_windows *windows);
 /* Takes what came, and starts and feeds emulators. */
 void td_live_windows_turn(struct td_live_windows *windows);
 /* Why no more windows are run, since the emulator ends at once each time; NULL: they are. */

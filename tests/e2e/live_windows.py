@@ -331,5 +331,90 @@ def short():
     td.check("no window was modelled" in text and "modelled on core" not in text, text)
 
 
+def server():
+    """Windows of a server go on behind its system calls: with what it got for them itself. It never sees one interrupted."""
+    path = td.workload("epoll_server")
+    with subprocess.Popen([path, "serve"], stdout=subprocess.PIPE) as serving:
+        port = serving.stdout.readline().decode().strip()
+        with subprocess.Popen([path, "ask", port, "5"], stdout=subprocess.PIPE) as asking:
+            time.sleep(0.3)
+            done = td.run([td.TDREC, "--source", "live", "--overhead", "50%", "--duration", "3", "-o", td.scratch("server.td"),
+                           "-p", str(serving.pid)], 0, timeout=60)
+            asked = asking.communicate(timeout=60)[0].decode()
+        served = serving.communicate(timeout=60)[0].decode()
+    td.check(asking.returncode == 0 and serving.returncode == 0, f"{asking.returncode} {serving.returncode}")
+    td.check(asked.startswith("asked ") and asked[6:] == served[7:], f"{asked!r} {served!r}")
+    images, windows = windows_of(done.stderr)
+    judge(done, images, windows)
+    late = re.search(rb"(\d+) were not run in time", done.stderr)
+    tried = images - (int(late.group(1)) if late else 0)
+    whole_ones = int(re.search(rb"\((\d+) whole\)", done.stderr).group(1))
+    td.check(tried < 5 or whole_ones >= 0.8 * tried, f"{whole_ones} of {tried}: {done.stderr!r}")
+    td.check(b"the program's own answers" in done.stderr, f"{done.stderr!r}")
+
+
+EFFECTS = r"""
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+/* Counts the signals that it gets. */
+static pid_t counter(int to) {
+    sigset_t set;
+    long count = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    const pid_t child = fork();
+    if (child) return child;
+    while (sigwaitinfo(&set, NULL) != SIGTERM) count++;
+    while (sigtimedwait(&set, NULL, &(struct timespec){0}) > 0) count++;
+    _exit(write(to, &count, sizeof count) < 0);
+}
+int main(int argc, char **argv) {
+    int pair[2], tell[2], log = open(argv[1], O_WRONLY | O_CREAT | O_APPEND, 0600);
+    long done = 0, received = 0, signals = 0;
+    char byte = 'x';
+    if (pipe(tell) < 0 || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair) < 0) return 1;
+    const pid_t child = counter(tell[1]);
+    for (clock_t end = clock() + 2 * CLOCKS_PER_SEC; clock() < end;) {
+        for (int i = 0; i < 200; i++, done++) {
+            for (volatile int k = 0; k < 3000; k++) continue;
+            if (write(log, "line\n", 5) != 5) return 2;
+            const int made = open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600);
+            if (made < 0 || close(made) < 0 || rename(argv[2], argv[3]) < 0 || unlink(argv[3]) < 0) return 3;
+            if (send(pair[0], &byte, 1, 0) != 1) return 4;
+            while (recv(pair[1], &byte, 1, 0) == 1) received++;
+            while (sigqueue(child, SIGRTMIN, (union sigval){0}) < 0)
+                if (errno != EAGAIN || sched_yield() < 0) return 5;
+        }
+    }
+    kill(child, SIGTERM);
+    if (read(tell[0], &signals, sizeof signals) != sizeof signals || waitpid(child, NULL, 0) != child) return 6;
+    if (received != done || signals != done || access(argv[2], F_OK) == 0 || access(argv[3], F_OK) == 0) return 7;
+    return printf("%ld\n", done) < 0;
+}
+"""
+
+
+def effects():
+    """A program that writes, makes, renames, unlinks, sends and kills all the time: its windows do none of it again."""
+    path, log = td.scratch("effects"), td.scratch("log")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(EFFECTS)
+    td.run(["gcc", "-O1", "-o", path, path + ".c"])
+    done, _, _ = record(path, log, td.scratch("made"), td.scratch("moved"))
+    with open(log, "rb") as file:
+        text = file.read()
+    td.check(text == b"line\n" * int(done.stdout), f"{len(text)} bytes of {done.stdout!r} lines")
+
+
 td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
-          "static": static, "shared": shared, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused})
+          "static": static, "shared": shared, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused, "server": server,
+          "effects": effects})

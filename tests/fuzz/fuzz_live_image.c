@@ -26,6 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < image.file_count; i++)
         sum += strlen(image.files[i].name);
+    for (size_t i = 0; i < image.calls_size; i++)
+        sum += image.calls[i];
     td_live_image_release(&image);
     if (sum == UINT64_MAX)
         __builtin_trap(); /* so that all was read */

@@ -2,11 +2,12 @@
 /*
  * Takes images of a command, or of a process, while it runs:
  *
- *   live_images [-n COUNT] [-i MS] [-w] (-p PID | -- COMMAND...)
+ *   live_images [-n COUNT] [-i MS] [-c CALLS] [-o FILE] (-p PID | -- COMMAND...)
  *
- * COUNT images (20 when not said), MS apart (10), of the process and those below it. -w: waits for
- * the command's end only, -o FILE: the report goes there, not to stderr. The last line says how
- * many of each outcome there were. Each image is read again. The exit status is the command's.
+ * COUNT images (20 when not said), MS apart (10), of the process and those below it, each with up
+ * to CALLS (500) of the system calls that follow. The report goes to FILE, or to stderr; its last
+ * lines say how many of each outcome there were. Each image is read again. The exit status is the
+ * command's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@
 
 struct run {
     FILE *report;
-    unsigned count, counts[TD_LIVE_OUTCOME_COUNT];
+    unsigned count, calls, counts[TD_LIVE_OUTCOME_COUNT];
     long every_ms;
     pid_t process;
     bool ours, ended;
@@ -106,14 +107,15 @@ static void show(struct run *run, const struct td_live_result *result, int fd)
     fprintf(run->report,
             "%llu: %s%s process %d thread %d clone %d stop %llu us pause %llu us write %llu us "
             "resident %llu "
-            "KB image %llu KB redirected %u %s\n",
+            "KB image %llu KB redirected %u calls %u in %llu us %s\n",
             (unsigned long long)result->number, td_live_outcome_text(result->outcome),
             result->outcome == TD_LIVE_TAKEN && !result->cloned ? " by copying" : "",
             result->process, result->thread, result->clone,
             (unsigned long long)result->stop_ns / 1000, (unsigned long long)result->pause_ns / 1000,
             (unsigned long long)result->write_ns / 1000,
             (unsigned long long)result->resident_bytes / 1024,
-            (unsigned long long)result->image_bytes / 1024, result->redirected, result->text);
+            (unsigned long long)result->image_bytes / 1024, result->redirected, result->calls,
+            (unsigned long long)result->watch_ns / 1000, result->text);
     if (result->outcome == TD_LIVE_TAKEN && !check_image(fd, result, &err))
         fprintf(run->report, "DAMAGED: image %llu: %s\n", (unsigned long long)result->number,
                 err.text);
@@ -139,8 +141,12 @@ static int take_images(struct run *run, struct td_imager *imager)
         const int fd = image_file(run, i);
         struct pollfd wait = {.fd = td_imager_fd(imager), .events = POLLIN};
 
-        if (td_imager_ask(imager, list, family(list, TD_IMAGER_PROCESSES, run->process), i, fd,
-                          &err) != TD_OK) {
+        const struct td_imager_order order = {.processes = list,
+                                              .count =
+                                                  family(list, TD_IMAGER_PROCESSES, run->process),
+                                              .number = i,
+                                              .calls = run->calls};
+        if (td_imager_ask(imager, &order, fd, &err) != TD_OK) {
             fprintf(stderr, "live_images: %s\n", err.text);
             return -1;
         }
@@ -197,12 +203,12 @@ static long number_of(const char *text)
 
 int main(int argc, char **argv)
 {
-    struct run run = {.report = stderr, .count = 20, .every_ms = 10};
+    struct run run = {.report = stderr, .count = 20, .every_ms = 10, .calls = 500};
     struct td_imager *imager = NULL;
     struct td_err err = TD_ERR_INIT;
     const char *report = NULL;
 
-    for (int option; (option = getopt(argc, argv, "+n:i:p:o:k:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "+n:i:p:o:k:c:")) != -1;) {
         if (option == 'n')
             run.count = (unsigned)number_of(optarg);
         else if (option == 'i')
@@ -211,6 +217,8 @@ int main(int argc, char **argv)
             run.process = (pid_t)number_of(optarg);
         else if (option == 'o')
             report = optarg;
+        else if (option == 'c')
+            run.calls = (unsigned)number_of(optarg);
         else if (option == 'k')
             run.keep = optarg;
         else

@@ -85,14 +85,21 @@ static void make_file(char *path)
     close(fd);
 }
 
+static int ask_once(struct td_imager *imager, pid_t process, uint64_t number, int fd)
+{
+    const struct td_imager_order order = {.processes = &process, .count = 1, .number = number};
+
+    return td_imager_ask(imager, &order, fd, NULL);
+}
+
 static struct td_live_result ask(struct td_imager *imager, pid_t process, int fd)
 {
     struct td_live_result result;
     struct pollfd wait = {.fd = td_imager_fd(imager), .events = POLLIN};
 
     for (int tries = 0; tries < 100; tries++) {
-        assert_int_equal(td_imager_ask(imager, &process, 1, 5, fd, NULL), TD_OK);
-        assert_int_equal(td_imager_ask(imager, &process, 1, 6, fd, NULL), TD_EUSAGE);
+        assert_int_equal(ask_once(imager, process, 5, fd), TD_OK);
+        assert_int_equal(ask_once(imager, process, 6, fd), TD_EUSAGE);
         while (!td_imager_answer(imager, &result))
             poll(&wait, 1, 1000);
         if (result.outcome != TD_LIVE_IDLE && result.outcome != TD_LIVE_IN_CALL)
@@ -320,7 +327,7 @@ static void test_gone(void **state)
     waitpid(process, NULL, 0);
     assert_int_equal(td_imager_new(&imager, NULL), TD_OK);
     const int fd = memfd_create("image", MFD_CLOEXEC);
-    assert_int_equal(td_imager_ask(imager, &process, 1, 0, fd, NULL), TD_OK);
+    assert_int_equal(ask_once(imager, process, 0, fd), TD_OK);
     struct td_live_result result;
     struct pollfd wait = {.fd = td_imager_fd(imager), .events = POLLIN};
     while (!td_imager_answer(imager, &result))
@@ -330,7 +337,7 @@ static void test_gone(void **state)
     kill(td_imager_id(imager), SIGKILL); /* as the kernel does when memory is out */
     siginfo_t info;
     waitid(P_PID, (id_t)td_imager_id(imager), &info, WEXITED | WNOWAIT);
-    const int asked = td_imager_ask(imager, &process, 1, 0, fd, NULL);
+    const int asked = ask_once(imager, process, 0, fd);
     if (asked == TD_OK) {
         while (!td_imager_answer(imager, &result))
             poll(&wait, 1, 1000);

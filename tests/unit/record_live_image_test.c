@@ -19,7 +19,7 @@
 
 #define PAGE TD_LIVE_IMAGE_PAGE
 
-static const uint8_t registers[216] = {1, 2, 3}, vector[2696] = {4, 5, 6};
+static const uint8_t registers[216] = {1, 2, 3}, vector[2696] = {4, 5, 6}, calls[77] = {7, 8};
 
 static struct td_live_thread a_thread(void)
 {
@@ -92,6 +92,7 @@ static uint8_t *compose(size_t *size)
     td_live_writer_file(writer, &input);
     td_live_writer_file(writer, &socket);
     assert_int_equal(td_live_writer_bytes(writer), 2 * PAGE);
+    assert_int_equal(td_live_writer_calls(writer, calls, sizeof(calls), NULL), TD_OK);
     assert_int_equal(td_live_writer_finish(writer, &thread, NULL), TD_OK);
     td_live_writer_free(writer);
     assert_int_equal(fstat(fd, &st), 0);
@@ -137,6 +138,8 @@ static void test_round_trip(void **state)
     assert_int_equal(image.files[0].offset, 77);
     assert_string_equal(image.files[1].name, "socket:[5]");
     assert_int_equal(image.files[1].kind, TD_LIVE_OTHER);
+    assert_int_equal(image.calls_size, sizeof(calls));
+    assert_memory_equal(image.calls, calls, sizeof(calls));
     td_live_image_release(&image);
     free(data);
 }
@@ -159,6 +162,7 @@ static void test_layout(void **state)
     assert_int_equal(head.thread, 13);
     assert_int_equal(head.address, 0x401234);
     assert_int_equal(head.stands_ns, 20000000);
+    assert_memory_equal(data + head.calls, calls, head.calls_size);
     memcpy(&mapping, data + head.tables + head.mappings + 2 * sizeof(mapping), sizeof(mapping));
     assert_int_equal(mapping.start, 0x500000);
     assert_int_equal(mapping.flags, TD_LIVE_HEAP);
@@ -203,10 +207,10 @@ static void test_refused(void **state)
     uint8_t *data = compose(&size);
 
     (void)state;
-    data[8] = 2;
-    assert_int_equal(td_live_image_read(&image, data, size, &err), TD_EVERSION);
-    assert_non_null(strstr(err.text, "version 2"));
     data[8] = 1;
+    assert_int_equal(td_live_image_read(&image, data, size, &err), TD_EVERSION);
+    assert_non_null(strstr(err.text, "version 1"));
+    data[8] = 2;
     data[0] ^= 1;
     assert_int_equal(td_live_image_read(&image, data, size, &err), TD_EFORMAT);
     assert_null(image.mappings);

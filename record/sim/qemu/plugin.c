@@ -182,10 +182,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, u
                        uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
                        uint64_t a8)
 {
-    const uint64_t arguments[5] = {a1, a2, a3, a4, a5};
+    const uint64_t arguments[TD_LIVE_ARGUMENTS] = {a1, a2, a3, a4, a5, a6};
 
     (void)id;
-    (void)a6;
     (void)a7;
     (void)a8;
     td_image_syscall(self, self->threads[vcpu], number, arguments);

@@ -253,6 +253,8 @@ void td_image_syscall_done(struct td_image *process, struct td_image_thread *thr
                            int64_t result)
 {
     td_image_rest(process, thread, false);
+    if (process->window.wanted)
+        td_window_called(process, number, result);
     number = td_guest_call(process->exec.guest, number);
     if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
         td_image_map(process, &thread->change);
@@ -275,7 +277,7 @@ static void follow_maps(struct td_image *process, struct td_image_thread *thread
 }
 
 void td_image_syscall(struct td_image *process, struct td_image_thread *thread, int64_t number,
-                      const uint64_t arguments[5])
+                      const uint64_t arguments[TD_LIVE_ARGUMENTS])
 {
     struct td_exec_call call;
 

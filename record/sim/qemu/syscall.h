@@ -12,7 +12,7 @@
 
 /* `number` is the guest's; an execve that the emulator can follow does not return. */
 void td_image_syscall(struct td_image *process, struct td_image_thread *thread, int64_t number,
-                      const uint64_t arguments[5]);
+                      const uint64_t arguments[TD_LIVE_ARGUMENTS]);
 /* The same number, and its result; an error as the kernel gives it, below 0. */
 void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,
                            int64_t result);

@@ -19,6 +19,9 @@ enum {
     /* A window is looked at after so many instructions, at the most and the least. */
     CHUNK_MAX = 1 << 20,
     CHUNK_MIN = 2000,
+    /* Words of a batch that must be free before the loader runs in a window. */
+    SERVING_WORDS = 4096,
+    GUEST_RT_SIGRETURN = 15,
     FUTEX_WAKE = 1,
     FUTEX_WAKE_BITSET = 10,
     FUTEX_COMMANDS = 0x7f,
@@ -86,6 +89,8 @@ static void end(struct td_image *process, struct td_image_thread *thread,
     struct td_window *window = &process->window;
     const bool exact = window->stage == TD_WINDOW_EXACT;
     const uint64_t ran = exact ? window->ran - (uint64_t)(thread->left > 0 ? thread->left : 0) : 0;
+    const bool by_call = how == TD_MAILBOX_WINDOW_CUT || how == TD_MAILBOX_WINDOW_EARLY;
+    const bool asked_more = by_call && td_replay_is_over(&window->replay);
 
     td_image_turn(
         process, thread,
@@ -99,11 +104,14 @@ static void end(struct td_image *process, struct td_image_thread *thread,
                            ran + window->fill + window->warm);
     }
     if (process->mailbox)
-        td_mailbox_window(process->mailbox, &(struct td_mailbox_window){.number = window->number,
-                                                                        .end = how,
-                                                                        .detail = (int32_t)detail,
-                                                                        .instructions = ran,
-                                                                        .cycles = cycles});
+        td_mailbox_window(process->mailbox,
+                          &(struct td_mailbox_window){.number = window->number,
+                                                      .end = how,
+                                                      .detail = (int32_t)detail,
+                                                      .instructions = ran,
+                                                      .cycles = cycles,
+                                                      .answered = window->replay.answered,
+                                                      .asked_more = asked_more});
 }
 
 /* The loader's handler takes over; its signal is pending before the program's call is made. */
@@ -144,7 +152,7 @@ struct td_sampling_phase td_window_next(struct td_image *process, struct td_imag
 }
 
 static void begin(struct td_image *process, struct td_image_thread *thread,
-                  const uint64_t arguments[5])
+                  const struct td_live_image_head *head)
 {
     struct td_window *window = &process->window;
 
@@ -154,8 +162,9 @@ static void begin(struct td_image *process, struct td_image_thread *thread,
             _exit(TD_JAIL_REFUSED);
         window->jailed = true;
     }
-    window->number = (uint32_t)arguments[1];
-    window->stands_ns = arguments[2];
+    window->number = (uint32_t)head->number;
+    window->stands_ns = head->stands_ns;
+    td_replay_begin(&window->replay, head, TD_LOADER_LAST);
     /* What the loader did until now is nobody's. */
     td_image_turn(process, thread,
                   &(struct td_sampling_phase){.mode = TD_SIM_FUNCTIONAL_WARMING,
@@ -268,17 +277,63 @@ static bool is_harmless(int64_t number, const uint64_t arguments[5])
     return false;
 }
 
+/* The loader's handler runs now; what it does is not the window's. */
+static void serve(struct td_image *process, struct td_image_thread *thread)
+{
+    struct td_window *window = &process->window;
+
+    if (thread->full - thread->next < SERVING_WORDS)
+        td_image_flush(process, thread, 0);
+    window->serving = true;
+    window->served_next = thread->next;
+    window->served_left = thread->left;
+    thread->left = INT64_MAX;
+    call_loader();
+}
+
+static void go_on(struct td_window *window, struct td_image_thread *thread)
+{
+    window->serving = false;
+    thread->next = window->served_next;
+    thread->left = window->served_left;
+}
+
+/* A call came that cannot be made nor answered. */
+static void end_by_call(struct td_image *process, struct td_image_thread *thread, int64_t number)
+{
+    end(process, thread,
+        process->window.stage == TD_WINDOW_EXACT ? TD_MAILBOX_WINDOW_CUT : TD_MAILBOX_WINDOW_EARLY,
+        number);
+}
+
+/* The loader's handler of its signal asks what to do: it reads `answer`. */
+static void tell_answer(struct td_image *process, struct td_image_thread *thread, uint64_t address)
+{
+    struct td_window *window = &process->window;
+    struct td_loader_answer answer = {.valid = 0};
+
+    if (!window->serving)
+        return; /* the window is over */
+    if (td_replay_answer(&window->replay, &answer) &&
+        td_guest_write(address, &answer, sizeof(answer)))
+        return;
+    go_on(window, thread);
+    end_by_call(process, thread, window->replay.call.number);
+}
+
 /* The loader's signal comes by itself after a fault: it is in its handler already. */
 static void take_loaders(struct td_image *process, struct td_image_thread *thread,
                          const uint64_t arguments[5])
 {
     const bool loads = process->window.stage == TD_WINDOW_LOADING;
+    struct td_live_image_head head;
 
     switch (arguments[0]) {
     case TD_LOADER_BEGIN:
-        if (loads)
-            begin(process, thread, arguments);
+        if (loads && td_guest_read(&head, arguments[1], sizeof(head)))
+            begin(process, thread, &head);
         break;
+    case TD_LOADER_ASK: tell_answer(process, thread, arguments[1]); break;
     case TD_LOADER_FAULT:
         if (!loads)
             end(process, thread, TD_MAILBOX_WINDOW_FAULT, (int64_t)arguments[1]);
@@ -294,17 +349,31 @@ static void take_loaders(struct td_image *process, struct td_image_thread *threa
 }
 
 void td_window_call(struct td_image *process, struct td_image_thread *thread, int64_t number,
-                    const uint64_t arguments[5])
+                    const uint64_t arguments[TD_LIVE_ARGUMENTS])
 {
+    struct td_window *window = &process->window;
+
     if (number == TD_LOADER_CALL) {
         take_loaders(process, thread, arguments);
         return;
     }
     number = td_guest_call(process->exec.guest, number);
-    if (process->window.stage == TD_WINDOW_LOADING || is_harmless(number, arguments))
-        return;
-    end(process, thread,
-        process->window.stage == TD_WINDOW_EXACT ? TD_MAILBOX_WINDOW_CUT : TD_MAILBOX_WINDOW_EARLY,
-        number);
-    call_loader();
+    if (window->serving && number == GUEST_RT_SIGRETURN)
+        go_on(window, thread); /* the window does, behind its call */
+    else if (window->stage == TD_WINDOW_LOADING || window->serving)
+        return; /* the loader's */
+    else if (td_replay_take(&window->replay, number, arguments))
+        serve(process, thread);
+    else if (is_harmless(number, arguments))
+        td_replay_let(&window->replay, number, arguments);
+    else {
+        end_by_call(process, thread, number);
+        call_loader();
+    }
+}
+
+void td_window_called(struct td_image *process, int64_t number, int64_t result)
+{
+    if (process->window.stage != TD_WINDOW_LOADING && number != TD_LOADER_CALL)
+        td_replay_returned(&process->window.replay, result);
 }

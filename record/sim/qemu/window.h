@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "record/sim/model/sampling/sampling.h"
+#include "record/sim/qemu/replay.h"
 #include "record/sim/share/mailbox.h"
 
 struct td_image;
@@ -36,14 +37,22 @@ struct td_window {
     double cpi;             /* cycles an instruction, lately */
     uint64_t filled_cycles; /* of the model, when FILLING began */
     uint64_t stands_ns;     /* CPU time that the window stands for */
+    struct td_replay replay;
+    bool serving; /* the loader answers a call of the window's */
+    /* Of the thread, before that. */
+    uint64_t *served_next;
+    int64_t served_left;
 };
 
 /* Of the option "WARM:FILL:CYCLES". False when it is none. */
 bool td_window_parse(struct td_window *window, const char *text);
 /* The phase that follows: the one before has run as many instructions as it was given. */
 struct td_sampling_phase td_window_next(struct td_image *process, struct td_image_thread *thread);
-/* Before each system call: the loader's own, and those that end a window. */
+/* Before each system call: the loader's own, those that are answered, and those that end a window.
+ */
 void td_window_call(struct td_image *process, struct td_image_thread *thread, int64_t number,
-                    const uint64_t arguments[5]);
+                    const uint64_t arguments[TD_LIVE_ARGUMENTS]);
+/* After it. */
+void td_window_called(struct td_image *process, int64_t number, int64_t result);
 
 #endif

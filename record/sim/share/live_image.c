@@ -16,7 +16,7 @@
 /* Written field by field below; the loader reads them as they are here. */
 static_assert(sizeof(struct td_live_mapping_layout) == 48, "a mapping's bytes");
 static_assert(sizeof(struct td_live_file_layout) == 24, "a file's bytes");
-static_assert(sizeof(struct td_live_image_head) == 168, "the head's bytes");
+static_assert(sizeof(struct td_live_image_head) == 184, "the head's bytes");
 
 #define PAGE_MASK    ((uint64_t)TD_LIVE_IMAGE_PAGE - 1)
 #define ADDRESS_ENDS (UINT64_C(1) << 56) /* of any user's address space */
@@ -43,6 +43,8 @@ static void read_head(struct td_rd *rd, struct td_live_image_head *head)
     head->size = td_rd_u64(rd);
     head->tables = td_rd_u64(rd);
     head->tables_size = td_rd_u64(rd);
+    head->calls = td_rd_u64(rd);
+    head->calls_size = td_rd_u64(rd);
     for (size_t i = 0; i < TD_ARRAY_SIZE(words); i++)
         *words[i] = td_rd_u32(rd);
     head->thread_pointer = td_rd_u64(rd);
@@ -66,10 +68,13 @@ static int check_head(const struct td_live_image_head *head, size_t size, struct
     if (head->size != size || head->tables > size || head->tables_size != size - head->tables ||
         !is_page(head->tables) || head->tables < TD_LIVE_IMAGE_PAGE)
         return td_fail_at(err, TD_EFORMAT, 16, "the image's sizes do not fit its %zu bytes", size);
+    if (head->calls_size > 0 && (head->calls < TD_LIVE_IMAGE_PAGE || head->calls > head->tables ||
+                                 head->calls_size > head->tables - head->calls))
+        return td_fail_at(err, TD_EFORMAT, 40, "the image's system calls are not inside it");
     if (head->machine != EM_X86_64 && head->machine != EM_AARCH64)
         return td_fail_at(err, TD_EVERSION, 12, "the image is of machine %" PRIu32, head->machine);
     if (head->heap_start > head->heap_end)
-        return td_fail_at(err, TD_EFORMAT, 88, "the image's heap ends before it begins");
+        return td_fail_at(err, TD_EFORMAT, 104, "the image's heap ends before it begins");
     return TD_OK;
 }
 
@@ -246,6 +251,10 @@ int td_live_image_read(struct td_live_image *ret, const void *data, size_t size,
     code = read_tables(ret, &tables, err);
     if (code != TD_OK)
         td_live_image_release(ret);
+    if (code == TD_OK && head.calls_size > 0) {
+        ret->calls = (const uint8_t *)data + head.calls;
+        ret->calls_size = head.calls_size;
+    }
     return code;
 }
 
@@ -266,6 +275,7 @@ struct td_live_writer {
     struct td_buf mappings, files, strings;
     uint32_t mapping_count, file_count;
     uint32_t last_string; /* several mappings in turn have one name */
+    uint64_t calls, calls_size;
 };
 
 struct td_live_writer *td_live_writer_new(int fd, uint64_t limit_bytes)
@@ -342,6 +352,15 @@ int td_live_writer_data(struct td_live_writer *writer, uint64_t at, const void *
     return write_at(writer->fd, writer->last + at, data, size, err);
 }
 
+int td_live_writer_calls(struct td_live_writer *writer, const void *data, size_t size,
+                         struct td_err *err)
+{
+    writer->calls = writer->end;
+    writer->calls_size = size;
+    writer->end += (size + PAGE_MASK) & ~PAGE_MASK;
+    return write_at(writer->fd, writer->calls, data, size, err);
+}
+
 void td_live_writer_file(struct td_live_writer *writer, const struct td_live_file *file)
 {
     struct td_buf *buf = &writer->files;
@@ -386,6 +405,8 @@ static void put_head(struct td_buf *buf, const struct td_live_image_head *head)
     td_buf_u64(buf, head->size);
     td_buf_u64(buf, head->tables);
     td_buf_u64(buf, head->tables_size);
+    td_buf_u64(buf, head->calls);
+    td_buf_u64(buf, head->calls_size);
     for (size_t i = 0; i < TD_ARRAY_SIZE(words); i++)
         td_buf_u32(buf, words[i]);
     for (size_t i = 0; i < TD_ARRAY_SIZE(longs); i++)
@@ -406,6 +427,8 @@ int td_live_writer_finish(struct td_live_writer *writer, const struct td_live_th
         .version = TD_LIVE_IMAGE_VERSION,
         .machine = thread->machine,
         .tables = writer->end,
+        .calls = writer->calls,
+        .calls_size = writer->calls_size,
         .registers_size = (uint32_t)thread->registers_size,
         .vector_size = (uint32_t)thread->vector_size,
         .mapping_count = writer->mapping_count,

@@ -44,6 +44,8 @@ struct td_live_image {
     size_t mapping_count;
     struct td_live_file *files;
     size_t file_count;
+    const uint8_t *calls; /* that followed (live_calls.h); their bytes were not looked at */
+    size_t calls_size;
 };
 
 /* Reads an image. What it holds points into `data`, which must stay; td_live_image_release frees
@@ -63,6 +65,9 @@ void td_live_writer_mapping(struct td_live_writer *writer, const struct td_live_
 int td_live_writer_data(struct td_live_writer *writer, uint64_t at, const void *data, size_t size,
                         struct td_err *err);
 void td_live_writer_file(struct td_live_writer *writer, const struct td_live_file *file);
+/* The thread's next system calls (live_calls.h), after all mappings. TD_EIO. */
+int td_live_writer_calls(struct td_live_writer *writer, const void *data, size_t size,
+                         struct td_err *err);
 /* Bytes of contents so far. */
 uint64_t td_live_writer_bytes(const struct td_live_writer *writer);
 /* Writes the tables and the head. Without it the file is no image. TD_EIO. */

@@ -5,8 +5,8 @@
  * mapped. Everybody else reads it by record/sim/share/live_image.h, which checks it.
  *
  * The first page is the head. Contents of memory follow, page by page, with holes for pages of
- * zeros; then, at `tables`, on a page's boundary, what the head points to: registers, mappings,
- * files, strings.
+ * zeros, and the thread's next system calls; then, at `tables`, on a page's boundary, what the head
+ * points to: registers, mappings, files, strings.
  */
 #ifndef TD_RECORD_SIM_SHARE_LIVE_IMAGE_LAYOUT_H
 #define TD_RECORD_SIM_SHARE_LIVE_IMAGE_LAYOUT_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define TD_LIVE_IMAGE_MAGIC   UINT64_C(0x8a656d6976656c74) /* "tlevime", then no ASCII */
-#define TD_LIVE_IMAGE_VERSION 1
+#define TD_LIVE_IMAGE_VERSION 2
 #define TD_LIVE_IMAGE_PAGE    4096
 
 /* Where a mapping's content is. In the order of the table a later mapping lies over an earlier. */
@@ -67,6 +67,7 @@ struct td_live_image_head {
     uint32_t machine;             /* e_machine of the program */
     uint64_t size;                /* of the image file */
     uint64_t tables, tables_size; /* in the file; `tables` is a multiple of the page */
+    uint64_t calls, calls_size; /* in the file: what was asked of the kernel then (live_calls.h) */
 
     /* Below: offsets from `tables`. */
     uint32_t registers, registers_size; /* NT_PRSTATUS as PTRACE_GETREGSET gives it; 16-aligned */

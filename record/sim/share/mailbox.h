@@ -79,6 +79,8 @@ struct td_mailbox_window {
     enum td_mailbox_window_end end;
     int32_t detail;
     uint64_t instructions, cycles; /* modelled exactly */
+    uint32_t answered;             /* system calls, with what the program got for them */
+    bool asked_more;               /* it was cut, and more answers might have helped */
 };
 /* Tells of a window; lost when there are too many. */
 void td_mailbox_window(struct td_mailbox *mailbox, const struct td_mailbox_window *window);

@@ -313,8 +313,7 @@ static enum td_loader_lost load(struct image *image, struct image *before, const
         before->loaded = false;
         open_files(image);
     }
-    CALL(CALL_CLOSE, TD_LOADER_LAST, 0, 0, 0, 0, 0);
-    return lost;
+    return lost; /* the plugin reads on in it */
 }
 
 static void leave(void) __attribute__((noreturn));
@@ -344,7 +343,7 @@ static void go_on(void)
             present = !present;
         if (lost == TD_LOADER_LOADED) {
             td_machine_prepare(&next->head, next->tables);
-            CALL(TD_LOADER_CALL, TD_LOADER_BEGIN, next->head.number, next->head.stands_ns, 0, 0, 0);
+            CALL(TD_LOADER_CALL, TD_LOADER_BEGIN, &next->head, 0, 0, 0, 0);
             td_machine_resume(&next->head, next->tables);
         }
         CALL(TD_LOADER_CALL, TD_LOADER_LOST, lost, next->head.number, 0, 0, 0);
@@ -354,14 +353,21 @@ static void go_on(void)
     }
 }
 
-static void on_end(int number)
+/* The answer of a call is what the handler returns to; else there is no way back. */
+static void on_signal(int number, void *info, void *interrupted)
 {
-    (void)number;
-    go_on();
+    struct td_loader_answer answer = {.valid = 0};
+
+    (void)number, (void)info;
+    CALL(TD_LOADER_CALL, TD_LOADER_ASK, &answer, 0, 0, 0, 0);
+    if (!answer.valid)
+        go_on();
+    td_machine_answer(interrupted, answer.result, answer.again != 0);
 }
 
-static void on_fault(int number)
+static void on_fault(int number, void *info, void *interrupted)
 {
+    (void)info, (void)interrupted;
     CALL(TD_LOADER_CALL, TD_LOADER_FAULT, number, 0, 0, 0, 0);
     go_on();
 }
@@ -379,6 +385,6 @@ void td_loader_main(void)
     CALL(CALL_SIGALTSTACK, &stack, 0, 0, 0, 0, 0);
     for (unsigned i = 0; i < sizeof(faults) / sizeof(*faults); i++)
         td_machine_on_signal(faults[i], on_fault);
-    td_machine_on_signal(TD_LOADER_SIGNAL, on_end);
+    td_machine_on_signal(TD_LOADER_SIGNAL, on_signal);
     go_on();
 }

@@ -41,8 +41,12 @@ void td_machine_prepare(const struct td_live_image_head *head, uint8_t *tables);
 /* Then: restores all registers and goes on there. */
 void td_machine_resume(const struct td_live_image_head *head, uint8_t *tables)
     __attribute__((noreturn));
-/* Calls `handler`, on a stack of its own, with the signal's number; it does not return. */
-void td_machine_on_signal(int number, void (*handler)(int));
+/* Calls `handler`, on a stack of its own, with the signal's number and what it interrupted. */
+typedef void td_machine_handler(int number, void *info, void *interrupted);
+void td_machine_on_signal(int number, td_machine_handler *handler);
+/* Gives what was interrupted the result of its system call: when the handler returns. `again`: the
+ * call's instruction would be executed anew. */
+void td_machine_answer(void *interrupted, int64_t result, bool again);
 
 /* By the entry. */
 void td_loader_main(void) __attribute__((noreturn));

@@ -9,6 +9,7 @@ enum {
     ARCH_SET_FS = 0x1002,
     LEGACY_BYTES = 512,        /* of an xsave area: what fxsave stores */
     HEADER_BYTES = 64,         /* behind it */
+    CALL_BYTES = 2,            /* of the instruction */
     RESTORED = 7,              /* x87, SSE, AVX: what the emulator has */
     FLAGS_RESTORED = 0x240cd5, /* those of eflags that a user program can change; not TF */
 };
@@ -26,7 +27,8 @@ static struct {
 } going __asm__("td_x86_going") __attribute__((used));
 
 void td_x86_go(void *xsave) __attribute__((noreturn));
-void td_x86_restorer(void);
+/* Hidden: found by the distance to it, since the loader is moved. */
+void td_x86_restorer(void) __attribute__((visibility("hidden")));
 
 __asm__(".globl _start\n"
         "_start: and $-16, %rsp\n"
@@ -87,15 +89,29 @@ void td_machine_resume(const struct td_live_image_head *head, uint8_t *tables)
     td_x86_go(tables + head->vector);
 }
 
-void td_machine_on_signal(int number, void (*handler)(int))
+/* The kernel's struct ucontext, up to what is changed. */
+struct interrupted {
+    uint64_t flags, link, stack[3];
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
+};
+
+void td_machine_answer(void *interrupted, int64_t result, bool again)
 {
-    /* The kernel's struct sigaction. Not blocked while it is handled, since nothing returns. */
+    struct interrupted *it = interrupted;
+
+    it->rax = (uint64_t)result;
+    it->rip += again ? CALL_BYTES : 0;
+}
+
+void td_machine_on_signal(int number, td_machine_handler *handler)
+{
+    /* The kernel's struct sigaction. Not blocked while it is handled: it may not return. */
     const struct {
-        void (*handler)(int);
+        td_machine_handler *handler;
         uint64_t flags;
         void (*restorer)(void);
         uint64_t mask;
-    } action = {handler, 0x4c000000 /* NODEFER, ONSTACK, RESTORER */, td_x86_restorer, 0};
+    } action = {handler, 0x4c000004 /* NODEFER, ONSTACK, RESTORER, SIGINFO */, td_x86_restorer, 0};
 
     CALL(CALL_SIGACTION, number, &action, 0, 8, 0, 0);
 }
