@@ -173,16 +173,26 @@ static bool never(void *ctx)
     return false;
 }
 
+static void on_alarm(int number)
+{
+    (void)number; /* interrupts waitpid */
+}
+
 static _Noreturn void take(pid_t program, long point)
 {
+    const struct sigaction alarm = {.sa_handler = on_alarm};
+    const struct itimerval often = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
+    const struct td_capture_order order = {.process = program, .thread = program, .calls = 20};
     const struct td_live_waiting waiting = {.quit = never};
     struct td_capture *capture = td_capture_new(&waiting);
     struct td_live_result result;
     const int fd = memfd_create("image", MFD_CLOEXEC);
 
     victim = program;
+    sigaction(SIGALRM, &alarm, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
     atomic_store(&shared->point, point);
-    td_capture_take(capture, program, program, 0, fd, &result);
+    td_capture_take(capture, &order, fd, &result);
     atomic_store(&shared->outcome, result.outcome);
     td_capture_free(capture);
     _exit(0);
