@@ -2,6 +2,7 @@
 #include "record/count/count.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,11 @@
 #define NS_PER_S  1e9
 /* How often for new threads, where the kernel does not wake us for them. */
 #define BLIND_NS (5 * NS_PER_MS)
+/* Intel's perf metrics are parts of 255 of the slots since they were last read: the longer, the
+ * coarser (Linux, tools/perf/Documentation/topdown.txt: "every few seconds"). */
+#define FRESH_NS  (1000 * NS_PER_MS)
+#define METRICS_0 0x8000 /* the first of their codes, */
+#define METRICS_7 0x8700 /* and the last */
 
 struct counting {
     const struct td_request *request;
@@ -29,6 +35,7 @@ struct counting {
     struct td_counts before, now, last, part;
     uint64_t from_ns, last_ns;          /* when this run's counting began; when the interval did */
     uint64_t next_ns;                   /* of intervals; 0: never */
+    uint64_t fresh_ns;                  /* when metrics are read again; 0: never */
     double elapsed_s, user_s, system_s; /* of all runs */
     double whole_s;                     /* with the time in which nothing was counted */
     unsigned pieces;                    /* of the time that was counted */
@@ -39,6 +46,20 @@ struct counting {
     bool counted, headed; /* a run has begun; the heading of the intervals is printed */
 };
 
+static bool counts_metrics(const struct td_plan *plan)
+{
+    for (size_t g = 0; g < plan->group_count; g++) {
+        for (size_t e = 0; e < plan->groups[g].event_count; e++) {
+            const struct td_plan_event *event = &plan->groups[g].events[e];
+
+            if (event->type >= PERF_TYPE_RAW && event->config[0] >= METRICS_0 &&
+                event->config[0] <= METRICS_7 && (event->config[0] & 0xff) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Events count from now on. */
 static void begin_part(struct counting *c, uint64_t now)
 {
@@ -46,6 +67,8 @@ static void begin_part(struct counting *c, uint64_t now)
     c->last_ns = now;
     if (c->request->interval_ms)
         c->next_ns = now + c->request->interval_ms * NS_PER_MS;
+    if (counts_metrics(c->plan))
+        c->fresh_ns = now + FRESH_NS;
 }
 
 static int open_run(void *ctx, struct td_err *err)
@@ -61,6 +84,7 @@ static int open_run(void *ctx, struct td_err *err)
     td_run_begin(&c->run);
     /* Executing the command is counted, so it takes part of the time. */
     c->next_ns = 0;
+    c->fresh_ns = 0;
     c->from_ns = 0;
     if (each && c->run.on_ns)
         td_count_threads_enable(c->threads);
@@ -132,6 +156,7 @@ static void switched(void *ctx, bool on, uint64_t now)
         print_interval(c, now);
     }
     c->next_ns = 0;
+    c->fresh_ns = 0;
 }
 
 /* Ends this run's counting: its time and its counts are added to those of the runs before. */
@@ -164,14 +189,20 @@ static void watch(void *ctx)
             td_count_threads_poll(c->threads, c->run.own_fds, c->run.events.ring_count);
 }
 
+/* Of two times, 0 for never. */
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
 static uint64_t due_ns(void *ctx, uint64_t now)
 {
     const struct counting *c = ctx;
-    const uint64_t look_ns = now + BLIND_NS;
+    const uint64_t due = sooner(c->next_ns, c->fresh_ns);
 
     if (!c->threads || !td_count_threads_blind(c->threads))
-        return c->next_ns;
-    return c->next_ns && c->next_ns < look_ns ? c->next_ns : look_ns;
+        return due;
+    return sooner(due, now + BLIND_NS);
 }
 
 static void on_time(void *ctx, uint64_t now)
@@ -180,6 +211,10 @@ static void on_time(void *ctx, uint64_t now)
 
     if (c->threads)
         td_count_threads_take(c->threads, c->run.own_fds, c->run.own_fd_count);
+    if (c->fresh_ns && now >= c->fresh_ns) {
+        read_now(c);
+        c->fresh_ns = now + FRESH_NS;
+    }
     if (!c->next_ns || now < c->next_ns)
         return;
     read_now(c);

@@ -400,6 +400,13 @@ def retire_latencies():
     td.check("(retire latencies in formulas: the vendor's means, none is measured here)" in shown, shown)
 
 
+def metrics_are_read_again():
+    """Perf metrics get coarse with time: they are read each second, also where nothing is printed."""
+    data = counted("spr", text_of(SPR, "0x8000 step=1\n"), command=("sleep", "1.2"))
+    reads = sum(event["count"] for event in data["events"] if event["event"] == "topdown_retiring")
+    td.check(reads >= 2, f"{reads} reads of the metrics in more than a second")
+
+
 def intervals():
     """-I: each interval's own counts and shares, at the level asked for; they add up to the whole."""
     steps = text_of(SPR).replace("count=", "step=")
@@ -455,6 +462,6 @@ def refused():
 if __name__ == "__main__":
     td.need_programs()
     td.cases({"n2_level_1": n2_level_1, "n2_groups": n2_groups, "spr": spr, "skx": skx, "zen4": zen4,
-              "level_4_skx": level_4_skx, "level_4_bdx": level_4_bdx,
-              "nanoseconds": nanoseconds, "retire_latencies": retire_latencies, "intervals": intervals, "turns": turns,
-              "refused": refused})
+              "level_4_skx": level_4_skx, "level_4_bdx": level_4_bdx, "nanoseconds": nanoseconds,
+              "retire_latencies": retire_latencies, "metrics_are_read_again": metrics_are_read_again,
+              "intervals": intervals, "turns": turns, "refused": refused})
