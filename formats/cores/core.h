@@ -28,7 +28,7 @@
     X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")            \
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")     \
     X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
-    X(pipeline, rename_any, COUNT, 0, 1, "0: only the stack's; 1: of any address")                \
+    X(pipeline, rename_any, COUNT, 0, 2, "0: only the stack's; 1: any; 2: of a store's last run") \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
@@ -41,13 +41,17 @@
     X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                    \
     X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")             \
     X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")               \
+    X(fetch, uop_cache_group, COUNT, 0, 255, "uops of a line of code that come without a pause")  \
+    X(fetch, uop_cache_pause, TICKS, 0, 1024, "before as many more of the same line of code")     \
     X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
     X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
+    X(fetch, decode_taken, COUNT, 0, 1, "1: what a jump goes to is decoded in another cycle")     \
     X(fetch, decode_switch, CYCLES, 0, 20, "from the uop cache to the decoders")                  \
     X(fetch, queue, COUNT, 8, 1024, "uops decoded and not yet dispatched")                        \
     X(fetch, ahead, COUNT, 1, 64, "blocks that prediction may be ahead of fetch")                 \
+    X(fetch, lead, CYCLES, 0, 255, "by which prediction is ahead of delivery when it restarts")   \
     X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                           \
-    X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats")                      \
+    X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats; if more, its jump's") \
     X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")                 \
     X(predict, btb_ways, COUNT, 1, 31, "")                                                        \
     X(predict, btb2_lines, COUNT, 16, 65536, "branch targets known with a delay")                 \
@@ -56,6 +60,8 @@
     X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")     \
     X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")       \
     X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")     \
+    X(predict, indirect_block, TICKS, 0, 1024,                                                    \
+      "prediction of an indirect branch, beyond a jump's")                                        \
     X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")      \
     X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")                \
     X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                               \
@@ -104,6 +110,7 @@
     X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                              \
     X(tlb, nested, COUNT, 0, 1, "1: a virtual machine: walks go through the host's table, too")   \
     X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")   \
+    X(tlb, page_fault, CYCLES, 0, 5000, "user cycles of the page fault of the first store to it") \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                            \
     X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")           \
     X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")      \

@@ -702,7 +702,7 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
     X("forward_blocked", , forward_blocked(400000))                                                \
     X("split_loads", in.a = make_bytes(4 KB), split_loads(in.a, 1000000))                          \
     X("alias", in.a = make_bytes(16 KB), alias(in.a, 600000))                                      \
-    X("page_walks", in.a = (char *)make_steps(16 MB, 4096 + 64),                                   \
+    X("page_walks", in.a = (char *)make_steps(20 MB, 4096 + 64),                                   \
       page_walks((void **)(void *)in.a, 200000))                                                   \
     X("locked_adds", in.a = make_bytes(4 KB), locked_adds((uint64_t *)(void *)in.a, 200000))       \
     X("square_roots", , square_roots(200000))                                                      \

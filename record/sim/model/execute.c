@@ -51,7 +51,8 @@ static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
 }
 
 /* Whether rename gives the load the register that was stored: for plain loads at the store's own
- * address, when the store is as many stores back as the last time. */
+ * address, when the store is as many stores back as the last time, and, where the core goes by
+ * instructions, its instruction has not stored since. */
 static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct td_store_word *word,
                     uint64_t address, uint32_t hash)
 {
@@ -61,6 +62,8 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
 
     if (!(uop->memory & wanted) || !word->whole || word->offset != (address & 7) ||
         back > (uint32_t)sim->desc->rename_memory)
+        return false;
+    if (sim->desc->rename_any == 2 && sim->stores.latest[word->origin] != word->serial)
         return false;
     const bool same = *usual == back;
     *usual = (uint8_t)back;
@@ -372,22 +375,21 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
     return load_any(sim, &load, a, cause);
 }
 
-static inline void note_store(struct td_sim *sim, bool whole, uint64_t address, uint32_t size,
-                              int64_t known, int64_t data, int64_t commit)
+/* `store`: what is the same of all its words. */
+static inline void note_store(struct td_sim *sim, struct td_store_word store, uint64_t address,
+                              uint32_t size, int64_t commit)
 {
     const uint32_t index = td_stores_index(address);
 
+    store.word = address >> 3;
+    store.bytes = td_store_bytes(address, size);
+    store.offset = (uint8_t)(address & 7);
     sim->stores.committed[index] = commit;
-    sim->stores.words[index] = (struct td_store_word){.word = address >> 3,
-                                                      .data = data,
-                                                      .address = known,
-                                                      .serial = sim->stores.serial,
-                                                      .bytes = td_store_bytes(address, size),
-                                                      .offset = (uint8_t)(address & 7),
-                                                      .whole = whole};
-    if (TD_UNLIKELY((address & 7) + size > 8))
-        note_store(sim, false, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), known, data,
-                   commit);
+    sim->stores.words[index] = store;
+    if (TD_UNLIKELY((address & 7) + size > 8)) {
+        store.whole = false;
+        note_store(sim, store, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), commit);
+    }
 }
 
 /* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
@@ -399,9 +401,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const int64_t asked = known;
     struct td_stores *stores = &sim->stores;
     const uint32_t key = td_trace_key(uop->insn, true);
-    const uint32_t k = stores->next;
+    const uint32_t k = stores->next, origin = row & (TD_ORDER_ENTRIES - 1);
 
-    stores->serial++;
+    stores->latest[origin] = ++stores->serial;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
     known = td_core_issue(&sim->core, sim->core.store_mask, known);
     if (TD_UNLIKELY(known > asked + 1) && known >= data)
@@ -441,12 +443,17 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;
     stores->cell[k] = td_ledger_cell(row, why);
+    const struct td_store_word store = {.data = data,
+                                        .address = known,
+                                        .serial = stores->serial,
+                                        .origin = (uint16_t)origin,
+                                        .whole = (uop->memory & TD_MEMORY_WHOLE) != 0};
     uint64_t used = line; /* that memory gave last */
     for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at);
         const uint32_t size = TD_TRACE_BYTES(*a->at);
         const uint64_t last = address + size - 1;
-        note_store(sim, (uop->memory & TD_MEMORY_WHOLE) != 0, address, size, known, data, commit);
+        note_store(sim, store, address, size, commit);
         bytes += size;
         if (address >> TD_LINE_BITS == used)
             use_line(sim, slot, address, size);
@@ -568,6 +575,16 @@ static inline void wait_load_buffer(struct td_sim *sim)
     sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
 }
 
+/* The page fault of the first store to a page: the kernel's time is not modelled, but what it takes
+ * in the program's. What is read first came with a file, or the kernel has put it there. */
+static __attribute__((noinline)) void page_fault(struct td_sim *sim, uint32_t row)
+{
+    struct td_core *core = &sim->core;
+
+    td_core_stall(core, core->last_retire);
+    td_core_lose(core, core->cycle + sim->desc->page_fault, td_ledger_cell(row, TD_CAUSE_SERIAL));
+}
+
 static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
                                uint32_t first_row, struct td_accesses *a)
 {
@@ -579,8 +596,10 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
         begin_slow(sim, uop, row);
         cause = TD_CAUSE_SERIAL;
     }
-    if (uop->flags & TD_UOP_STORE)
+    if (uop->flags & TD_UOP_STORE) {
         wait_store_buffer(sim);
+        sim->memory.fresh = false;
+    }
     if (uop->flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
     td_core_dispatch(core, uop->slots);
@@ -612,6 +631,8 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
         done = execute_store(sim, uop, a, known, done, row, &cause);
     td_core_retire(core, done, td_ledger_cell(row, cause));
     sim->branch_done = done;
+    if (TD_UNLIKELY(sim->memory.fresh) && uop->flags & TD_UOP_STORE && sim->desc->page_fault)
+        page_fault(sim, row);
 }
 
 /* Slots between a branch or clear and the first uop after it. Wrong-path uops take slots until

@@ -62,6 +62,7 @@ static inline void enter_line(struct td_fetch *fetch, const struct td_fetch_part
     if (part->line != fetch->last_line) {
         fetch->entry = part->offset;
         fetch->run_slots = 0;
+        fetch->run_group = (uint32_t)fetch->desc->uop_cache_group;
     }
 }
 
@@ -132,10 +133,24 @@ static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
     /* What falls through within a line is part of the same prediction. */
     if (line == fetch->last_line)
         return fetch->predicted;
-    fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
+    if (desc->loop > desc->block)
+        fetch->predicted += fetch->again ? desc->loop : desc->block;
+    else
+        fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
+    fetch->again = false;
     if (fetch->predicted < fetch->started[k])
         fetch->predicted = fetch->started[k];
     return fetch->predicted;
+}
+
+/* The uop cache pauses before what is more than a group of one line's uops. */
+static void pause_uop_cache(struct td_fetch *fetch)
+{
+    if (!fetch->desc->uop_cache_group)
+        return;
+    for (; fetch->run_slots > fetch->run_group;
+         fetch->run_group += (uint32_t)fetch->desc->uop_cache_group)
+        fetch->delivered += fetch->desc->uop_cache_pause;
 }
 
 /* Of a core whose front end is never late: what is left are mispredicts, clears and the queue's
@@ -191,6 +206,8 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     fetch->started[fetch->part_count++ & (TD_AHEAD_MAX - 1)] = fetch->delivered;
     const int64_t cycle = (fetch->delivered + TICKS - 1) / TICKS;
     fetch->delivered += hit ? part->uop_cost : part->decode_cost;
+    if (hit)
+        pause_uop_cache(fetch);
     fetch->rate = (enum td_cause)(hit ? part->cause : part->decoding);
     return cycle;
 }
@@ -208,6 +225,10 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
 void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain)
 {
     fetch->last_line = 0;
+    fetch->again = pc == fetch->taken_pc;
+    fetch->taken_pc = pc;
+    if (fetch->decoding && fetch->desc->decode_taken)
+        fetch->delivered = (fetch->delivered + TICKS - 1) / TICKS * TICKS;
     if (plain && target <= pc && pc - target < LOOP_BYTES) {
         fetch->loop_count = fetch->loop_pc == target ? fetch->loop_count + 1 : 0;
         fetch->loop_pc = target;
@@ -219,11 +240,19 @@ void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool p
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)
 {
     fetch->predicted = cycle * TICKS;
+    if (refill > fetch->desc->lead)
+        fetch->predicted += (refill - fetch->desc->lead) * TICKS;
     if (fetch->delivered < (cycle + refill) * TICKS)
         fetch->delivered = (cycle + refill) * TICKS;
     for (int i = 0; i < TD_AHEAD_MAX; i++)
         fetch->started[i] = 0;
     fetch->last_line = 0;
+}
+
+void td_fetch_slow(struct td_fetch *fetch, int ticks)
+{
+    if (!(fetch->desc->perfect & TD_PERFECT_FRONTEND))
+        fetch->predicted += ticks;
 }
 
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)

@@ -37,15 +37,18 @@ struct td_fetch {
     } dispatched[TD_FETCH_RING];
     uint32_t newest, limit;
     uint64_t last_line, last_page;
-    uint32_t entry, run_slots; /* of the run: where it entered last_line, its slots so far */
-    int64_t walked;            /* cycle in which the last translation was done */
-    int64_t translating;       /* cycles that it took of the last line's */
-    int64_t filled;            /* cycle in which the last line from L2 was there */
-    uint32_t epoch;            /* counts what was put into L1I, its TLB or the uop cache */
-    bool decoding;             /* the last part came from the decoders */
-    enum td_cause cause;       /* why delivery is late, if it is */
-    enum td_cause rate;        /* the same of the next part, when only the last one is in its way */
+    /* Of the run: where it entered last_line, its slots so far, those that come without a pause. */
+    uint32_t entry, run_slots, run_group;
+    int64_t walked;      /* cycle in which the last translation was done */
+    int64_t translating; /* cycles that it took of the last line's */
+    int64_t filled;      /* cycle in which the last line from L2 was there */
+    uint32_t epoch;      /* counts what was put into L1I, its TLB or the uop cache */
+    bool decoding;       /* the last part came from the decoders */
+    enum td_cause cause; /* why delivery is late, if it is */
+    enum td_cause rate;  /* the same of the next part, when only the last one is in its way */
     uint64_t loop_pc;
+    uint64_t taken_pc; /* the branch last taken, */
+    bool again;        /* which was the one before, too */
     uint32_t loop_count;
     struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */
     int64_t *l1i_pending;
@@ -69,7 +72,9 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle);
 void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain);
 /* Prediction resumes in `cycle`, delivery `refill` cycles later. */
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
-/* Prediction loses `cycles`; when `cause` is given, delivery too. */
+/* Prediction loses so many ticks. */
+void td_fetch_slow(struct td_fetch *fetch, int ticks);
+/* Prediction loses `cycles`; when `delivery`, delivery too. */
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery);
 /* Functional only. */
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,

@@ -268,6 +268,8 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
         td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
+    if (is_indirect(block))
+        td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
     if (outcome & TD_TRACE_TAKEN)
         td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);

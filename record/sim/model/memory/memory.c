@@ -344,6 +344,7 @@ static void touch_first(struct td_memory *memory, uint64_t page)
     bool added;
 
     td_map_put(&memory->pages, page, 0, 1, &added);
+    memory->fresh = added;
     for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++) {
         const uint64_t line = page * TD_PAGE_LINES + i;
 

@@ -22,6 +22,7 @@ struct td_store_word {
     uint32_t serial; /* the store's number */
     uint8_t bytes;   /* which of the 8 */
     uint8_t offset;  /* the first of them */
+    uint16_t origin; /* hash of its instruction */
     bool whole;      /* of a general register, 4 or 8 bytes: rename may pass it on */
 };
 
@@ -44,7 +45,8 @@ struct td_stores {
     int64_t last_known; /* cycle in which the addresses of all stores so far are known */
     /* How often yet the load at this hash waits for the addresses of older stores. */
     uint8_t waits[TD_ORDER_ENTRIES];
-    uint8_t back[TD_ORDER_ENTRIES]; /* from how many stores back it last had its data; 0: not */
+    uint32_t latest[TD_ORDER_ENTRIES]; /* by hash of an instruction: its latest store's number */
+    uint8_t back[TD_ORDER_ENTRIES];    /* from how many stores back it last had its data; 0: not */
 };
 
 /* Which of a word's 8 bytes [address, address + size) covers. */
