@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +18,18 @@
 #include "record/live/clone.h"
 #include "record/live/files.h"
 #include "record/live/memory.h"
+#include "record/live/own.h"
 #include "record/live/repair.h"
 
 /* The most that an image may take of memory. */
 #define IMAGE_LIMIT (UINT64_C(4) << 30)
 /* What is copied while a program is held: 2 to 10 ms. */
 #define COPY_LIMIT (UINT64_C(8) << 20)
+
+/* What is copied of memory that clones do not get, while the program is held. */
+#define OWN_LIMIT (UINT64_C(24) << 20)
+/* Processes that have such memory: so many are remembered. */
+#define APART_MAX 32
 
 /* At the end, so long it is tried to let programs reap their clones. */
 #define LAST_TRIES   50
@@ -33,10 +40,19 @@ struct remains {
     pid_t process, inner;
 };
 
+/* A process with memory that clones do not get. */
+struct apart {
+    pid_t process;
+    bool too_large; /* to be copied while it is held */
+};
+
 struct td_capture {
     const struct td_live_waiting *waiting;
     struct remains *remains;
     size_t count, cap;
+    struct apart apart[APART_MAX];
+    size_t apart_count; /* in all; the last are kept */
+    uint8_t *room;      /* for copies of what they have, OWN_LIMIT; NULL: there is none */
 };
 
 /* One image that is being taken. */
@@ -45,6 +61,9 @@ struct taking {
     struct td_live_stop stop;
     struct td_live_clone clone;
     struct td_live_files files;
+    struct td_live_own own;
+    struct apart *apart;          /* NULL: the process is not known to have such memory */
+    bool settled;                 /* the clone stands still */
     struct td_live_detour detour; /* not open: no clone may be made */
     uint64_t cpu_ns, process_cpu_ns;
     uint64_t queued_ns; /* that the thread ever waited for a CPU, before it was stopped */
@@ -157,7 +176,32 @@ void td_capture_free(struct td_capture *capture)
             nanosleep(&(struct timespec){.tv_nsec = LAST_WAIT_NS}, NULL);
     }
     free(capture->remains);
+    if (capture->room)
+        munmap(capture->room, OWN_LIMIT);
     free(capture);
+}
+
+/* ---- memory that clones do not get ---- */
+
+static struct apart *find_apart(struct td_capture *capture, pid_t process)
+{
+    for (size_t i = 0; i < capture->apart_count && i < APART_MAX; i++) {
+        if (capture->apart[i].process == process)
+            return &capture->apart[i];
+    }
+    return NULL;
+}
+
+/* The room is there at once, so that no program waits for its pages. */
+static void note_apart(struct td_capture *capture, pid_t process)
+{
+    if (!capture->room) {
+        void *room = mmap(NULL, OWN_LIMIT, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        capture->room = room == MAP_FAILED ? NULL : room;
+    }
+    capture->apart[capture->apart_count++ % APART_MAX] =
+        (struct apart){.process = process, .too_large = !capture->room};
 }
 
 /* ---- one image ---- */
@@ -196,6 +240,9 @@ static enum td_live_outcome prepare(struct taking *taking)
     result->resident_bytes = td_live_memory_resident(result->process);
     if (result->resident_bytes > IMAGE_LIMIT)
         return refuse(taking, TD_LIVE_TOO_LARGE);
+    taking->apart = find_apart(taking->capture, result->process);
+    if (taking->apart && taking->apart->too_large)
+        return refuse(taking, TD_LIVE_APART);
     outcome = td_live_clone_allowed(result->process, result->resident_bytes, &taking->err);
     if (outcome == TD_LIVE_TAKEN)
         outcome = td_live_detour_open(&taking->detour, result->process);
@@ -328,7 +375,7 @@ static enum td_live_outcome write_memory(struct taking *taking, pid_t still)
     for (size_t i = 0; i < taking->files.count; i++)
         td_live_writer_file(taking->writer, &taking->files.items[i]);
     return outcome_of(taking,
-                      td_live_memory_write(taking->writer, still, stop->process,
+                      td_live_memory_write(taking->writer, still, stop->process, &taking->own,
                                            &thread->heap_start, &thread->heap_end, &taking->err));
 }
 
@@ -346,28 +393,70 @@ static enum td_live_outcome finish_image(struct taking *taking)
     return outcome_of(taking, code);
 }
 
-/* The clone is there and the program runs on. */
-static enum td_live_outcome use_clone(struct taking *taking)
+/* Until the clone stands still. */
+static enum td_live_outcome settle(struct taking *taking)
 {
     const struct td_live_waiting *waiting = taking->capture->waiting;
-    enum td_live_outcome outcome =
-        td_live_clone_settle(&taking->clone, &taking->stop, waiting, &taking->err);
 
-    keep_remains(taking->capture, taking->stop.process, taking->clone.inner);
+    taking->settled = true;
+    return td_live_clone_settle(&taking->clone, &taking->stop, waiting, &taking->err);
+}
+
+/* The thread is held still: copies what the clone lacks. */
+static enum td_live_outcome copy_own(struct taking *taking)
+{
+    const pid_t process = taking->stop.process;
+    const enum td_live_outcome outcome = settle(taking);
+
     if (outcome != TD_LIVE_TAKEN)
+        return outcome;
+    td_live_own_find(&taking->own, process, taking->clone.id);
+    if (td_live_own_read(&taking->own, process, taking->capture->room, OWN_LIMIT))
+        return TD_LIVE_TAKEN;
+    taking->apart->too_large = true;
+    return refuse(taking, TD_LIVE_APART);
+}
+
+/* Whether the clone lacks something that nobody knew of; the next image has it. */
+static bool is_incomplete(struct taking *taking)
+{
+    const pid_t process = taking->stop.process;
+
+    if (taking->apart || !td_live_own_differs(process, taking->clone.id))
+        return false;
+    td_live_own_find(&taking->own, process, taking->clone.id);
+    if (taking->own.count > 0)
+        note_apart(taking->capture, process);
+    return taking->own.count > 0;
+}
+
+static enum td_live_outcome repair_and_write(struct taking *taking)
+{
+    const struct td_live_repair repair = td_live_repair(taking->clone.id, &taking->stop.registers);
+
+    taking->result->redirected = (uint32_t)repair.places;
+    if (repair.moved && !td_live_stop_follow(&taking->stop, taking->clone.id))
+        return refuse(taking, TD_LIVE_GONE);
+    const enum td_live_outcome outcome = write_memory(taking, taking->clone.id);
+    return outcome == TD_LIVE_TAKEN ? finish_image(taking) : outcome;
+}
+
+/* The clone is there and the program runs on. */
+static enum td_live_outcome use_clone(struct taking *taking, enum td_live_outcome outcome)
+{
+    const struct td_live_waiting *waiting = taking->capture->waiting;
+
+    if (!taking->settled)
+        outcome = settle(taking);
+    keep_remains(taking->capture, taking->stop.process, taking->clone.inner);
+    if (taking->clone.id == 0)
         return outcome;
     taking->result->clone = taking->clone.id;
     taking->result->cloned = true;
     if (waiting && waiting->cloned)
         waiting->cloned(waiting->ctx, taking->clone.id);
-    const struct td_live_repair repair = td_live_repair(taking->clone.id, &taking->stop.registers);
-    taking->result->redirected = (uint32_t)repair.places;
-    if (repair.moved && !td_live_stop_follow(&taking->stop, taking->clone.id))
-        outcome = refuse(taking, TD_LIVE_GONE);
-    else
-        outcome = write_memory(taking, taking->clone.id);
     if (outcome == TD_LIVE_TAKEN)
-        outcome = finish_image(taking);
+        outcome = is_incomplete(taking) ? refuse(taking, TD_LIVE_APART) : repair_and_write(taking);
     td_live_clone_kill(&taking->clone);
     td_capture_tidy(taking->capture);
     return outcome;
@@ -384,6 +473,8 @@ static enum td_live_outcome take_held(struct taking *taking)
             return refuse(taking, TD_LIVE_SIGNAL); /* tried again */
         outcome = td_live_clone_make(&taking->clone, stop, &taking->detour, &taking->err);
     }
+    if (outcome == TD_LIVE_TAKEN && taking->apart)
+        outcome = copy_own(taking);
     if (outcome == TD_LIVE_LIMIT && may_copy(taking))
         outcome = write_memory(taking, stop->process);
     const bool watch = outcome == TD_LIVE_TAKEN && taking->call_limit > 0;
@@ -394,12 +485,12 @@ static enum td_live_outcome take_held(struct taking *taking)
     taking->result->watch_ns = taking->calls.held_ns;
     taking->result->calls = taking->calls.count;
     if (taking->clone.inner != 0)
-        return use_clone(taking);
+        return use_clone(taking, outcome);
     return outcome == TD_LIVE_TAKEN ? finish_image(taking) : outcome;
 }
 
-void td_capture_take(struct td_capture *capture, const struct td_capture_order *order, int fd,
-                     struct td_live_result *result)
+static void take(struct td_capture *capture, const struct td_capture_order *order, int fd,
+                 struct td_live_result *result)
 {
     struct taking *taking = td_xcalloc(1, sizeof(*taking));
     const uint64_t start_ns = td_clock_ns();
@@ -424,8 +515,19 @@ void td_capture_take(struct td_capture *capture, const struct td_capture_order *
         snprintf(result->text, sizeof(result->text), "%.*s", (int)sizeof(result->text) - 1,
                  taking->err.text);
     td_live_files_release(&taking->files);
+    td_live_own_release(&taking->own);
     td_live_detour_close(&taking->detour);
     td_live_writer_free(taking->writer);
     td_buf_release(&taking->calls.log);
     free(taking);
+}
+
+void td_capture_take(struct td_capture *capture, const struct td_capture_order *order, int fd,
+                     struct td_live_result *result)
+{
+    const bool known = find_apart(capture, order->process);
+
+    take(capture, order, fd, result);
+    if (result->outcome == TD_LIVE_APART && !known) /* it is by now */
+        take(capture, order, fd, result);
 }

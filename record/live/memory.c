@@ -47,6 +47,7 @@ struct region {
 
 struct memory {
     struct td_live_writer *writer;
+    const struct td_live_own *own;
     pid_t still, process;
     int still_map, process_map; /* their page maps */
     uint64_t *entries;
@@ -286,18 +287,32 @@ static int write_mapping(struct memory *memory, const struct td_map_line *line, 
     return write_file(memory, &mapping, line->shared, err);
 }
 
+/* The next mappings of the program alone, as far as they begin before `end`. */
+static int write_own(struct memory *memory, size_t *next, uint64_t end, struct td_err *err)
+{
+    const struct td_live_own *own = memory->own;
+    int code = TD_OK;
+
+    for (; code == TD_OK && *next < own->count && own->mappings[*next].start < end; ++*next)
+        code = td_live_own_write(own, *next, memory->writer, err);
+    return code;
+}
+
 static int write_all(struct memory *memory, const char *maps, struct td_err *err)
 {
     struct td_map_line line;
+    size_t next = 0;
     int code = TD_OK;
 
     while (code == TD_OK && td_map_line_next(&maps, &line)) {
         char *name = td_xstrndup(line.path, line.path_len);
 
-        code = write_mapping(memory, &line, name, err);
+        code = write_own(memory, &next, line.start, err);
+        if (code == TD_OK)
+            code = write_mapping(memory, &line, name, err);
         free(name);
     }
-    return code;
+    return code == TD_OK ? write_own(memory, &next, UINT64_MAX, err) : code;
 }
 
 static int open_pagemap(pid_t process)
@@ -309,9 +324,10 @@ static int open_pagemap(pid_t process)
 }
 
 int td_live_memory_write(struct td_live_writer *writer, pid_t still, pid_t process,
-                         uint64_t *heap_start, uint64_t *heap_end, struct td_err *err)
+                         const struct td_live_own *own, uint64_t *heap_start, uint64_t *heap_end,
+                         struct td_err *err)
 {
-    struct memory memory = {.writer = writer, .still = still, .process = process};
+    struct memory memory = {.writer = writer, .own = own, .still = still, .process = process};
     char path[64];
     int code = TD_OK;
 

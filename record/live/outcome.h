@@ -17,6 +17,7 @@
     X(SIGNAL, "a signal came at the same time")                                       \
     X(FOREIGN, "the process runs 32-bit code")                                        \
     X(CONFINED, "a seccomp filter confines the process, and it is too large to copy") \
+    X(APART, "too much of its memory is not passed on to clones (MADV_DONTFORK)")     \
     X(LIMIT, "a limit of processes or memory allows no clone of it")                  \
     X(MEMORY, "too little memory is free")                                            \
     X(TOO_LARGE, "its image would be too large")                                      \

@@ -173,7 +173,7 @@ def programs(sources):
                  "queue", "leader", "segv", "abort"):
         found[mode] = [SUBJECTS, mode]
     for mode in ("signals", "timer", "calls", "wait", "vfork", "locks", "offsets", "threads", "faults", "shared", "stopped", "confined",
-                 "limited", "traced", "tracer", "exec"):
+                 "limited", "traced", "tracer", "apart", "exec"):
         found["victim, " + mode] = [VICTIM, mode]
     only = os.environ.get("TD_HARMLESS_ONLY", "")
     return {name: command for name, command in found.items() if shutil.which(command[0]) and (not only or name in only.split(";"))}

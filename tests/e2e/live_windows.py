@@ -59,10 +59,10 @@ int main(int argc, char **argv) {
 """
 
 
-def program():
+def program(text=PROGRAM):
     path = td.scratch("program")
     with open(path + ".c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+        file.write(text)
     td.run(["gcc", "-O1", "-g", "-pthread", "-o", path, path + ".c"])
     return path
 
@@ -126,6 +126,18 @@ def threads():
     done, windows, out = record(program(), "300", "2", status=7)
     td.check(done.stdout == b"done 3\n" and windows > 0, f"{done.stdout!r} {done.stderr!r}")
     td.check(td.report_json(out)["coverage"]["complete"], "not complete")
+
+
+def apart():
+    """Memory that clones do not get (V8's heaps) is in the images all the same: else each window ends at its first use."""
+    made = "next_of = mmap(NULL, COUNT * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n" \
+           "    madvise(next_of, COUNT * sizeof(unsigned), MADV_DONTFORK);"
+    text = "#include <sys/mman.h>\n" + PROGRAM.replace("next_of = malloc(COUNT * sizeof(unsigned));", made)
+    td.check(made in text, text)
+    done, windows, out = record(program(text), "1500", status=7)
+    td.check(windows > 0, f"{done.stderr!r}")
+    shares = {row["function"]: row["categories"].get("retiring") for row in td.report_json(out)["functions"]}
+    td.check(windows < 5 or shares.get("chase") is not None, f"{windows} windows, {shares}")
 
 
 def interpreters():
@@ -415,6 +427,6 @@ def effects():
     td.check(text == b"line\n" * int(done.stdout), f"{len(text)} bytes of {done.stdout!r} lines")
 
 
-td.cases({"short": short, "whole": whole, "threads": threads, "interpreters": interpreters, "attach": attach, "versions": versions,
+td.cases({"short": short, "whole": whole, "threads": threads, "apart": apart, "interpreters": interpreters, "attach": attach, "versions": versions,
           "static": static, "shared": shared, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused, "server": server,
           "effects": effects})

@@ -84,6 +84,11 @@ def children():
     own("wait", "vfork")
 
 
+def apart():
+    """What clones do not get is in the images: all 4 MB of it."""
+    victim("apart", lambda found, text: any(int(size) >= 4096 for size in re.findall(r": taken .* image (\d+) KB", text)))
+
+
 def confined():
     """Where no clone may be made, a small program is copied; a traced one is left alone, and who traces."""
     victim("confined", lambda found, text: "by copying" in text)
@@ -176,4 +181,4 @@ def attach():
 
 
 td.cases({name: globals()[name] for name in (
-    "computing", "signals", "calls", "children", "confined", "commands", "killed", "attach")})
+    "computing", "signals", "calls", "children", "apart", "confined", "commands", "killed", "attach")})

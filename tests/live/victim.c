@@ -310,6 +310,22 @@ static void mode_shared(void)
         fail("the other process");
 }
 
+/* Memory that no fork gets. */
+static void mode_apart(void)
+{
+    const size_t size = 4 << 20;
+    uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    madvise(memory, size, MADV_DONTFORK);
+    for (uint8_t i = 1; more(); i++) {
+        memset(memory, i, size);
+        for (int k = 0; k < 20; k++)
+            more();
+        if (memory[0] != i || memory[size - 1] != i)
+            fail("memory that is not inherited has changed");
+    }
+}
+
 /* Is stopped and continued all the time by another process. */
 static void mode_stopped(void)
 {
@@ -471,7 +487,7 @@ int main(int argc, char **argv)
         {"vfork", mode_vfork},     {"locks", mode_locks},       {"offsets", mode_offsets},
         {"threads", mode_threads}, {"faults", mode_faults},     {"shared", mode_shared},
         {"stopped", mode_stopped}, {"confined", mode_confined}, {"limited", mode_limited},
-        {"traced", mode_traced},   {"tracer", mode_tracer},
+        {"traced", mode_traced},   {"tracer", mode_tracer},     {"apart", mode_apart},
     };
 
     if (argc > 1 && strcmp(argv[1], "exec") == 0) {
