@@ -20,9 +20,12 @@
 #define TDPROF_DEPTH_MAX   64
 #define TDPROF_OTHERS      "(other regions)"
 #define TDPROF_NO_NAME     "(no name)"
-/* A step of PERF_METRICS is 1/255 of the slots since its reset: at 4 million slots, the work of
- * less than a millisecond, a step is 16 thousand. */
-#define TDPROF_SLOTS_MAX (UINT64_C(1) << 22)
+/* A step of PERF_METRICS is 1/255 of the slots since its reset: at a million slots, the work of
+ * some 60 us, a step is 4 thousand. A reset is two system calls. What remains of the steps' error
+ * is held to by tests/unit/marks_test.c. */
+#define TDPROF_SLOTS_MAX (UINT64_C(1) << 20)
+/* So many counters are read again quickly. */
+#define TDPROF_QUICK_MAX 8
 /* Where rdpmc finds PERF_METRICS (Intel SDM volume 3, 20.6.4). */
 #define TDPROF_METRICS_COUNTER (UINT32_C(1) << 29)
 /* Descriptors of ours stand above those that programs count on. */
@@ -56,6 +59,14 @@ struct tdprof1_open {
     uint64_t begun;
 };
 
+/* How a counter was read at the last mark. */
+struct tdprof1_counter {
+    uint64_t raw, fresh; /* `fresh`: of this mark, until its page is known to be as it was */
+    int64_t offset;
+    uint32_t lock;  /* of its page */
+    uint32_t index; /* for rdpmc; TDPROF_NONE: the event did not count */
+};
+
 struct tdprof1_thread {
     volatile uint32_t *alive; /* 1; the kernel makes it 0 in a forked child */
     uint32_t wiped;           /* whether it does; else it is always 0 */
@@ -69,7 +80,10 @@ struct tdprof1_thread {
     uint32_t depth, regions;
     uint64_t beyond; /* open ones that found no place */
     /* At the last mark: */
-    uint64_t time, values[TDPROF_EVENTS_MAX];
+    uint64_t time, values[TDPROF_EVENTS_MAX]; /* values: of marks that were not quick */
+    struct tdprof1_counter counters[TDPROF_EVENTS_MAX];
+    uint64_t mask;    /* the bits of a counter */
+    uint32_t quick;   /* all count, and as long as their pages stay as they are, so do they */
     uint32_t lock;    /* of the leader's page when it counted; else what it is not */
     uint32_t metrics; /* whether there are events in PERF_METRICS */
     /* What the page said of the group, ns; at the time `since`, from which on it has counted when
@@ -233,6 +247,9 @@ static inline int tdprof1_is_confined(int tdrec_is)
 /* Counters. */
 
 /* Tests count without a PMU: they define these before. */
+#ifndef TDPROF_RESET
+#    define TDPROF_RESET(t) tdprof1_reset_group(t)
+#endif
 #ifndef TDPROF_RDPMC
 #    if defined(__x86_64__)
 #        define TDPROF_RDPMC(counter) tdprof1_rdpmc(counter)
@@ -311,23 +328,29 @@ static inline uint64_t tdprof1_ns(uint64_t ticks, uint32_t mult, uint32_t shift)
     return whole * mult + (rest * mult >> shift);
 }
 
+/* What an event had counted at the last mark. */
+static inline uint64_t tdprof1_known(const struct tdprof1_counter *counter, uint32_t shift)
+{
+    return (uint64_t)(counter->offset + tdprof1_extend(counter->raw, shift));
+}
+
 /* What one event has counted (the kernel's struct perf_event_mmap_page says how). Of an event that
  * does not count now, all of it is in `offset`. */
-static inline uint64_t tdprof1_counted(const volatile struct tdprof1_page *page, uint32_t shift)
+static inline uint64_t tdprof1_counted(const volatile struct tdprof1_page *page, uint32_t shift,
+                                       struct tdprof1_counter *counter)
 {
-    uint32_t lock, index;
-    int64_t count;
+    uint32_t index;
 
     do {
-        lock = page->lock;
+        counter->lock = page->lock;
         TDPROF_BARRIER_();
         index = page->index;
-        count = page->offset;
-        if (index)
-            count += tdprof1_extend(TDPROF_RDPMC(index - 1), shift);
+        counter->offset = page->offset;
+        counter->raw = index ? TDPROF_RDPMC(index - 1) : 0;
         TDPROF_BARRIER_();
-    } while (__builtin_expect(page->lock != lock, 0));
-    return (uint64_t)count;
+    } while (page->lock != counter->lock);
+    counter->index = index - 1;
+    return tdprof1_known(counter, shift);
 }
 
 /* A program that closes all descriptors closes ours too, and its next one may have our number. */
@@ -364,7 +387,7 @@ tdprof1_moved(struct tdprof1_thread *t, struct tdprof1_region_cell *region, uint
 {
     const volatile struct tdprof1_page *page = t->pages[0];
     const uint64_t passed = t->on ? tdprof1_ns(t->time - t->since, t->time_mult, t->time_shift) : 0;
-    uint64_t enabled, running, since, got[3 + TDPROF_EVENTS_MAX];
+    uint64_t enabled, running, since, got[3 + TDPROF_EVENTS_MAX] = {0};
     uint32_t lock, index;
 
     do {
@@ -428,20 +451,24 @@ static inline uint64_t tdprof1_read_metrics(struct tdprof1_thread *t,
     return slots;
 }
 
+static inline int tdprof1_reset_group(struct tdprof1_thread *t)
+{
+    return tdprof1_is_ours(t) &&
+           tdprof1_call(TDPROF_SYS_IOCTL, (uint64_t)t->fds[0], TDPROF_IOC_RESET, 0, 0, 0, 0) == 0;
+}
+
 /* So that a step of the fields stays small. */
 static inline void tdprof1_reset_metrics(struct tdprof1_thread *t)
 {
-    if (!tdprof1_is_ours(t))
-        return;
-    tdprof1_call(TDPROF_SYS_IOCTL, (uint64_t)t->fds[0], TDPROF_IOC_RESET, 0, 0, 0, 0);
-    tdprof1_read_metrics(t, &t->outside);
+    if (TDPROF_RESET(t))
+        tdprof1_read_metrics(t, &t->outside);
 }
 
 /* By a system call each time, where user access is off. */
 static inline void tdprof1_pass_read(struct tdprof1_thread *t, struct tdprof1_region_cell *region)
 {
     uint32_t e;
-    uint64_t got[3 + TDPROF_EVENTS_MAX];
+    uint64_t got[3 + TDPROF_EVENTS_MAX] = {0};
 
     if (!tdprof1_read_group(t, got)) {
         for (e = 0; e < TDPROF_EVENTS_MAX; e++)
@@ -459,24 +486,41 @@ static inline void tdprof1_pass_read(struct tdprof1_thread *t, struct tdprof1_re
         tdprof1_count(t, region, e, got[3 + e]);
 }
 
+/* Without a system call, but with a look at all that the pages say. */
+static inline uint64_t tdprof1_pass_user(struct tdprof1_thread *t,
+                                         struct tdprof1_region_cell *region)
+{
+    const uint32_t lock = t->pages[0]->lock;
+    const uint64_t slots = t->metrics ? tdprof1_read_metrics(t, region) : 0;
+    uint32_t e, all = t->timed && !t->metrics && t->event_count <= TDPROF_QUICK_MAX;
+
+    for (e = 0; t->quick && e < t->event_count; e++)
+        t->values[e] = tdprof1_known(&t->counters[e], t->width_shift);
+    for (e = t->metrics ? 1 : 0; e < t->event_count; e++) {
+        struct tdprof1_counter *counter = &t->counters[e];
+
+        if (t->metrics && t->head->events[e].metric)
+            continue;
+        tdprof1_count(t, region, e, tdprof1_counted(t->pages[e], t->width_shift, counter));
+        all = all && counter->index != TDPROF_NONE;
+    }
+    const uint64_t now = t->timed ? TDPROF_TICKS() : tdprof1_clock_ns(1);
+    if (!t->metrics && lock == t->lock && t->pages[0]->lock == lock)
+        region->on += now - t->time;
+    else
+        tdprof1_moved(t, region, now);
+    t->mask = ~UINT64_C(0) >> t->width_shift;
+    t->quick = all && t->lock == t->counters[0].lock;
+    if (slots >= TDPROF_SLOTS_MAX)
+        tdprof1_reset_metrics(t);
+    return now;
+}
+
 static __attribute__((noinline)) uint64_t tdprof1_pass_slowly(struct tdprof1_thread *t,
                                                               struct tdprof1_region_cell *region)
 {
-    uint32_t e;
-
-    if (t->kind == TDPROF_KIND_USER) {
-        const uint64_t slots = tdprof1_read_metrics(t, region);
-
-        for (e = 1; e < t->event_count; e++) {
-            if (!t->head->events[e].metric)
-                tdprof1_count(t, region, e, tdprof1_counted(t->pages[e], t->width_shift));
-        }
-        const uint64_t now = t->timed ? TDPROF_TICKS() : tdprof1_clock_ns(1);
-        tdprof1_moved(t, region, now);
-        if (slots >= TDPROF_SLOTS_MAX)
-            tdprof1_reset_metrics(t);
-        return now;
-    }
+    if (t->kind == TDPROF_KIND_USER)
+        return tdprof1_pass_user(t, region);
     if (t->kind == TDPROF_KIND_READ) {
         tdprof1_pass_read(t, region);
         return tdprof1_clock_ns(1);
@@ -487,23 +531,51 @@ static __attribute__((noinline)) uint64_t tdprof1_pass_slowly(struct tdprof1_thr
     return tdprof1_clock_ns(1);
 }
 
+/* One event, and those before it. */
+/* clang-format off */
+#define TDPROF_EACH_QUICK_(each)                        \
+    case 8: each(7) __attribute__((fallthrough));       \
+    case 7: each(6) __attribute__((fallthrough));       \
+    case 6: each(5) __attribute__((fallthrough));       \
+    case 5: each(4) __attribute__((fallthrough));       \
+    case 4: each(3) __attribute__((fallthrough));       \
+    case 3: each(2) __attribute__((fallthrough));       \
+    case 2: each(1) __attribute__((fallthrough));       \
+    case 1: each(0) __attribute__((fallthrough));
+/* clang-format on */
+#define TDPROF_READ_(e)                                        \
+    t->counters[e].fresh = TDPROF_RDPMC(t->counters[e].index); \
+    TDPROF_BARRIER_();                                         \
+    changed |= t->pages[e]->lock ^ t->counters[e].lock;
+#define TDPROF_ADD_(e)                                                          \
+    region->values[e] += (t->counters[e].fresh - t->counters[e].raw) & t->mask; \
+    t->counters[e].raw = t->counters[e].fresh;
+
 /* Adds what passed since the last mark to the region. */
 static inline void tdprof1_pass(struct tdprof1_thread *t, struct tdprof1_region_cell *region)
 {
-    uint32_t e;
+    uint32_t changed = 0;
 
-    if (__builtin_expect(t->kind != TDPROF_KIND_USER || t->metrics, 0)) {
+    if (__builtin_expect(!t->quick, 0)) {
         t->time = tdprof1_pass_slowly(t, region);
         return;
     }
-    const uint32_t lock = t->pages[0]->lock, count = t->event_count;
-    for (e = 0; e < count; e++)
-        tdprof1_count(t, region, e, tdprof1_counted(t->pages[e], t->width_shift));
-    const uint64_t now = __builtin_expect(t->timed, 1) ? TDPROF_TICKS() : tdprof1_clock_ns(1);
-    if (__builtin_expect(lock == t->lock && t->pages[0]->lock == lock, 1))
-        region->on += now - t->time;
-    else
-        tdprof1_moved(t, region, now);
+    /* No loops: they would be a third of it. */
+    switch (t->event_count) {
+        TDPROF_EACH_QUICK_(TDPROF_READ_)
+    default: break;
+    }
+    const uint64_t now = TDPROF_TICKS();
+    TDPROF_BARRIER_();
+    if (__builtin_expect(changed, 0)) {
+        t->time = tdprof1_pass_slowly(t, region);
+        return;
+    }
+    switch (t->event_count) {
+        TDPROF_EACH_QUICK_(TDPROF_ADD_)
+    default: break;
+    }
+    region->on += now - t->time;
     t->time = now;
 }
 
@@ -614,7 +686,7 @@ static inline void tdprof1_open_events(struct tdprof1_thread *t, struct tdprof1_
         t->pages[e] = (const volatile struct tdprof1_page *)0;
         t->fds[e] = -1;
     }
-    t->metrics = t->event_count = t->timed = 0;
+    t->metrics = t->event_count = t->timed = t->quick = 0;
     t->fd_id = 0;
     t->time_mult = 1;
     t->time_shift = 0;
@@ -805,10 +877,11 @@ static inline void tdprof1_close_innermost(struct tdprof1_thread *t)
     region->timed++;
     region->sum += length;
     /* 128 bits: the square's two halves. */
-    __extension__ const unsigned __int128 square = (unsigned __int128)length * length;
-    const uint64_t low = region->squares[0] + (uint64_t)square;
-    region->squares[1] += (uint64_t)(square >> 64) + (low < region->squares[0]);
-    region->squares[0] = low;
+    __extension__ const unsigned __int128 before =
+        region->squares[0] | (unsigned __int128)region->squares[1] << 64;
+    __extension__ const unsigned __int128 sum = before + (unsigned __int128)length * length;
+    region->squares[0] = (uint64_t)sum;
+    region->squares[1] = (uint64_t)(sum >> 64);
 }
 
 /* Whether it was begun by this name. */

@@ -301,14 +301,14 @@ def descriptors():
 
 
 def cost():
-    """50 ns are 600 instructions of a core that runs four a cycle at 3 GHz."""
-    for events in (2, 5):
+    """50 ns are 600 instructions of a core that runs four a cycle at 3 GHz; we take fewer."""
+    for events in (2, 4, 5):
         out = td.run([td.TDREC, "-q", "--source", "clock", "-o", td.scratch("profile.td"), "--",
                       td.workload("region_cost"), str(events)]).stdout.decode()
         if "ptrace" in out:
             td.skip(out.strip())
         found = re.fullmatch(r"([0-9.]+) instructions\n", out)
-        td.check(found and float(found[1]) <= 600, f"{events} events: {out}")
+        td.check(found and float(found[1]) <= 540, f"{events} events: {out}")
         print(f"{events} events: {out.strip()} a pair")
 
 

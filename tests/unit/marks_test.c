@@ -30,7 +30,10 @@ static uint64_t read_counter(uint32_t counter)
 
 static uint64_t ticks_now;
 
+static int reset_counters(void);
+
 #define TDPROF_RDPMC(counter) read_counter(counter)
+#define TDPROF_RESET(t)       ((void)(t), reset_counters())
 #define TDPROF_TICKS()        ticks_now
 #include "region/tdprof/region_native.h"
 
@@ -146,18 +149,19 @@ static void test_ns(void **state)
 /* Pages. */
 
 static struct tdprof1_page page;
+static struct tdprof1_counter counter;
 
 static void test_counted(void **state)
 {
     (void)state;
     page = (struct tdprof1_page){.lock = 4, .index = 0, .offset = 1234};
-    assert_int_equal(tdprof1_counted(&page, 16), 1234);
+    assert_int_equal(tdprof1_counted(&page, 16, &counter), 1234);
     page.index = 3;
     counters[2] = 1000 | UINT64_C(0xabcd) << 48; /* above its width there is anything */
-    assert_int_equal(tdprof1_counted(&page, 16), 2234);
+    assert_int_equal(tdprof1_counted(&page, 16, &counter), 2234);
     page.offset = (int64_t)1 << 47;
     counters[2] = (UINT64_C(1) << 48) - 100;
-    assert_true(tdprof1_counted(&page, 16) == (UINT64_C(1) << 47) - 100);
+    assert_true(tdprof1_counted(&page, 16, &counter) == (UINT64_C(1) << 47) - 100);
 }
 
 /* The event leaves its counter while it is read. */
@@ -175,7 +179,7 @@ static void test_counted_while_moved(void **state)
     page = (struct tdprof1_page){.lock = 4, .index = 1, .offset = 10};
     counters[0] = 77;
     interrupt = move_away;
-    assert_int_equal(tdprof1_counted(&page, 16), 5000);
+    assert_int_equal(tdprof1_counted(&page, 16, &counter), 5000);
 }
 
 /* Fields add up to what passed, whoever resets them in between. */
@@ -254,6 +258,192 @@ static void test_shared(void **state)
     assert_int_equal(region.seen, 100);
     assert_int_equal(region.values[0], 40);
     free(t);
+}
+
+/* Marks between which counters go on, are moved, stop, wrap, or are moved while they are read: what
+ * is added up is what was counted, of any number of events, and nothing is added to what is over.
+ */
+static struct tdprof1_page many_pages[TDPROF_EVENTS_MAX];
+static uint64_t move_seed;
+
+/* The kernel takes the event off its counter, and perhaps puts it on another. */
+static void move_event(uint32_t e)
+{
+    struct tdprof1_page *moved = &many_pages[e];
+
+    if (moved->index)
+        moved->offset += tdprof1_extend(counters[moved->index - 1], 16);
+    moved->lock += 2;
+    moved->index = next_random(&move_seed) % 4 ? 1 + e + 16 * (next_random(&move_seed) % 2) : 0;
+    if (moved->index) {
+        /* It begins below 0, and comes to it soon. */
+        counters[moved->index - 1] = (UINT64_C(1) << 48) - 1 - (next_random(&move_seed) >> 30);
+        moved->offset -= tdprof1_extend(counters[moved->index - 1], 16);
+    }
+}
+
+static void move_some(void)
+{
+    interrupt = NULL;
+    move_event((uint32_t)(next_random(&move_seed) % TDPROF_EVENTS_MAX));
+}
+
+static uint64_t counted_now(uint32_t e)
+{
+    const struct tdprof1_page *of = &many_pages[e];
+
+    return (uint64_t)(of->offset + (of->index ? tdprof1_extend(counters[of->index - 1], 16) : 0));
+}
+
+static void run_marks(uint32_t events)
+{
+    static struct tdprof1_head head;
+    struct tdprof1_thread *t = td_xcalloc(1, sizeof(*t));
+    struct tdprof1_region_cell regions[3] = {{.owner = 0}};
+    uint64_t seed = 7 + events, begun[TDPROF_EVENTS_MAX];
+    uint32_t quick = 0;
+
+    *t = (struct tdprof1_thread){.head = &head,
+                                 .event_count = events,
+                                 .kind = TDPROF_KIND_USER,
+                                 .timed = 1,
+                                 .time_mult = 1,
+                                 .width_shift = 16,
+                                 .lock = 1,
+                                 .fds = {-1}};
+    ticks_now = 0;
+    for (uint32_t e = 0; e < TDPROF_EVENTS_MAX; e++) {
+        many_pages[e] = (struct tdprof1_page){.lock = 2, .index = 1 + e};
+        t->pages[e] = &many_pages[e];
+        begun[e] = counted_now(e);
+    }
+    tdprof1_pass(t, &t->outside);
+    for (int i = 0; i < 20000; i++) {
+        for (uint32_t e = 0; e < events; e++) {
+            if (many_pages[e].index)
+                counters[many_pages[e].index - 1] +=
+                    next_random(&seed) >> (31 + next_random(&seed) % 30);
+        }
+        ticks_now += 100;
+        if (next_random(&seed) % 8 == 0)
+            move_event((uint32_t)(next_random(&seed) % events));
+        interrupt = next_random(&seed) % 16 ? NULL : move_some;
+        quick += t->quick;
+        tdprof1_pass(t, &regions[next_random(&seed) % 3]);
+        interrupt = NULL;
+        for (uint32_t e = 0; e < events; e++)
+            assert_true(regions[0].values[e] + regions[1].values[e] + regions[2].values[e] ==
+                        counted_now(e) - begun[e]);
+    }
+    assert_true(events > TDPROF_QUICK_MAX ? quick == 0 : quick > 100);
+    free(t);
+}
+
+static void test_quick_marks(void **state)
+{
+    (void)state;
+    move_seed = 5;
+    for (uint32_t events = 1; events <= TDPROF_QUICK_MAX + 1; events++)
+        run_marks(events);
+}
+
+/* A core with PERF_METRICS: slots since the reset, those of level 1's nodes, and what the register
+ * says of them, which is all that a mark reads. */
+enum { NODES = 4 };
+static double node_slots[NODES];
+static uint64_t resets;
+
+static void show_metrics(void)
+{
+    metrics_register = 0;
+    for (uint32_t n = 0; n < NODES; n++)
+        metrics_register |= (uint64_t)(node_slots[n] * 255 / ((double)counters[0] + 1e-9) + 0.5)
+                            << 8 * n;
+}
+
+static int reset_counters(void)
+{
+    counters[0] = 0;
+    memset(node_slots, 0, sizeof(node_slots));
+    metrics_register = 0;
+    resets++;
+    return 1;
+}
+
+static void run_slots(uint64_t slots, const double shares[NODES])
+{
+    counters[0] += slots;
+    for (uint32_t n = 0; n < NODES; n++)
+        node_slots[n] += (double)slots * shares[n];
+    show_metrics();
+}
+
+/* Two regions of different kinds by turns, each of so many slots: how far a node's share of either
+ * is off, at most. */
+static double metrics_error(uint64_t slots, uint32_t rounds)
+{
+    static const double shares[2][NODES] = {{0.6, 0.05, 0.1, 0.25}, {0.1, 0.2, 0.3, 0.4}};
+    static struct tdprof1_head head = {
+        .event_count = 5,
+        .events = {{0}, {.metric = 1}, {.metric = 2}, {.metric = 3}, {.metric = 4}}};
+    struct tdprof1_thread *t = td_xcalloc(1, sizeof(*t));
+    struct tdprof1_region_cell regions[2] = {{.owner = 0}};
+    uint64_t seed = slots, sums[2] = {0};
+    double worst = 0;
+
+    page = (struct tdprof1_page){.lock = 2, .index = 1};
+    *t = (struct tdprof1_thread){.head = &head,
+                                 .event_count = 5,
+                                 .kind = TDPROF_KIND_USER,
+                                 .timed = 1,
+                                 .time_mult = 1,
+                                 .width_shift = 16,
+                                 .metrics = 1,
+                                 .lock = 1,
+                                 .fds = {-1}};
+    for (int e = 0; e < 5; e++)
+        t->pages[e] = &page;
+    reset_counters();
+    resets = 0;
+    tdprof1_pass(t, &t->outside);
+    for (uint32_t i = 0; i < 2 * rounds; i++) {
+        const uint64_t length = 1 + slots / 2 + next_random(&seed) % slots;
+
+        run_slots(length, shares[i % 2]);
+        sums[i % 2] += length;
+        tdprof1_pass(t, &regions[i % 2]);
+    }
+    for (int r = 0; r < 2; r++) {
+        assert_true(regions[r].values[0] == sums[r]);
+        for (uint32_t n = 0; n < NODES; n++) {
+            const double found = (double)(int64_t)regions[r].values[1 + n] / (double)sums[r];
+            const double off = found > shares[r][n] ? found - shares[r][n] : shares[r][n] - found;
+
+            worst = off > worst ? off : worst;
+        }
+    }
+    free(t);
+    return worst;
+}
+
+/* The 8 bits are of all slots since the reset: what is short beside these has a part of its
+ * neighbours' shares. The bars stand in the manual page. */
+static void test_metrics_precision(void **state)
+{
+    static const struct {
+        uint64_t slots;
+        double error;
+    } bars[] = {{1000, 0.05},         {10000, 0.005},        {100000, 1.0 / 255},
+                {1000000, 1.0 / 255}, {10000000, 1.0 / 255}, {1000000000000, 1.0 / 255}};
+
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(bars); i++) {
+        const double error = metrics_error(bars[i].slots, 20000);
+
+        print_message("%llu slots: %.4f, %llu resets\n", (unsigned long long)bars[i].slots, error,
+                      (unsigned long long)resets);
+        assert_true(error <= bars[i].error);
+    }
 }
 
 /* Cells. */
@@ -404,6 +594,8 @@ int main(void)
         cmocka_unit_test(test_counted_while_moved),
         cmocka_unit_test(test_metrics_since_reset),
         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_quick_marks),
+        cmocka_unit_test(test_metrics_precision),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_bad_cells),
         cmocka_unit_test(test_deep_cells),
