@@ -153,7 +153,7 @@ void td_slots_words(FILE *out, const struct td_measure *measure)
         fprintf(out, "; %.1f %% clamped: formulas gave negative shares, or more than the whole",
                 100 * slots->clamped);
     if (slots)
-        fputs("; blank where the error is as large as the figure, or above 25 %", out);
+        fputs("; blank where the error is above 4/5 of the figure, or above 25 %", out);
     else if (measure->no_slots)
         fprintf(out, "no categories: %s", measure->no_slots);
 }

@@ -223,6 +223,7 @@ static void judge_row(struct score *score, const struct profile *p, const struct
         variation += fabs(off) / 2;
         if (cell.thin)
             continue;
+        assert_true(cell.error <= 0.8 * cell.share && cell.error <= 0.25);
         score->shown++;
         score->covered += fabs(off) <= cell.error;
         score->kinds[cell.kind]++;

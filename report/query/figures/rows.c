@@ -15,6 +15,7 @@
 #include "report/query/figures/replicated.h"
 #include "report/query/figures/weights.h"
 
+#define SURE_PART      0.2                 /* of a figure: what is shown is that much at least */
 #define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
 #define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
 #define KEY_NO_LINE    (UINT64_C(1) << 62) /* a function's places without a line */
@@ -548,8 +549,8 @@ struct td_cell td_row_cell(const struct td_rows *rows, const struct td_row *row,
     if (mix) {
         cell.error = mix->error[node];
         cell.kind = mix->kind;
-        cell.thin =
-            mix->intervals < THIN_INTERVALS || !(cell.error < cell.share) || cell.error > ERROR_MAX;
+        cell.thin = mix->intervals < THIN_INTERVALS || cell.error > ERROR_MAX ||
+                    !(cell.error < cell.share * (mix->kind == TD_MIX_JOINED ? 1 : 1 - SURE_PART));
     } else if (rows->replicated) {
         cell.error = rows->replicated[row->evidence].of_node[node];
         cell.thin = !(cell.error < cell.share) || cell.error > ERROR_MAX;
