@@ -54,6 +54,7 @@ static void name_data(struct td_shared_table *table, const struct td_model *mode
 static int show(struct td_session *session, uint64_t rows)
 {
     struct td_shared_table table;
+    struct td_lock_callers callers;
 
     if (td_model_shared_count(session->model) == 0) {
         td_complain(!td_measure_is_modelled(session->measure)
@@ -67,6 +68,7 @@ static int show(struct td_session *session, uint64_t rows)
     }
     td_shared_table_init(&table, session->model);
     name_data(&table, session->model);
+    td_lock_callers_init(&callers, session->measure);
     td_session_begin_output(session);
     if (session->opts->json) {
         struct td_json json = td_json_init(stdout, 2);
@@ -74,6 +76,7 @@ static int show(struct td_session *session, uint64_t rows)
         td_report_json_begin(&json, session->measure, &session->coverage);
         td_sharing_json(&table, session->model, rows == NOT_GIVEN || !rows ? SIZE_MAX : rows,
                         &json);
+        td_lock_callers_json(&callers, session->model, &json);
         td_json_end(&json);
     } else {
         const struct td_head head = td_session_head(session);
@@ -84,7 +87,9 @@ static int show(struct td_session *session, uint64_t rows)
                          : rows            ? rows
                                            : SIZE_MAX,
                          &session->style);
+        td_lock_callers_print(&callers, session->model, &session->style);
     }
+    td_lock_callers_release(&callers);
     td_shared_table_release(&table);
     return td_session_end_output(session);
 }
@@ -105,7 +110,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
         return exit_code;
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.empty = true});
+    exit_code =
+        td_session_open(&session, common, (struct td_session_needs){.empty = true, .stacks = true});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, rows);
     td_session_release(&session);

@@ -665,10 +665,10 @@ static struct td_shared_side add_side(struct adding *a, const struct td_snapshot
     struct td_shared_side ours = {
         .thread = TD_NONE, .module = TD_NONE, .location = TD_NONE, .store = side->store};
 
-    if (side->task == TD_NONE)
-        return ours;
-    ours.thread = thread_of(a, &a->image->tasks[side->task]);
-    ours.offset = locate(a, side->pc, &ours.module);
+    if (side->task != TD_NONE)
+        ours.thread = thread_of(a, &a->image->tasks[side->task]);
+    if (side->pc != 0)
+        ours.offset = locate(a, side->pc, &ours.module);
     return ours;
 }
 

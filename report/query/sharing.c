@@ -11,8 +11,10 @@ static void add_thread(struct td_shared_threads *threads, uint32_t thread)
 {
     size_t i = 0;
 
-    if (thread == TD_NONE)
+    if (thread == TD_NONE) {
+        threads->more = true;
         return;
+    }
     while (i < threads->len && threads->at[i] < thread)
         i++;
     if (i < threads->len && threads->at[i] == thread)

@@ -13,6 +13,7 @@
 struct td_shared_threads {
     uint32_t *at;
     size_t len, cap;
+    bool more; /* and others, which are not known */
 };
 
 struct td_shared_place {

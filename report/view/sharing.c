@@ -16,6 +16,8 @@
 #define THREADS_SHOWN 6
 #define PAIR_LEAST    0.02  /* of its line's cycles */
 #define LINE_LEAST    0.001 /* of all lines' */
+#define CALLERS_SHOWN 5
+#define CALLER_LEAST  0.01 /* of all callers' slots */
 
 /* "counters+64 of fs", "heap at 0x5555a2c0". Newly allocated. */
 static char *data_text(const struct td_shared_line *line, const struct td_model *model)
@@ -67,27 +69,40 @@ static char *threads_text(const struct td_shared_threads *threads, const struct 
         snprintf(tid, sizeof(tid), " and %zu more", threads->len - THREADS_SHOWN);
         td_buf_bytes(&text, tid, strlen(tid));
     }
+    if (threads->more && threads->len > 0)
+        td_buf_bytes(&text, " and others", strlen(" and others"));
     td_buf_u8(&text, 0);
     return (char *)text.data;
+}
+
+/* "main.c:3 f, stores, threads 5, 6"; newly allocated. */
+static char *side_text(const struct td_shared_place *place, const struct td_model *model)
+{
+    const char *what = place->store ? "stores" : "loads";
+    const bool one = place->threads.len == 1 && !place->threads.more;
+    char *code = place_text(place, model), *threads = threads_text(&place->threads, model);
+    char *text = place->location == TD_NONE ? td_xstrdup(code)
+                 : place->threads.len == 0
+                     ? td_xasprintf("%s, %s", code, what)
+                     : td_xasprintf("%s, %s, thread%s %s", code, what, one ? "" : "s", threads);
+
+    free(code);
+    free(threads);
+    return text;
 }
 
 static void print_side(const char *label, const struct td_shared_place *place,
                        const struct td_model *model, const struct td_style *style)
 {
-    char *code = place_text(place, model), *threads = threads_text(&place->threads, model);
+    char *text = side_text(place, model);
     char fitted[1024];
 
-    char *text = td_xasprintf("%s, %s, thread%s %s", code, place->store ? "stores" : "loads",
-                              place->threads.len == 1 ? "" : "s", threads);
-    td_fit_text(style, fitted, sizeof(fitted),
-                place->location == TD_NONE || place->threads.len == 0 ? code : text,
+    td_fit_text(style, fitted, sizeof(fitted), text,
                 style->full         ? 0
                 : style->width > 40 ? style->width - 22
                                     : 18);
     fprintf(style->out, "%s%s\n", label, fitted);
     free(text);
-    free(code);
-    free(threads);
 }
 
 static void print_pair(const struct td_shared_line *line, const struct td_shared_pair *pair,
@@ -226,6 +241,7 @@ static void place_json(const char *key, const struct td_shared_place *place,
     td_json_u64(json, "line", known ? frame.line : 0);
     td_json_string(json, "access", !known ? NULL : place->store ? "store" : "load");
     threads_json(&place->threads, model, json);
+    td_json_bool(json, "other_threads", place->threads.more);
     td_json_end(json);
 }
 
@@ -275,5 +291,59 @@ void td_sharing_json(const struct td_shared_table *table, const struct td_model 
     for (size_t i = 0; i < table->len && i < shown; i++)
         line_json(&table->lines[i], model, json);
     td_json_end(json);
+    td_json_end(json);
+}
+
+void td_lock_callers_print(const struct td_lock_callers *callers, const struct td_model *model,
+                           const struct td_style *style)
+{
+    if (callers->slots == 0)
+        return;
+    fputc('\n', style->out);
+    td_style_begin(style, TD_TONE_HEADING);
+    fputs("Who takes locks, by the slots lost there to shared lines", style->out);
+    td_style_end(style, TD_TONE_HEADING);
+    fputc('\n', style->out);
+    for (size_t i = 0; i < callers->len && i < CALLERS_SHOWN; i++) {
+        const struct td_lock_caller *caller = &callers->at[i];
+        const struct td_shared_place place = {.location = caller->frame.location};
+        const double share = (double)caller->slots / (double)callers->slots;
+        char *text = place_text(&place, model);
+        char fitted[1024];
+
+        if (i > 0 && share < CALLER_LEAST) {
+            free(text);
+            break;
+        }
+        td_fit_text(style, fitted, sizeof(fitted), text,
+                    style->full         ? 0
+                    : style->width > 20 ? style->width - 9
+                                        : 11);
+        fprintf(style->out, "%5.1f %%  %s\n", 100 * share, fitted);
+        free(text);
+    }
+}
+
+void td_lock_callers_json(const struct td_lock_callers *callers, const struct td_model *model,
+                          struct td_json *json)
+{
+    char name[512];
+
+    td_json_array(json, "lock_callers");
+    for (size_t i = 0; i < callers->len; i++) {
+        const struct td_frame *frame = &callers->at[i].frame;
+        const bool known = frame->location != TD_NONE;
+
+        td_json_object(json, NULL);
+        td_json_string(json, "function",
+                       known ? td_frame_name(model, frame, name, sizeof(name)) : NULL);
+        td_json_string(json, "module", known ? td_module_name(model, frame->module) : NULL);
+        td_json_string(json, "file",
+                       known && frame->file ? td_model_string(model, frame->file) : NULL);
+        td_json_u64(json, "line", known ? frame->line : 0);
+        td_json_u64(json, "slots", callers->at[i].slots);
+        td_json_double(json, "share", (double)callers->at[i].slots / (double)callers->slots, 6);
+        td_json_end(json);
+    }
     td_json_end(json);
 }

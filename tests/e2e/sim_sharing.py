@@ -40,7 +40,8 @@ def check_sums(sharing):
         for pair in line["pairs"]:
             for side in ("waited", "after"):
                 known = pair[side]["access"] is not None
-                td.check(known == (len(pair[side]["threads"]) > 0), f"threads: {pair}")
+                threads = len(pair[side]["threads"]) > 0 or pair[side]["other_threads"]
+                td.check(threads or not known, f"threads: {pair}")
 
 
 def check_line(sharing, data, kind, mark, function):
@@ -93,6 +94,18 @@ def mutex():
     sharing, _ = record("mutex", 30000)
     names = [line["data"] for line in sharing["lines"] if line["transfers"] > 0]
     td.check("mutex" in names and "under_mutex" in names, f"lines that changed hands: {names}")
+    line = next(line for line in sharing["lines"] if line["data"] == "mutex")
+    unknown = sum(pair["cycles"] for pair in line["pairs"] if pair["waited"]["function"] is None)
+    td.check(unknown < 0.05 * line["cycles"], f"the code of {unknown} of {line['cycles']} cycles is not known")
+    profile = td.scratch("profile.td")
+    callers = td.report_json(profile, "sharing")["lock_callers"]
+    # add_mutex ends with a jump to pthread_mutex_unlock, so that its caller is the frame above.
+    ours = [caller for caller in callers if caller["file"] and caller["file"].endswith("sharing.c")]
+    td.check({caller["function"] for caller in ours} == {"add_mutex", "work"}, f"{callers}")
+    td.check(sum(caller["share"] for caller in ours) > 0.9, f"{callers}")
+    td.check(abs(sum(caller["share"] for caller in callers) - 1) < 1e-4, f"{callers}")
+    text = td.report(profile, "sharing", "-w", "80")
+    td.check("Who takes locks" in text and all(len(row) <= 80 for row in text.splitlines()), text)
 
 
 def free():

@@ -426,11 +426,13 @@ static void find_area(struct writing *w, struct td_snapshot_shared *shared)
 
 static struct td_snapshot_side side_of(struct writing *w, const struct td_sharing_side *side)
 {
-    if (side->thread >= w->source->thread_count / w->source->tasks_each)
-        return (struct td_snapshot_side){.task = TD_NONE};
-    use_address(w, side->place);
-    return (struct td_snapshot_side){
-        .task = side->thread * w->source->tasks_each, .store = side->store, .pc = side->place};
+    const bool known = side->thread < w->source->thread_count / w->source->tasks_each;
+
+    if (side->place != 0)
+        use_address(w, side->place);
+    return (struct td_snapshot_side){.task = known ? side->thread * w->source->tasks_each : TD_NONE,
+                                     .store = side->store,
+                                     .pc = side->place};
 }
 
 static void write_shared(void *ctx, const struct td_sharing_row *row)

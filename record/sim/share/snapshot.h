@@ -113,9 +113,9 @@ struct td_snapshot_code {
 
 /* What threads of the image paid for a line that they share; TD_NONE: not known. */
 struct td_snapshot_side {
-    uint32_t task;
+    uint32_t task; /* TD_NONE: of several */
     bool store;
-    uint64_t pc; /* a place; of no task: nothing */
+    uint64_t pc; /* a place; 0: of several */
 };
 struct td_snapshot_shared {
     uint64_t address; /* of the line, 0: of many */

@@ -222,20 +222,33 @@ static bool is_same_row(const struct td_sharing_row *a, const struct td_sharing_
            a->theirs.store == b->theirs.store;
 }
 
-/* Adds to the row of the same sides; beyond `limit` rows it is not told whose they are. */
+static size_t find_row(const struct td_sharing_row *rows, size_t count,
+                       const struct td_sharing_row *row)
+{
+    size_t i = 0;
+
+    while (i < count && !is_same_row(&rows[i], row))
+        i++;
+    return i;
+}
+
+/* Adds to the row of the same sides. A half of the rows tells threads apart, the other code alone:
+ * a lock of some threads has hundreds of pairs of an instruction and a thread each. Beyond `limit`
+ * rows neither is told. */
 static void add_to(struct td_sharing_row *rows, size_t *count, size_t limit,
                    const struct td_sharing_row *more)
 {
     struct td_sharing_row row = *more;
-    size_t i = 0;
+    size_t i = find_row(rows, *count, &row);
 
-    while (i < *count && !is_same_row(&rows[i], &row))
-        i++;
+    if (i == *count && *count >= limit / 2) {
+        row.mine.thread = row.theirs.thread = UINT32_MAX;
+        i = find_row(rows, *count, &row);
+    }
     /* Of those there are two at most. */
     if (i == *count && *count + 2 >= limit) {
         row.mine = row.theirs = (struct td_sharing_side){.thread = UINT32_MAX};
-        for (i = 0; i < *count && !is_same_row(&rows[i], &row);)
-            i++;
+        i = find_row(rows, *count, &row);
     }
     if (i == *count) {
         assert(*count < limit);

@@ -22,7 +22,7 @@
 
 enum {
     TD_SHARING_LINES = 1024, /* of several threads, told apart; the rest is summed up */
-    TD_SHARING_ROWS = 128,   /* of a line, told apart */
+    TD_SHARING_ROWS = 128,   /* of a line, told apart; a half of them by threads, too */
 };
 
 struct td_sharing; /* of a process */
@@ -68,9 +68,9 @@ struct td_share_answer td_sharer_access(struct td_sharer *sharer,
 
 /* One side of what was shared. */
 struct td_sharing_side {
-    uint32_t thread; /* UINT32_MAX: not known, as the place is */
+    uint32_t thread; /* UINT32_MAX: of several */
     bool store;
-    uint64_t place;
+    uint64_t place; /* 0: of several */
 };
 
 /* What `mine` paid because of `theirs`. */
