@@ -368,13 +368,13 @@ static struct td_queue_model new_model(const struct td_image *process, unsigned 
         .sim = sim, .predicts = !td_core_desc_predicts_alike(&core->desc, &process->desc)};
 }
 
-static struct td_queue *new_queue(const struct td_image *process, bool ahead)
+static struct td_queue *new_queue(const struct td_image *process, bool sampled)
 {
     struct td_queue_model models[1 + TD_VARIANTS_MAX];
 
     for (unsigned i = 0; i <= process->variant_count; i++)
         models[i] = new_model(process, i);
-    return td_queue_new(models, 1 + process->variant_count, ahead);
+    return td_queue_new(models, 1 + process->variant_count, sampled);
 }
 
 static void note_sharing(const struct td_image *process)
@@ -399,7 +399,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
     if (!shared->queue) {
         pthread_mutex_init(&shared->lock, NULL);
         shared->task = new_task(process);
-        shared->queue = new_queue(process, true);
+        shared->queue = new_queue(process, false);
     }
     thread->shared = shared;
     thread->queue = shared->queue;
@@ -412,8 +412,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
 static void own_model(struct td_image *process, struct td_image_thread *thread)
 {
     thread->task = new_task(process);
-    /* Sampled, the program's thread has the more to do. */
-    thread->queue = new_queue(process, !process->sample);
+    thread->queue = new_queue(process, process->sample);
     if (process->pmu)
         thread->sampled = td_qemu_pmu_attach(process->pmu, td_queue_locked(thread->queue, 0));
 }

@@ -13,8 +13,9 @@ enum {
     BATCHES = 8, /* of which one is being filled */
     BATCHES_SAMPLED =
         64, /* a warming and a window are in it while the program runs through a gap */
-    BATCHES_SEVERAL = 64,  /* models that share few CPUs take turns, and lose their caches each */
-    BATCHES_ALONE = 16,    /* some 100,000 instructions; a thread is made for those that go on */
+    BATCHES_SEVERAL = 64, /* models that share few CPUs take turns, and lose their caches each */
+    BEHIND = 3,         /* batches that a model has not done: it has more to do than the program */
+    BATCHES_ALONE = 16, /* some 100,000 instructions; a thread is made for those that go on */
     STACK_BYTES = 1 << 18, /* the model's functions are shallow and its tables on the heap */
 };
 
@@ -30,8 +31,9 @@ struct model {
 struct td_queue {
     struct model *models;
     unsigned model_count;
-    bool ahead;   /* predicted by the program's thread: it has less to do than the model's */
     bool started; /* threads were made, as far as that can be; of the program's thread only */
+    pthread_mutex_t predicting;
+    uint64_t predicted;   /* batches; under `predicting` */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t filled, emptied;
     uint64_t put;     /* batches */
@@ -49,12 +51,12 @@ static bool has_one_cpu(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1;
 }
 
-struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool ahead)
+struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool sampled)
 {
-    const unsigned batches = count > 1 ? BATCHES_SEVERAL : ahead ? BATCHES : BATCHES_SAMPLED;
+    const unsigned batches = count > 1 ? BATCHES_SEVERAL : sampled ? BATCHES_SAMPLED : BATCHES;
     struct td_queue *queue = td_xcalloc(1, sizeof(*queue) + batches * sizeof(*queue->batches));
 
-    assert(count == 1 || ahead);
+    assert(count > 0);
     queue->models = td_xcalloc(count, sizeof(*queue->models));
     for (unsigned i = 0; i < count; i++) {
         struct model *model = &queue->models[i];
@@ -66,8 +68,8 @@ struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned coun
     }
     queue->model_count = count;
     queue->count = batches;
-    queue->ahead = ahead;
     queue->started = has_one_cpu();
+    pthread_mutex_init(&queue->predicting, NULL);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
     pthread_cond_init(&queue->emptied, NULL);
@@ -79,18 +81,32 @@ struct td_queue_batch *td_queue_batch(struct td_queue *queue)
     return &queue->batches[queue->put % queue->count];
 }
 
-static void run(struct model *model, struct td_queue_batch *batch)
+/* Predicts the branches of the first `count` batches, as far as nobody has yet. */
+static void predict(struct td_queue *queue, uint64_t count)
 {
-    const struct td_queue *queue = model->queue;
+    pthread_mutex_lock(&queue->predicting);
+    for (; queue->predicted < count; queue->predicted++) {
+        struct td_queue_batch *batch = &queue->batches[queue->predicted % queue->count];
+
+        td_sim_predict(queue->models[0].sim, batch->words, batch->used, batch->mode);
+    }
+    pthread_mutex_unlock(&queue->predicting);
+}
+
+/* The `index`-th batch of all. */
+static void run(struct model *model, uint64_t index)
+{
+    struct td_queue *queue = model->queue;
+    struct td_queue_batch *batch = &queue->batches[index % queue->count];
     uint64_t *words = batch->words;
 
+    predict(queue, index + 1);
     pthread_mutex_lock(&model->lock);
     if (model->words) {
         words = model->words;
         memcpy(words, batch->words, batch->used * sizeof(*words));
-    }
-    if (model->words || !queue->ahead)
         td_sim_predict(model->sim, words, batch->used, batch->mode);
+    }
     td_sim_run(model->sim, words, batch->used, batch->mode);
     td_sim_skipped(model->sim, batch->skipped);
     pthread_mutex_unlock(&model->lock);
@@ -119,7 +135,7 @@ static void *run_model(void *ctx)
             queue->idle--;
         }
         pthread_mutex_unlock(&queue->lock);
-        run(model, &queue->batches[model->done % queue->count]);
+        run(model, model->done);
         pthread_mutex_lock(&queue->lock);
         model->done++;
         if (queue->waiters > 0 && all_done(queue) >= queue->wanted)
@@ -168,15 +184,13 @@ void td_queue_start(struct td_queue *queue)
 
 void td_queue_put(struct td_queue *queue)
 {
-    struct td_queue_batch *batch = td_queue_batch(queue);
+    const uint64_t index = queue->put;
 
-    if (queue->ahead)
-        td_sim_predict(queue->models[0].sim, batch->words, batch->used, batch->mode);
-    if (queue->put >= BATCHES_ALONE)
+    if (index >= BATCHES_ALONE)
         td_queue_start(queue);
     for (unsigned i = 0; i < queue->model_count; i++) {
         if (!queue->models[i].threaded)
-            run(&queue->models[i], batch);
+            run(&queue->models[i], index);
     }
     pthread_mutex_lock(&queue->lock);
     queue->put++;
@@ -184,11 +198,17 @@ void td_queue_put(struct td_queue *queue)
         queue->models[i].done += !queue->models[i].threaded;
     if (queue->idle > 0)
         pthread_cond_broadcast(&queue->filled);
+    const uint64_t behind = queue->put - all_done(queue);
+    pthread_mutex_unlock(&queue->lock);
+    /* Who has the less to do predicts: the models are behind, or wait for the program. */
+    if (behind >= BEHIND)
+        predict(queue, index + 1);
+    pthread_mutex_lock(&queue->lock);
     /* Who waits for room waits for half of it: fewer turns. */
     if (queue->put - all_done(queue) >= queue->count - 1)
         wait_until(queue, queue->put - queue->count / 2);
     pthread_mutex_unlock(&queue->lock);
-    batch = td_queue_batch(queue);
+    struct td_queue_batch *batch = td_queue_batch(queue);
     batch->used = 0;
     batch->skipped = 0;
 }
