@@ -119,15 +119,33 @@ bool td_marks_are_in(const char *command)
 
 /* What is counted. */
 
+/* Events of a PMU, which count as long as they are read. */
+static bool is_counted(const struct td_plan_group *group)
+{
+    bool counted = group->role == TD_ROLE_METRIC && group->event_count > 0;
+
+    for (size_t i = 0; i < group->event_count; i++)
+        counted = counted && (group->events[i].unit == TD_UNIT_CYCLES ||
+                              group->events[i].unit == TD_UNIT_INSTRUCTIONS);
+    return counted;
+}
+
+/* That of the tree, else the first of cycles or instructions. */
 static const struct td_plan_group *counted_group(const struct td_plan *plan)
 {
+    const struct td_plan_group *other = NULL;
+
     for (size_t g = 0; g < plan->group_count; g++) {
         const struct td_plan_group *group = &plan->groups[g];
 
-        if (group->role == TD_ROLE_SLOTS && group->pass <= 1 && !group->waits)
+        if (group->pass > 1 || group->waits)
+            continue;
+        if (group->role == TD_ROLE_SLOTS)
             return group;
+        if (!other && is_counted(group))
+            other = group;
     }
-    return NULL;
+    return other;
 }
 
 /* Whether all these events of the core count at the same time. */

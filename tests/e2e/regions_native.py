@@ -191,6 +191,27 @@ def counted():
     td.check(0 < outer["counted"] <= 1 and outer["cycles"] > 0, f"{outer}")
 
 
+def named():
+    """Events that the user names are counted, too: a round of the program is two instructions."""
+    if "pmu" not in sources():
+        td.skip("no core PMU")
+    rounds = 1000000
+    for _ in range(4):
+        out = td.scratch("profile.td")
+        td.run([td.TDREC, "-q", "-e", "{cycles,instructions}:S", "-F", "99", "-o", out, "--", td.workload("regions"),
+                "nested", str(rounds)])
+        rows, _ = td.regions_of(out)
+        if all(row["counted"] == 1 for row in rows.values()):
+            break
+    else:
+        td.skip("the counters were taken by others")
+    for path, count in {"outer": 16, "outer/inner": 15, "outer/once": 1, "inner": 1}.items():
+        # Interrupts count as well, more of them on a busy machine.
+        found = rows[path]["instructions"]
+        td.check(2 * rounds * count <= found <= 4 * rounds * count, f"{path}: {found} instructions, {count} spins")
+        td.check(rows[path]["cycles"] > 0, f"{rows[path]}")
+
+
 def between():
     """Values read in user mode are those of read()."""
     out = td.run([td.workload("region_between")]).stdout.decode()
@@ -325,5 +346,5 @@ def off():
 
 td.cases({"time": time, "misuse": misuse, "many": many, "threads": threads, "forks": forks, "execs": execs,
           "killed": killed, "churn": churn, "closes": closes, "static": static, "library": library, "started": started, "cxx": cxx,
-          "counted": counted, "between": between, "limits": limits,
+          "counted": counted, "named": named, "between": between, "limits": limits,
           "confined": confined, "descriptors": descriptors, "cost": cost, "off": off})
