@@ -37,11 +37,12 @@ const char *td_host_core_base(const char *cpu_id)
     const char *numbers = strchr(cpu_id, '-');
     char *end = NULL;
 
-    if (strncmp(cpu_id, "AuthenticAMD-", 13) == 0)
-        return "zen4";
-    if (strncmp(cpu_id, "GenuineIntel-", 13) != 0)
+    const bool amd = strncmp(cpu_id, "AuthenticAMD-", 13) == 0;
+    if (!amd && strncmp(cpu_id, "GenuineIntel-", 13) != 0)
         return strncmp(cpu_id, "0x", 2) == 0 ? "neoverse-n2" : "golden-cove";
     family = (unsigned)strtoul(numbers + 1, &end, 10);
+    if (amd)
+        return family >= 26 ? "zen5" : "zen4";
     model = *end == '-' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
     /* Up to Comet Lake and Cooper Lake, but for Ice Lake's servers (106, 108), all cores are
      * Skylake's kin or older. */

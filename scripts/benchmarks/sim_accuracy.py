@@ -18,7 +18,7 @@ import sys
 
 from . import common, sim_programs
 
-CORE = os.environ.get("TD_SIM_CORE", "zen4")
+CORE = os.environ.get("TD_SIM_CORE") or ("zen5" if common.cpu_family() == 26 else "zen4")
 RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
 MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))

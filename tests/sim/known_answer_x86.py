@@ -118,7 +118,9 @@ RETIRING = {
     "microcode": "microcode_sequencer",
 }
 # The other cores deliver as much from their decoders as they dispatch.
-ONLY = {"decode_bytes": ["golden-cove"], "decode_uops": ["zen4", "zen5"]}
+# Zen 5 has three multipliers: six chains do not fill them.
+ONLY = {"decode_bytes": ["golden-cove"], "decode_uops": ["zen4", "zen5"],
+        "one_port": ["golden-cove", "skylake", "zen4"]}
 # Where a core's answer is another, and why.
 DIFFERENT = {
     # The decoders' 16 or 32 bytes a cycle are less than L2 delivers.

@@ -343,7 +343,8 @@ static void test_default_core(void **state)
     static const struct {
         const char *cpu, *program, *line, *core;
     } cases[] = {
-        {"AuthenticAMD-26-2-1", NULL, "tdrec --source sim ./app", "zen4"},
+        {"AuthenticAMD-26-2-1", NULL, "tdrec --source sim ./app", "zen5"},
+        {"AuthenticAMD-25-97-2", NULL, "tdrec --source sim ./app", "zen4"},
         {"GenuineIntel-6-85-7", NULL, "tdrec --source sim ./app", "skylake"},
         {"GenuineIntel-6-106-6", NULL, "tdrec --source sim ./app", "golden-cove"},
         {"", NULL, "tdrec --source sim ./app", "golden-cove"},

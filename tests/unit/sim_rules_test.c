@@ -768,6 +768,22 @@ static void prediction_begins_after_a_mispredict(void **state)
     assert_in_range(with, ahead + 3, ahead + 5); /* of 8 cycles, every other round */
 }
 
+/* Zen 5's additions: sooner when the sum they add to is of the last one. */
+static void sums_are_forwarded_sooner(void **state)
+{
+    (void)state;
+    /* vaddsd xmm0,xmm0,xmm14; jmp back */
+    static const uint8_t sum[] = {5, 0xc4, 0xc1, 0x7b, 0x58, 0xc6, 2, 0xeb, 0xf9, 0};
+    /* vmulsd xmm1,xmm0,xmm14; vaddsd xmm0,xmm14,xmm1; jmp back */
+    static const uint8_t product[] = {5,    0xc4, 0xc1, 0x7b, 0x59, 0xce, 4, 0xc5,
+                                      0x8b, 0x58, 0xc1, 2,    0xeb, 0xf5, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "zen5", sum, NULL, 0), 2);
+    assert_int_equal(cycles_a_round(&rig, "zen5", product, NULL, 0), 6);
+    assert_int_equal(cycles_a_round(&rig, "zen4", sum, NULL, 0), 3);
+    assert_int_equal(cycles_a_round(&rig, "zen4", product, NULL, 0), 6);
+}
+
 /* add qword [rdi],1; jmp back: to one of `places` words in turn. */
 static uint64_t ten_sums_in_turn(const char *core, uint64_t places)
 {
@@ -857,6 +873,7 @@ int main(void)
         cmocka_unit_test(dense_code_pauses_the_uop_cache),
         cmocka_unit_test(decoders_stop_at_a_jump),
         cmocka_unit_test(prediction_begins_after_a_mispredict),
+        cmocka_unit_test(sums_are_forwarded_sooner),
         cmocka_unit_test(only_the_latest_store_is_renamed),
         cmocka_unit_test(first_stores_to_pages_fault),
     };

@@ -540,6 +540,19 @@ static enum td_retired float_width(const struct work *w, enum td_op_class class)
     return w->width > 128 ? TD_RETIRED_FP_256 : TD_RETIRED_FP_128;
 }
 
+/* Additions to a register without a load: what the last one left there is forwarded sooner. */
+static void set_forwarding(struct work *w, enum td_op_class class)
+{
+    struct td_uop *uop = &w->insn->uop;
+    const uint8_t sum = uop->dst[0];
+
+    if (class != TD_OP_FADD || w->load || (uop->src[0] != sum && uop->src[1] != sum))
+        return;
+    uop->src[uop->src[0] != sum] = uop->src[2];
+    uop->src[2] = sum;
+    uop->load_latency = w->decoder->desc->ops[class].forward;
+}
+
 static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
                    struct td_insn *insn)
 {
@@ -565,6 +578,7 @@ static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_
     set_branch(&w, pc, size);
     set_fusion(&w);
     set_registers(&w);
+    set_forwarding(&w, class);
     insn->repeats = is_repeated(&w);
     if (w.load && class != TD_OP_NOP)
         insn->uop.flags |= TD_UOP_LOAD;
