@@ -458,15 +458,13 @@ static uint32_t path_node(struct adding *a, struct task *task, uint32_t id)
     return node;
 }
 
-/* All slots of a tally, whatever they went to. */
+/* All slots of a tally, whatever they went to: every column but that of instructions. */
 static uint64_t slots_of(const uint64_t *values)
 {
     uint64_t slots = 0;
 
-    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
-        if (td_sim_column_info((enum td_sim_column)c).node != TD_NODE_NONE)
-            slots += values[c];
-    }
+    for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+        slots += c == TD_SIM_COLUMN_INSTRUCTIONS ? 0 : values[c];
     return slots;
 }
 
@@ -841,14 +839,12 @@ static void add_warnings(struct adding *a)
 static bool add_amounts(struct amounts *sum, const struct td_snapshot_tally *tally)
 {
     const uint64_t *values = tally->values;
-    uint64_t slots = 0;
 
     for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++) {
         if (values[c] >= VALUE_MAX)
             return false;
-        slots += td_sim_column_info((enum td_sim_column)c).node == TD_NODE_NONE ? 0 : values[c];
     }
-    sum->slots += slots;
+    sum->slots += slots_of(values);
     sum->instructions += values[TD_SIM_COLUMN_INSTRUCTIONS];
     return sum->slots < TD_SUM_MAX / 2 && sum->instructions < TD_SUM_MAX / 2;
 }
