@@ -195,11 +195,11 @@ static struct apart *find_apart(struct td_capture *capture, pid_t process)
 /* The room is there at once, so that no program waits for its pages. */
 static void note_apart(struct td_capture *capture, pid_t process)
 {
-    if (!capture->room) {
-        void *room = mmap(NULL, OWN_LIMIT, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        capture->room = room == MAP_FAILED ? NULL : room;
-    }
+    if (!capture->room)
+        capture->room = mmap(NULL, OWN_LIMIT, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (capture->room == MAP_FAILED)
+        capture->room = NULL;
     capture->apart[capture->apart_count++ % APART_MAX] =
         (struct apart){.process = process, .too_large = !capture->room};
 }
