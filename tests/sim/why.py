@@ -68,7 +68,7 @@ def check_place(why, causes, says):
 
 
 def check_text(tdreport, profile, places):
-    asked = run(tdreport, "why", "-i", profile, "--no-cache", "--width", "80", *places)
+    asked = run(tdreport, "why", "-i", profile, "--width", "80", *places)
     lines = asked.stdout.splitlines()
     check(asked.returncode == 0, f"no text: {asked.stderr}")
     check(sum(line.startswith("cause ") for line in lines) == len(places), "not every place has a cause")
@@ -81,20 +81,20 @@ def check_elsewhere(tdreport, profile, source, answers):
     """annotate and the page say the same of the lines that they have a sentence of; annotate's callers are not known."""
     sentences = {int(why["place"].rpartition(":")[2]): why["sentence"] for why in answers}
     name = os.path.basename(source)
-    rows = json.loads(run(tdreport, "functions", "-i", profile, "--no-cache", "--json").stdout)["functions"]
+    rows = json.loads(run(tdreport, "functions", "-i", profile, "--json").stdout)["functions"]
     functions = [row["function"] for row in rows if row["module"] == answers[0]["instruction"]["module"] and row["slots_share"] > 0.002]
-    asked = run(tdreport, "annotate", "-i", profile, "--no-cache", "--json", *functions)
+    asked = run(tdreport, "annotate", "-i", profile, "--json", *functions)
     sections = json.loads(asked.stdout)["annotate"] if asked.returncode == 0 else []
     noted = {line["line"]: line["why"]["sentence"] for section in sections if os.path.basename(section["file"] or "") == name
              for line in section["lines"] if "why" in line}
     check(len(set(noted) & set(sentences)) >= len(sentences) * 2 // 3, f"annotate has sentences of {sorted(noted)}, of {sorted(sentences)}")
-    page = run(tdreport, "html", "-i", profile, "--no-cache", "-o", "-").stdout
+    page = run(tdreport, "html", "-i", profile, "-o", "-").stdout
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     sources = json.loads(data[1])["page"]["sources"] if data else []
     shown = {line: (title, text) for section in sources if os.path.basename(section["file"] or "") == name
              for line, title, text in section.get("whys", [])}
     check(len(set(shown) & set(sentences)) >= 2, f"the page has sentences of {sorted(shown)}, of {sorted(sentences)}")
-    text = run(tdreport, "annotate", "-i", profile, "--no-cache", "--width", "80", f"{name}:{min(noted, default=1)}").stdout
+    text = run(tdreport, "annotate", "-i", profile, "--width", "80", f"{name}:{min(noted, default=1)}").stdout
     check(f"why {min(noted, default=1)} " in text, f"annotate's text has no sentence: {text}")
     for line in set(sentences) & (set(noted) | set(shown)):
         for found in (noted.get(line), shown.get(line, (None, None))[1]):
@@ -111,7 +111,7 @@ def check_core(tdrec, tdreport, program, source, core, folder):
     places = {f"{os.path.basename(source)}:{line}": (causes, says) for line, causes, says in planted(source)}
     check(len(places) > 0, f"{source} has no marks")
     print(f"-- {core}: {len(places)} planted causes")
-    asked = run(tdreport, "why", "-i", profile, "--no-cache", "--json", *places)
+    asked = run(tdreport, "why", "-i", profile, "--json", *places)
     check(asked.returncode == 0, f"exit {asked.returncode}: {asked.stderr.strip()}")
     answers = json.loads(asked.stdout)["why"] if asked.returncode == 0 else []
     check([why["place"] for why in answers] == list(places), "other places are answered than those asked for")
@@ -119,7 +119,7 @@ def check_core(tdrec, tdreport, program, source, core, folder):
         check_place(why, *places[why["place"]])
     check_elsewhere(tdreport, profile, source, answers)
     check_text(tdreport, profile, places)
-    typo = run(tdreport, "why", "-i", profile, "--no-cache", "no_such_function")
+    typo = run(tdreport, "why", "-i", profile, "no_such_function")
     check(typo.returncode == 4 and "no_such_function" in typo.stderr, f"a name that is not there: {typo.stderr}")
 
 
@@ -129,6 +129,7 @@ def main():
         print("skipped: needs qemu-x86_64")
         return 77
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = os.path.join(folder, "cache")  # names are looked up once
         check_core(tdrec, tdreport, program, source, core, folder)
     for failure in failures:
         print(f"FAIL {failure}")
