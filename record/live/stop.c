@@ -27,9 +27,31 @@
 
 static enum td_live_outcome refuse(struct td_err *err, enum td_live_outcome outcome)
 {
-    td_fail(err, outcome == TD_LIVE_DENIED ? TD_EPERM : TD_EIO, "%s",
-            td_live_outcome_text(outcome));
+    const bool denied = outcome == TD_LIVE_DENIED;
+
+    td_fail(err, denied ? TD_EPERM : TD_EIO, "%s",
+            denied ? td_live_denied_text(NULL) : td_live_outcome_text(outcome));
     return outcome;
+}
+
+/* Documentation/admin-guide/LSM/Yama.rst */
+const char *td_live_denied_text(const char *root)
+{
+    int64_t scope = 0;
+
+    if (!td_procfs_number(root, "/proc/sys/kernel/yama/ptrace_scope", &scope))
+        scope = 0;
+    switch (scope) {
+    case 1:
+        return "this user may stop only commands that tdrec starts itself (run tdrec as root, or "
+               "set kernel.yama.ptrace_scope, which is 1, to 0)";
+    case 2:
+        return "only root may stop programs here (run tdrec as root, or set "
+               "kernel.yama.ptrace_scope, which is 2, to 0 or 1)";
+    case 3:
+        return "nobody may stop programs here until the next boot (kernel.yama.ptrace_scope is 3)";
+    default: return td_live_outcome_text(TD_LIVE_DENIED);
+    }
 }
 
 static enum td_live_outcome refuse_errno(struct td_err *err, int error, const char *what)

@@ -88,6 +88,9 @@ void td_live_stop_leave(struct td_live_stop *stop, bool stands);
  * traced by accident (a thread whose number changed in execve) goes on. */
 void td_live_stop_meet(struct td_live_stop *stop, pid_t id, int status);
 
+/* Why the kernel does not let this user stop programs, and what to do: by what is in /proc below
+ * `root` (NULL: ours). Static. */
+const char *td_live_denied_text(const char *root);
 /* The state letter of a thread in /proc ('R', 'S', 'T'...); 0: it is gone.
  */
 char td_live_thread_state(pid_t process, pid_t thread);

@@ -37,6 +37,8 @@ enum {
 #define GAP_SHARE    0.0125
 /* What images may cost before the budget holds: else a program of 50 ms has one or two. */
 #define FREE_NS 10e6
+/* A thread that was in a call is asked for again after so much. */
+#define AGAIN_NS UINT64_C(20000000)
 /* Until writing into memory that the clone shares costs no more: a page of 4 KB is copied. */
 #define COPY_NS_PER_PAGE 1500
 /* Images that wait for their windows. */
@@ -168,6 +170,8 @@ static void take_answer(struct live *l, const struct td_beside_now *now)
     }
     l->fd = -1;
     plan_next(l, now->sampled_ns);
+    if (result.outcome == TD_LIVE_IN_CALL && l->next_cpu_ns > now->sampled_ns + AGAIN_NS)
+        l->next_cpu_ns = now->sampled_ns + AGAIN_NS;
 }
 
 static bool wants_image(const struct live *l, const struct td_beside_now *now)
@@ -304,7 +308,9 @@ static void tell_refused(struct live *l)
     if (all <= l->taken)
         return;
     snprintf(text, sizeof(text), "%llu times no image could be taken, most often because %s",
-             (unsigned long long)all, td_live_outcome_text((enum td_live_outcome)most));
+             (unsigned long long)all,
+             most == TD_LIVE_DENIED ? td_live_denied_text(NULL)
+                                    : td_live_outcome_text((enum td_live_outcome)most));
     td_recording_warn(l->recording, &l->status, text);
 }
 
@@ -378,6 +384,9 @@ static int run_live(const struct td_request *request, const struct td_caps *caps
     if (rc == TD_OK) {
         plan_next(&l, 0);
         status = record(&l, caps);
+    } else if (rc == TD_EIO) { /* a limit */
+        td_status_note(&l.status, "no windows are run, only time is recorded: %s", err.text);
+        status = td_source_clock.run(request, caps, plan, recording);
     } else {
         td_status_error(&l.status, err.text);
         status = td_target_failure_status(rc);

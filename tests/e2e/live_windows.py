@@ -365,6 +365,25 @@ def server():
     td.check(b"the program's own answers" in done.stderr, f"{done.stderr!r}")
 
 
+def limits():
+    """Where the model has no room, it is said, and time is recorded. A full /dev/shm is no matter: nothing lies there."""
+    path, out = program(), td.scratch("limits.td")
+    done = td.run(["sh", "-c", 'ulimit -f 2000; exec "$@"', "sh", td.TDREC, "--source", "live", "-o", out, "--", path, "200"], 7,
+                  timeout=60)
+    td.check(b"only time is recorded: the limits leave no room" in done.stderr and done.stdout == b"done 2\n", f"{done!r}")
+    td.check(td.report_json(out)["coverage"]["samples"] > 0, "no samples")
+    td.check("no window was modelled" in td.report(out).replace("\n          ", " "), td.report(out))
+    script = 'mount -t tmpfs -o size=64k none /dev/shm && echo there && { head -c 100000 /dev/zero >/dev/shm/full; exec "$@"; }'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", td.TDREC, "--source", "live", "--overhead", "50%",
+                           "-o", out, "--", path, "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    if not done.stdout.startswith(b"there\n"):
+        td.skip("no mount namespace can be made here")
+    td.check(done.returncode == 7 and done.stdout == b"there\ndone 2\n", f"{done!r}")
+    images, windows = windows_of(done.stderr)
+    judge(done, images, windows)
+    td.check(windows > 0, f"{done.stderr!r}")
+
+
 EFFECTS = r"""
 #include <errno.h>
 #include <fcntl.h>
@@ -429,4 +448,4 @@ def effects():
 
 td.cases({"short": short, "whole": whole, "threads": threads, "apart": apart, "interpreters": interpreters, "attach": attach, "versions": versions,
           "static": static, "shared": shared, "broken": broken, "elsewhere": elsewhere, "environment": environment, "refused": refused, "server": server,
-          "effects": effects})
+          "effects": effects, "limits": limits})
