@@ -28,15 +28,6 @@ struct watch {
     struct td_live_call call; /* that has begun */
 };
 
-static uint64_t cpu_of(const struct td_live_stop *stop)
-{
-    char path[64];
-    int64_t ran_ns = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", stop->process, stop->thread);
-    return td_procfs_number(NULL, path, &ran_ns) ? (uint64_t)ran_ns : 0;
-}
-
 static bool is_enough(struct watch *watch, uint64_t now)
 {
     if (watch->calls->count >= watch->limit || watch->calls->log.len >= LOG_BYTES)
@@ -45,7 +36,7 @@ static bool is_enough(struct watch *watch, uint64_t now)
         return false;
     watch->next_look_ns = now + LOOK_NS;
     return now - watch->start_ns > WALL_NS ||
-           cpu_of(watch->stop) - watch->start_cpu_ns >
+           td_live_thread_cpu_ns(watch->stop->process, watch->stop->thread) - watch->start_cpu_ns >
                CPU_NS + (uint64_t)watch->calls->count * CALL_CPU_NS ||
            (watch->waiting && watch->waiting->quit(watch->waiting->ctx));
 }
@@ -74,7 +65,7 @@ static bool note(struct watch *watch, uint64_t now)
         return false;
     watch->call.result = td_isa_result(&registers);
     watch->call.time_ns = now;
-    if (watch->call.result <= -512) /* the kernel begins it anew */
+    if (td_isa_restarts(watch->call.result))
         return true;
     watch->calls->count++;
     return td_live_call_note(&watch->calls->log, watch->stop->process, &watch->call);
@@ -116,7 +107,7 @@ void td_live_calls_watch(struct td_live_calls *calls, struct td_live_stop *stop,
                           .waiting = waiting,
                           .limit = limit < TD_LIVE_CALLS_MAX ? limit : TD_LIVE_CALLS_MAX,
                           .start_ns = td_clock_ns(),
-                          .start_cpu_ns = cpu_of(stop)};
+                          .start_cpu_ns = td_live_thread_cpu_ns(stop->process, stop->thread)};
     const bool hastens = waiting && waiting->hasten;
 
     if (hastens)

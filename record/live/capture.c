@@ -50,6 +50,7 @@ struct td_capture {
     const struct td_live_waiting *waiting;
     struct remains *remains;
     size_t count, cap;
+    size_t next; /* of `remains`: whose turn it is */
     struct apart apart[APART_MAX];
     size_t apart_count; /* in all; the last are kept */
     uint8_t *room;      /* for copies of what they have, OWN_LIMIT; NULL: there is none */
@@ -157,11 +158,12 @@ void td_capture_tidy(struct td_capture *capture)
 {
     if (capture->count == 0)
         return;
-    const pid_t process = capture->remains[capture->count - 1].process;
+    const size_t i = capture->next++ % capture->count;
+    const pid_t process = capture->remains[i].process;
     /* One that sleeps would be disturbed. */
     const pid_t thread = running_thread(process);
     if (td_live_thread_state(process, process) == '\0')
-        capture->count--; /* its parent's parent has it */
+        capture->remains[i] = capture->remains[--capture->count]; /* its parent's parent has it */
     else if (thread != 0)
         try_reap(capture, process, thread);
 }
@@ -287,15 +289,10 @@ static void release(struct taking *taking, bool watch)
 
 static void read_times(struct taking *taking)
 {
-    char path[64];
     clockid_t clock;
     struct timespec time = {0};
-    int64_t ran_ns = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", taking->stop.process,
-             taking->stop.thread);
-    if (td_procfs_number(NULL, path, &ran_ns))
-        taking->cpu_ns = (uint64_t)ran_ns;
+    taking->cpu_ns = td_live_thread_cpu_ns(taking->stop.process, taking->stop.thread);
     if (clock_getcpuclockid(taking->stop.process, &clock) == 0 && clock_gettime(clock, &time) == 0)
         taking->process_cpu_ns = (uint64_t)time.tv_sec * TD_NS_PER_S + (uint64_t)time.tv_nsec;
 }

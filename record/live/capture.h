@@ -26,7 +26,7 @@ struct td_live_result {
     uint64_t stop_ns;  /* from the request to the stop */
     uint64_t pause_ns; /* how long the thread was held in all */
     uint64_t queue_ns; /* of that, what it waited for a CPU that others had */
-    uint64_t write_ns; /* how long writing the image took, on the clone */
+    uint64_t write_ns; /* all else that it took: looking, watching, writing on the clone */
     uint64_t watch_ns; /* how long the thread was held afterwards, for its system calls */
     uint32_t calls;    /* of those that were noted */
     uint64_t resident_bytes, image_bytes;

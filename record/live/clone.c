@@ -227,6 +227,8 @@ enum td_live_outcome td_live_clone_settle(struct td_live_clone *clone, struct td
         int status = 0;
         const pid_t got = waitpid(-1, &status, __WALL);
 
+        if (got > 0 && got != stop->thread && !WIFSTOPPED(status))
+            return refuse(err, TD_LIVE_GONE); /* the clone was killed */
         if (got > 0)
             td_live_stop_meet(stop, got, status);
         else if (got < 0 && (errno != EINTR || (waiting && waiting->quit(waiting->ctx))))

@@ -12,9 +12,10 @@
 #    define NT_X86_XSTATE 0x202
 #endif
 
-/* include/linux/errno.h: results by which the kernel tells itself to begin a call anew */
-#define ERESTART_FIRST 512
-#define ERESTART_LAST  516
+bool td_isa_restarts(int64_t result)
+{
+    return result <= -512 && result >= -516;
+}
 
 #if defined(__x86_64__)
 
@@ -80,7 +81,7 @@ enum td_isa_state td_isa_state(const struct td_live_registers *registers, bool p
 
     if (number < 0)
         return TD_ISA_IN_CODE;
-    if (result <= -ERESTART_FIRST && result >= -ERESTART_LAST)
+    if (td_isa_restarts(result))
         return TD_ISA_RESTARTS;
     if (result == -EINTR && !pending && gives_eintr((uint64_t)number))
         return TD_ISA_BROKEN;
@@ -238,7 +239,7 @@ enum td_isa_state td_isa_state(const struct td_live_registers *registers, bool p
     const int64_t result = (int64_t)registers->set.regs[0];
 
     (void)pending;
-    return result <= -ERESTART_FIRST && result >= -ERESTART_LAST ? TD_ISA_RESTARTS : TD_ISA_IN_CODE;
+    return td_isa_restarts(result) ? TD_ISA_RESTARTS : TD_ISA_IN_CODE;
 }
 
 void td_isa_call_again(struct td_live_registers *registers)

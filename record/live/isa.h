@@ -43,6 +43,9 @@ enum td_isa_state {
     TD_ISA_RESTARTS, /* the stop interrupted a system call, which the kernel begins anew */
     TD_ISA_BROKEN,   /* the same, but the program would see EINTR */
 };
+/* Whether the result is one by which the kernel tells itself to begin the call anew
+ * (include/linux/errno.h). */
+bool td_isa_restarts(int64_t result);
 /* `pending`: whether a signal waits for the thread, which would explain EINTR. */
 enum td_isa_state td_isa_state(const struct td_live_registers *registers, bool pending);
 /* Sets the registers of TD_ISA_RESTARTS and TD_ISA_BROKEN before the call's instruction. */

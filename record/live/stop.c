@@ -18,6 +18,9 @@
 #include "base/procfs.h"
 #include "base/text.h"
 
+#ifndef PTRACE_GET_SYSCALL_INFO
+#    define PTRACE_GET_SYSCALL_INFO 0x420e
+#endif
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #    define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
@@ -134,8 +137,12 @@ static enum td_live_outcome wait_for(struct td_live_stop *stop, int *status,
                                      const struct td_live_waiting *waiting, struct td_err *err)
 {
     for (;;) {
-        const pid_t got = waitpid(-1, status, __WALL); /* a timer of the caller's interrupts it */
+        pid_t got = waitpid(-1, status, __WALL); /* a timer of the caller's interrupts it */
+        const bool interrupted = got < 0 && errno == EINTR;
 
+        /* Where another thread's execve took its number, it is gone without a word. */
+        if (interrupted)
+            got = waitpid(stop->thread, status, __WALL | WNOHANG);
         if (got == stop->thread && WIFSTOPPED(*status))
             return TD_LIVE_TAKEN;
         if (got == stop->thread || (got < 0 && errno == ECHILD)) {
@@ -144,7 +151,7 @@ static enum td_live_outcome wait_for(struct td_live_stop *stop, int *status,
         }
         if (got > 0)
             td_live_stop_meet(stop, got, *status);
-        else if (errno != EINTR || (waiting && waiting->quit(waiting->ctx)))
+        else if (!interrupted || (waiting && waiting->quit(waiting->ctx)))
             return refuse_errno(err, errno, "waiting for the thread to stop");
     }
 }
@@ -161,6 +168,15 @@ char td_live_thread_state(pid_t process, pid_t thread)
     const char state = end && end[1] == ' ' ? end[2] : '\0';
     free(text);
     return state;
+}
+
+uint64_t td_live_thread_cpu_ns(pid_t process, pid_t thread)
+{
+    char path[64];
+    int64_t ran_ns = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", process, thread);
+    return td_procfs_number(NULL, path, &ran_ns) ? (uint64_t)ran_ns : 0;
 }
 
 bool td_live_thread_runs(pid_t process, pid_t thread)
@@ -406,13 +422,38 @@ enum td_live_event td_live_stop_await(struct td_live_stop *stop)
     return TD_LIVE_OUT;
 }
 
-/* Our interrupt has ended a call that the program would not see ended. */
+/* A filter may kill the program for a call that it does not expect. Looked at while the thread is
+ * held: it may have confined itself a moment ago. */
+static bool is_confined(const struct td_live_stop *stop)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", stop->process, stop->thread);
+    char *text = td_procfs_text(NULL, path);
+    char *filters = text ? td_procfs_field(text, "Seccomp") : NULL;
+    const bool confined = !text || (filters && strcmp(filters, "0") != 0);
+    free(filters);
+    free(text);
+    return confined;
+}
+
+/* Whether it stands at the begin of a call (PTRACE_SYSCALL_INFO_ENTRY, the first byte). */
+static bool is_begin(const struct td_live_stop *stop)
+{
+    uint8_t what = 0;
+
+    return trace(PTRACE_GET_SYSCALL_INFO, stop->thread, sizeof(what), (uintptr_t)&what) > 0 &&
+           what == 1;
+}
+
+/* Our interrupt has ended a call that the program would not see ended; or the thread stands at the
+ * begin of one, which would end at once with EINTR when it is let go there. */
 static void mend_call(const struct td_live_stop *stop)
 {
     struct td_live_registers registers;
 
     if (get_registers(stop->thread, &registers) < 0 ||
-        td_isa_state(&registers, has_signal(stop)) != TD_ISA_BROKEN)
+        (!is_begin(stop) && td_isa_state(&registers, has_signal(stop)) != TD_ISA_BROKEN))
         return;
     td_isa_call_again(&registers);
     set_registers(stop->thread, &registers);
@@ -420,20 +461,30 @@ static void mend_call(const struct td_live_stop *stop)
 
 void td_live_stop_leave(struct td_live_stop *stop, bool stands)
 {
-    int status = 0;
+    int status = 0, signal = 0;
+    bool ours = true; /* the stop, in place of a signal of its own or of job control */
 
-    if (stop->held && stands)
-        detach(stop, 0);
+    /* A filter would see the call that is not made, by the number -1: there it is made,
+     * interrupted. */
+    while (stop->held && (!stands || (is_begin(stop) && is_confined(stop)))) {
+        trace(PTRACE_INTERRUPT, stop->thread, 0, 0);
+        if (stands)
+            td_live_stop_proceed(stop);
+        /* Any stop takes the interrupt's place, also one at a call. */
+        if (wait_for(stop, &status, NULL, NULL) != TD_LIVE_TAKEN)
+            return;
+        stands = WSTOPSIG(status) == SYSCALL_STOP;
+        if (stands)
+            continue;
+        signal = own_signal(status);
+        ours = is_event_stop(status) && WSTOPSIG(status) == SIGTRAP;
+        break;
+    }
     if (!stop->held)
         return;
-    trace(PTRACE_INTERRUPT, stop->thread, 0, 0);
-    /* Any stop takes the interrupt's place, also one at a call. */
-    if (wait_for(stop, &status, NULL, NULL) != TD_LIVE_TAKEN)
-        return;
-    const bool at_call = WSTOPSIG(status) == SYSCALL_STOP;
-    if (at_call || (is_event_stop(status) && WSTOPSIG(status) == SIGTRAP))
+    if (ours)
         mend_call(stop);
-    detach(stop, at_call ? 0 : own_signal(status));
+    detach(stop, signal);
 }
 
 /* ---- a system call in its name ---- */
@@ -448,21 +499,6 @@ static uint64_t held_back(uint64_t own)
     for (size_t i = 0; i < TD_ARRAY_SIZE(faults); i++)
         mask &= ~(UINT64_C(1) << (faults[i] - 1));
     return mask | own;
-}
-
-/* A filter may kill the program for a call that it does not expect. Looked at while the thread is
- * held: it may have confined itself a moment ago. */
-static bool is_confined(const struct td_live_stop *stop)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", stop->process, stop->thread);
-    char *text = td_procfs_text(NULL, path);
-    char *filters = text ? td_procfs_field(text, "Seccomp") : NULL;
-    const bool confined = !text || (filters && strcmp(filters, "0") != 0);
-    free(filters);
-    free(text);
-    return confined;
 }
 
 /* To the beginning or the end of the call. Of a signal that comes instead, what the call itself
@@ -485,11 +521,6 @@ static enum td_live_outcome step_call(struct td_live_stop *stop, struct td_err *
                 told && info.si_code > 0 && info.si_code != SI_KERNEL ? 0 : own_signal(status));
         return refuse(err, TD_LIVE_SIGNAL);
     }
-}
-
-static bool is_restart(int64_t result)
-{
-    return result <= -512 && result >= -516;
 }
 
 /* The registers first: from then on the thread would set the mask by itself at the end. */
@@ -534,7 +565,7 @@ enum td_live_outcome td_live_stop_call(struct td_live_stop *stop, struct td_live
     *result = known ? td_isa_result(&registers) : 0;
     if (!known)
         return let_go(stop, refuse(err, TD_LIVE_GONE));
-    if (is_restart(*result)) /* clone(2) does so while a signal waits */
+    if (td_isa_restarts(*result)) /* clone(2) does so while a signal waits */
         return let_go(stop, refuse(err, TD_LIVE_SIGNAL));
     return TD_LIVE_TAKEN;
 }

@@ -94,6 +94,8 @@ const char *td_live_denied_text(const char *root);
 /* The state letter of a thread in /proc ('R', 'S', 'T'...); 0: it is gone.
  */
 char td_live_thread_state(pid_t process, pid_t thread);
+/* The CPU time of a thread; 0: not known. */
+uint64_t td_live_thread_cpu_ns(pid_t process, pid_t thread);
 /* Whether a thread runs now, in its own code as far as one can tell without stopping it. */
 bool td_live_thread_runs(pid_t process, pid_t thread);
 
