@@ -31,13 +31,13 @@ struct rig {
 };
 
 /* `maps`: the kernel maps a page when it is first touched. */
-static inline void rig_open_mapping(struct rig *rig, const char *core, bool maps)
+static inline void rig_open_mapping(struct rig *rig, const char *core, int first_touch)
 {
     struct td_err err = TD_ERR_INIT;
 
     *rig = (struct rig){.words = NULL};
     assert_int_equal(td_core_desc_builtin(&rig->desc, core, &err), TD_OK);
-    rig->desc.first_touch = maps;
+    rig->desc.first_touch = first_touch;
     rig->blocks = td_blocks_new(&rig->desc);
     rig->llc = td_llc_new(&rig->desc);
     rig->sim = td_sim_new(rig->blocks, rig->llc);
@@ -46,7 +46,7 @@ static inline void rig_open_mapping(struct rig *rig, const char *core, bool maps
 /* Addresses are made up: nothing maps them first. */
 static inline void rig_open(struct rig *rig, const char *core)
 {
-    rig_open_mapping(rig, core, false);
+    rig_open_mapping(rig, core, 0);
 }
 
 static inline void rig_close(struct rig *rig)

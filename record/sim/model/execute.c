@@ -243,6 +243,20 @@ struct load {
     int64_t first, known, issued;
 };
 
+/* The second line of a load that crosses one; `*level` becomes the farther of both. */
+static int64_t load_second_line(struct td_sim *sim, const struct td_uop *uop, uint64_t address,
+                                uint32_t size, int64_t t, enum td_level *level)
+{
+    enum td_level other;
+
+    td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
+    const int64_t ready = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
+    sim->memory.watched = false;
+    use_line(sim, sim->memory.slot, (address | 63) + 1, (uint32_t)(address & 63) + size - 64);
+    *level = other > *level ? other : *level;
+    return ready;
+}
+
 /* The cycle of a load's data, and what it waits for, whatever it finds. */
 static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const struct load *load,
                                                   struct td_accesses *a, enum td_cause *cause)
@@ -267,12 +281,11 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
         --*waits;
     }
     const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
-    const uint64_t clears = sim->clears;
+    const uint64_t clears = sim->clears, walks = sim->memory.counts.data_walks;
     const int64_t forwarded =
         TD_UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
     if (forwarded < 0)
         sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
-    const uint64_t walks = sim->memory.counts.data_walks;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
     const uint32_t slot = sim->memory.slot;
     const enum td_level nearest = level;
@@ -288,13 +301,8 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     if (TD_UNLIKELY(sim->memory.watched))
         ready = share_load(sim, uop, first_word, a->end, t, ready, &shared);
     if (TD_UNLIKELY((address & 63) + size > 64)) {
-        enum td_level other;
-        td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
-        const int64_t r = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
-        sim->memory.watched = false;
-        use_line(sim, sim->memory.slot, (address | 63) + 1, (uint32_t)(address & 63) + size - 64);
-        ready = td_cycle_later(ready, r) + sim->desc->split;
-        level = other > level ? other : level;
+        ready = td_cycle_later(ready, load_second_line(sim, uop, address, size, t, &level)) +
+                sim->desc->split;
         late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
     }
     const uint64_t *second = a->at;
@@ -314,10 +322,9 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
                                                    .known = load->known,
                                                    .ready = ready});
     td_memory_train(&sim->memory, hash, address, t);
-    *cause =
-        TD_LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB ? level_causes[level] : late;
-    if (TD_UNLIKELY(shared != TD_CAUSE_PORT_LOAD))
-        *cause = shared;
+    if (TD_LIKELY(late == TD_CAUSE_PORT_LOAD) || level > TD_LEVEL_DTLB)
+        late = level_causes[level];
+    *cause = TD_UNLIKELY(shared != TD_CAUSE_PORT_LOAD) ? shared : late;
     return ready + uop->load_latency;
 }
 
@@ -392,6 +399,41 @@ static inline void note_store(struct td_sim *sim, struct td_store_word store, ui
     }
 }
 
+/* The words of the store at place `k` of the buffer go to L1, the first of them into `slot`.
+ * Returns how many bytes they are. */
+static inline uint32_t store_words(struct td_sim *sim, struct td_accesses *a, uint32_t key,
+                                   const struct td_store_word *store, uint32_t k, uint32_t slot)
+{
+    struct td_stores *stores = &sim->stores;
+    const int64_t commit = stores->commit[k];
+    uint64_t used = stores->last_line; /* that memory gave last */
+    uint32_t bytes = 0;
+
+    for (; td_access_is(a, key); a->at++) {
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        const uint32_t size = TD_TRACE_BYTES(*a->at);
+        const uint64_t last = address + size - 1;
+        enum td_level level;
+
+        note_store(sim, *store, address, size, commit);
+        bytes += size;
+        if (address >> TD_LINE_BITS == used)
+            use_line(sim, slot, address, size);
+        /* A second line is a second turn. */
+        if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
+            stores->last_line = 0;
+            stores->last_commit = ++stores->commit[k];
+            td_memory_access(&sim->memory, last, store->address + 1, true, &level);
+            sim->memory.watched = false;
+            used = last >> TD_LINE_BITS;
+            slot = sim->memory.slot;
+            const uint64_t begin = address >> TD_LINE_BITS == used ? address : last & ~UINT64_C(63);
+            use_line(sim, slot, begin, (uint32_t)(last - begin) + 1);
+        }
+    }
+    return bytes;
+}
+
 /* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
  * for retirement, and sets what it waits for when that is a port. */
 static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop,
@@ -401,7 +443,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const int64_t asked = known;
     struct td_stores *stores = &sim->stores;
     const uint32_t key = td_trace_key(uop->insn, true);
-    const uint32_t k = stores->next, origin = row & (TD_ORDER_ENTRIES - 1);
+    const uint32_t k = stores->next, origin = stores->origin;
 
     stores->latest[origin] = ++stores->serial;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
@@ -424,11 +466,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const int64_t owned = TD_UNLIKELY(past)
                               ? td_memory_write_past(&sim->memory, first, known + 1)
                               : td_memory_access(&sim->memory, first, known + 1, true, &level);
-    uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
-    const uint32_t first_slot = slot;
+    const uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
     const enum td_level nearest = level;
     const bool walked = sim->memory.counts.data_walks != walks;
-    uint32_t bytes = 0;
     /* Stores go to L1 in order, one a cycle, two when to one line. */
     const bool apart =
         line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
@@ -448,32 +488,12 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                                         .serial = stores->serial,
                                         .origin = (uint16_t)origin,
                                         .whole = (uop->memory & TD_MEMORY_WHOLE) != 0};
-    uint64_t used = line; /* that memory gave last */
-    for (; td_access_is(a, key); a->at++) {
-        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
-        const uint32_t size = TD_TRACE_BYTES(*a->at);
-        const uint64_t last = address + size - 1;
-        note_store(sim, store, address, size, commit);
-        bytes += size;
-        if (address >> TD_LINE_BITS == used)
-            use_line(sim, slot, address, size);
-        /* A second line is a second turn. */
-        if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
-            stores->last_line = 0;
-            stores->last_commit = ++stores->commit[k];
-            td_memory_access(&sim->memory, last, known + 1, true, &level);
-            sim->memory.watched = false;
-            used = last >> TD_LINE_BITS;
-            slot = sim->memory.slot;
-            const uint64_t begin = address >> TD_LINE_BITS == used ? address : last & ~UINT64_C(63);
-            use_line(sim, slot, begin, (uint32_t)(last - begin) + 1);
-        }
-    }
+    const uint32_t bytes = store_words(sim, a, key, &store, k, slot);
     if (TD_UNLIKELY(sim->watching))
         td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = first,
                                                    .bytes = bytes,
-                                                   .slot = first_slot,
+                                                   .slot = slot,
                                                    .from = served_by[nearest],
                                                    .walked = walked,
                                                    .store = true});
@@ -589,7 +609,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
                                uint32_t first_row, struct td_accesses *a)
 {
     struct td_core *core = &sim->core;
-    const uint32_t row = first_row + uop->insn;
+    const uint32_t row = first_row + uop->insn, hash = (uint32_t)pc_hash + uop->insn;
     enum td_cause cause = (enum td_cause)uop->port;
 
     if (TD_UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
@@ -599,6 +619,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     if (uop->flags & TD_UOP_STORE) {
         wait_store_buffer(sim);
         sim->memory.fresh = false;
+        sim->stores.origin = hash & (TD_ORDER_ENTRIES - 1);
     }
     if (uop->flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
@@ -609,8 +630,7 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     int64_t known = td_cycle_later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
     known = td_cycle_later(known, first);
     if (uop->flags & TD_UOP_LOAD) {
-        t = load_done =
-            execute_load(sim, uop, (uint32_t)pc_hash + uop->insn, a, known, row, &cause);
+        t = load_done = execute_load(sim, uop, hash, a, known, row, &cause);
     } else if (TD_UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }

@@ -79,7 +79,7 @@ struct td_sim {
     uint32_t met_row;          /* of the store that the last load waited for in the buffer */
     uint32_t watch_left;       /* blocks until habits are watched, or not any more */
     bool watching;
-    bool bare; /* it has neither habits nor regions */
+    bool bare; /* it keeps no habits */
     struct td_wrong_path wrong_path;
     struct td_callstack calls;
     struct td_flow flow;

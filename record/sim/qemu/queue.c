@@ -33,7 +33,7 @@ struct td_queue {
     unsigned model_count;
     bool started; /* threads were made, as far as that can be; of the program's thread only */
     pthread_mutex_t predicting;
-    uint64_t predicted;   /* batches; under `predicting` */
+    uint64_t predicted;   /* batches; written under `predicting` */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t filled, emptied;
     uint64_t put;     /* batches */
@@ -84,11 +84,14 @@ struct td_queue_batch *td_queue_batch(struct td_queue *queue)
 /* Predicts the branches of the first `count` batches, as far as nobody has yet. */
 static void predict(struct td_queue *queue, uint64_t count)
 {
+    if (__atomic_load_n(&queue->predicted, __ATOMIC_ACQUIRE) >= count)
+        return;
     pthread_mutex_lock(&queue->predicting);
-    for (; queue->predicted < count; queue->predicted++) {
+    while (queue->predicted < count) {
         struct td_queue_batch *batch = &queue->batches[queue->predicted % queue->count];
 
         td_sim_predict(queue->models[0].sim, batch->words, batch->used, batch->mode);
+        __atomic_store_n(&queue->predicted, queue->predicted + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&queue->predicting);
 }
@@ -200,7 +203,7 @@ void td_queue_put(struct td_queue *queue)
         pthread_cond_broadcast(&queue->filled);
     const uint64_t behind = queue->put - all_done(queue);
     pthread_mutex_unlock(&queue->lock);
-    /* Who has the less to do predicts: the models are behind, or wait for the program. */
+    /* A model is behind, so this thread has less to do: it predicts for them. */
     if (behind >= BEHIND)
         predict(queue, index + 1);
     pthread_mutex_lock(&queue->lock);

@@ -540,7 +540,8 @@ static enum td_retired float_width(const struct work *w, enum td_op_class class)
     return w->width > 128 ? TD_RETIRED_FP_256 : TD_RETIRED_FP_128;
 }
 
-/* Additions to a register without a load: what the last one left there is forwarded sooner. */
+/* An addition to its own register, without a load: the sum so far is needed some cycles later than
+ * the other operand. `load_latency` says how many, which without a load has no other use. */
 static void set_forwarding(struct work *w, enum td_op_class class)
 {
     struct td_uop *uop = &w->insn->uop;

@@ -24,6 +24,7 @@ struct td_llc {
     int64_t *turns;     /* by set: lines that neighbours have brought in so far */
     atomic_flag busy;   /* taken for a lookup; threads run in parallel */
     struct td_sharing *sharing;
+    bool used; /* the first thread has come */
 };
 
 struct td_llc *td_llc_new(const struct td_core_desc *desc);

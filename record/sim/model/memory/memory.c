@@ -18,7 +18,9 @@ enum { QUEUE_PART = 8 };
 
 void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
 {
-    *memory = (struct td_memory){.desc = desc, .llc = llc};
+    *memory = (struct td_memory){.desc = desc, .llc = llc, .faults = !llc->used};
+    if (!llc->used)
+        llc->used = true;
     td_cache_init(&memory->l1d, (uint32_t)desc->l1d_kb * 16, (uint32_t)desc->l1d_ways);
     td_cache_init(&memory->l2, (uint32_t)desc->l2_kb * 16, (uint32_t)desc->l2_ways);
     td_cache_init(&memory->dtlb, (uint32_t)desc->dtlb, (uint32_t)desc->dtlb_ways);
@@ -344,7 +346,7 @@ static void touch_first(struct td_memory *memory, uint64_t page)
     bool added;
 
     td_map_put(&memory->pages, page, 0, 1, &added);
-    memory->fresh = added;
+    memory->fresh = added && memory->faults && memory->desc->first_touch != TD_FIRST_TOUCH_LEFT;
     for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++) {
         const uint64_t line = page * TD_PAGE_LINES + i;
 

@@ -62,7 +62,9 @@ struct td_memory {
     bool sharing; /* there are other threads */
     /* The last access was to a line that others may use: td_memory_share says what that costs. */
     bool watched;
-    bool fresh;     /* a page was touched for the first time; the caller takes it back */
+    /* The process's first thread: of the pages of others nobody knows whether they are mapped. */
+    bool faults;
+    bool fresh;     /* a page was mapped for it; the caller takes it back */
     bool uncounted; /* what sharing costs now is of no row */
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;

@@ -46,6 +46,7 @@ struct td_stores {
     /* How often yet the load at this hash waits for the addresses of older stores. */
     uint8_t waits[TD_ORDER_ENTRIES];
     uint32_t latest[TD_ORDER_ENTRIES]; /* by hash of an instruction: its latest store's number */
+    uint32_t origin;                   /* of the store that is executed: its place there */
     uint8_t back[TD_ORDER_ENTRIES];    /* from how many stores back it last had its data; 0: not */
 };
 
