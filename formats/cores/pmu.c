@@ -12,9 +12,9 @@
 #include "formats/cores/tree.h"
 #include "base/banned.h"
 
-/* What is being read: the arrays grow here and move to the core at the end. */
 #define CLOCK "ghz" /* the given value that is the core's clock */
 
+/* What is being read: the arrays grow here and move to the core at the end. */
 struct reader {
     const struct td_uarch *uarch;
     struct td_pmu_core *core;

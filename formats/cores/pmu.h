@@ -52,7 +52,7 @@ struct td_pmu_event {
     uint32_t counters; /* bits of the general counters it can use */
     bool metric;       /* a perf-metrics event: needs slots as leader, never samples */
     bool precise;      /* PEBS gives the exact instruction */
-    bool alone;        /* one of its kind at a time: they share one register */
+    bool alone;        /* of those marked so, only those of one config1 are counted at a time */
     bool pair;         /* takes two counters at once; in virtual machines it spoils others */
     bool given;        /* no event, but a value that formulas need: td_pmu_core_give() */
     double value;      /* what the vendor says that it is; NaN: nothing */

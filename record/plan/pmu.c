@@ -444,7 +444,7 @@ static void add_locators(struct maker *m)
         if (!event || in_plan(m, event) || is_deep(m, locator->node))
             continue;
         if (event->alone && m->counters.alone && m->counters.value != event->config1)
-            why = "one front-end event at a time: they share a register";
+            why = "it needs a register that another event has";
         else if (!td_pmu_counters_take(&m->counters, m->core, &locator->event, 1))
             why = "no counter is left";
         snprintf(what, sizeof(what), "locator of %s%s%s", td_tma_info(locator->node)->id,

@@ -268,11 +268,14 @@ static bool samples_clock(const struct sampling *s)
     return s->plan->groups[s->plan->group_count - 1].role == TD_ROLE_TIME;
 }
 
-/* What the command took, when all of it was recorded. */
+/* What the command took, when all of it was recorded: in the run that the tree's first levels are
+ * of. */
 static void count_command(struct sampling *s)
 {
     uint64_t counted = 0;
 
+    if (s->run.pass > 1)
+        return;
     if (!td_run_launches(&s->run) || !s->run.target.ended || td_run_is_partial(&s->run))
         return;
     if (s->plan->privilege[0]) /* only user time was sampled */

@@ -389,11 +389,10 @@ def retire_latencies():
     """Granite Rapids: counts times Intel's mean retire latencies, where those are less than the time of the access."""
     def by_hand(ghz, modified, late):
         def cost(code, cycles, ns):
-            return min(OTHERS[code] * cycles, OTHERS[code] * ns * ghz - 4.4 * ghz)
-        forward = (163.75, 81)
-        return {"contested_accesses": (cost("0x1d2", 56.28, 79) + cost("0x4d2", *forward) * modified) * late,
-                "data_sharing": (cost("0x2d2", 183.75, 79) + cost("0x4d2", 163.75, 79) * (1 - modified)) * late,
-                "l3_hit_latency": cost("0x4d1", 53.38, 37) * late, "false_sharing": (170 * 4 + 81 * 20) * ghz}
+            return OTHERS[code] * min(cycles, ns * ghz)
+        return {"contested_accesses": (cost("0x1d2", 125.27, 74.6) + cost("0x4d2", 353.04, 76.6) * modified) * late,
+                "data_sharing": (cost("0x2d2", 289.9, 74.6) + cost("0x4d2", 353.04, 74.6) * (1 - modified)) * late,
+                "l3_hit_latency": cost("0x4d1", 57.64, 32.6) * late, "false_sharing": (170 * 4 + 81 * 20) * ghz}
 
     check_nanoseconds("gnr", "0x12a", by_hand)
     shown = tdrec("gnr", text_of({**WAITS, **OTHERS}), "--count", "--topdown-level", "4").stdout.decode()

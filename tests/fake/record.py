@@ -225,7 +225,7 @@ def zen4():
                   run_line(0, program.at("light"), times(OPERATIONS, 20), 1000, raw=ibs_op(0, 30, 2, LOAD)),
                   run_line(0, program.at("light"), times(FETCHES, 40), 1000, raw=ibs_fetch(78))]
     profile, said = record("zen4", program, lines)
-    td.check("60 samples of other tasks" in said or ", 0 lost" in said, said)
+    td.check(", 0 lost" in said, said)
     rows = functions(profile)
     check_function("heavy", rows["heavy"], zen4_tree(ZEN4_HEAVY), 240 * 6000000)
     check_function("light", rows["light"], zen4_tree(ZEN4_LIGHT), 240 * 6000000)
