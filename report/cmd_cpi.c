@@ -330,6 +330,10 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--methods is of the whole program: leave out '%s'", useless_of_methods(&o));
         return TD_EXIT_USAGE;
     }
+    if (o.loops && common->regions.len > 0) {
+        td_complain("--loops does not go with --region: iterations are counted of the whole run");
+        return TD_EXIT_USAGE;
+    }
     if (o.levels < 1 || o.levels > TD_TMA_LEVELS) {
         td_complain("--topdown-level: levels are 1 to %d", TD_TMA_LEVELS);
         return TD_EXIT_USAGE;

@@ -11,8 +11,8 @@
 #include "record/count/print_threads.h"
 #include "record/count/rate.h"
 
+#define NODE_WIDTH 26 /* of the tree, at least */
 /* Less of the slots than this is not worth a line. */
-#define NODE_WIDTH  26 /* of the tree, at least */
 #define CLAMPED_MIN 0.0005
 /* What the shares of level 1 may miss of 100 % unsaid: they are printed to a tenth. */
 #define SUM_SLACK 0.0005

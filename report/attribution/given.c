@@ -8,10 +8,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* What the clock of the first counting group's cycles adds up to; 0 where several kinds of cores
- * counted, since the CPU time is of all together. */
+/* The cycles of the first group that counts them; 0 where several kinds of cores counted, since the
+ * CPU time is of all together. */
 static double counted_cycles(const struct td_model *model)
 {
+    const struct td_group *other = NULL;
     uint32_t first = TD_NONE, column = 0;
     double cycles = 0;
 
@@ -20,8 +21,9 @@ static double counted_cycles(const struct td_model *model)
 
         if ((group->role != TD_ROLE_SLOTS && group->role != TD_ROLE_METRIC) || group->pass > 1)
             continue;
-        if (first != TD_NONE && group->cpu_type != td_model_group(model, first)->cpu_type)
+        if (other && group->cpu_type != other->cpu_type)
             return 0;
+        other = group;
         for (uint32_t c = 0; c < group->column_count && first == TD_NONE; c++) {
             const uint32_t event = group->columns[c].event;
 

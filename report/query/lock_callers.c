@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "report/query/waits.h"
 
@@ -32,15 +33,16 @@ static bool is_of_lock(const struct td_model *model, const struct td_frame *fram
     return reason && strcmp(reason, "lock") == 0;
 }
 
-static void add(struct td_lock_callers *callers, const struct td_frame *frame, uint64_t slots)
+/* `index`: (function, file and line) -> caller */
+static void add(struct td_lock_callers *callers, struct td_map *index, const struct td_frame *frame,
+                uint64_t slots)
 {
-    size_t i = 0;
+    bool added = false;
+    const uint32_t i =
+        *td_map_put(index, td_function_key(frame), (uint64_t)frame->file << 32 | frame->line,
+                    (uint32_t)callers->len, &added);
 
-    while (i < callers->len &&
-           (td_function_key(&callers->at[i].frame) != td_function_key(frame) ||
-            callers->at[i].frame.file != frame->file || callers->at[i].frame.line != frame->line))
-        i++;
-    if (i == callers->len) {
+    if (added) {
         callers->at = td_grow(callers->at, &callers->cap, callers->len + 1, sizeof(*callers->at));
         callers->at[callers->len++] = (struct td_lock_caller){.frame = *frame};
     }
@@ -61,6 +63,7 @@ void td_lock_callers_init(struct td_lock_callers *ret, const struct td_measure *
 {
     const struct td_frame none = {.location = TD_NONE, .module = TD_NONE, .function = TD_NONE};
     struct td_frames frames = {.at = NULL};
+    struct td_map index = {0};
 
     *ret = (struct td_lock_callers){.at = NULL};
     for (size_t row = 0; row < measure->row_count; row++) {
@@ -73,9 +76,10 @@ void td_lock_callers_init(struct td_lock_callers *ret, const struct td_measure *
         while (i < frames.len && is_of_lock(measure->model, &frames.at[i]))
             i++;
         if (i > 0)
-            add(ret, i < frames.len ? &frames.at[i] : &none, slots);
+            add(ret, &index, i < frames.len ? &frames.at[i] : &none, slots);
     }
     td_frames_release(&frames);
+    td_map_release(&index);
     if (ret->len > 0)
         qsort(ret->at, ret->len, sizeof(ret->at[0]), dearest_first);
 }

@@ -56,19 +56,30 @@ static void add_leaves(struct td_region_cost *cost, const struct td_group *group
         cost->share[n] = n == TD_NODE_SMT_CONTENTION ? NAN : slots[n] / cost->slots;
 }
 
-static void add_tree(struct td_region_cost *cost, const struct td_model *model, uint32_t group,
-                     const double *values)
-{
+/* The group that was explained last: nearly all regions have the same. */
+struct explained {
     struct td_counted counted;
+    uint32_t group; /* TD_NONE: none yet */
+    bool known;
+};
+
+static void add_tree(struct td_region_cost *cost, const struct td_model *model, uint32_t group,
+                     const double *values, struct explained *explained)
+{
+    const struct td_counted *counted = &explained->counted;
     struct td_pmu_tree tree;
 
-    if (td_counted_init(&counted, model, group, NULL) == TD_OK) {
-        td_counted_tree(&counted, values, &tree);
-        cost->slots = tree.slots;
-        memcpy(cost->share, tree.share, sizeof(cost->share));
-        cost->cycles = tree.slots / (counted.width ? counted.width : counted.core->width);
+    if (explained->group != group) {
+        td_counted_release(&explained->counted);
+        explained->group = group;
+        explained->known = td_counted_init(&explained->counted, model, group, NULL) == TD_OK;
     }
-    td_counted_release(&counted);
+    if (!explained->known)
+        return;
+    td_counted_tree(counted, values, &tree);
+    cost->slots = tree.slots;
+    memcpy(cost->share, tree.share, sizeof(cost->share));
+    cost->cycles = tree.slots / (counted->width ? counted->width : counted->core->width);
 }
 
 /* Instructions; and cycles, where no tree says them better. */
@@ -89,7 +100,7 @@ static void add_counts(struct td_region_cost *cost, const struct td_model *model
 
 /* What the counts of a part say of the whole. */
 static void finish_cost(struct td_region_cost *cost, const struct td_model *model,
-                        const struct counted_sum *sum, unsigned width)
+                        const struct counted_sum *sum, unsigned width, struct explained *explained)
 {
     const struct td_group *group = sum->any ? td_model_group(model, sum->group) : NULL;
 
@@ -100,7 +111,7 @@ static void finish_cost(struct td_region_cost *cost, const struct td_model *mode
         add_leaves(cost, group, sum->values);
         cost->cycles = width > 0 ? cost->slots / width : NAN;
     } else {
-        add_tree(cost, model, sum->group, sum->values);
+        add_tree(cost, model, sum->group, sum->values, explained);
     }
     add_counts(cost, model, group, sum->values);
     cost->slots *= scale;
@@ -180,6 +191,7 @@ static void sum_regions(struct td_region_table *table, const struct td_model *mo
 {
     const uint32_t count = td_model_region_count(model);
     struct counted_sum *sums = td_xcalloc((size_t)count + 1, sizeof(*sums));
+    struct explained explained = {.group = TD_NONE};
 
     for (uint32_t r = 0; r < count; r++) {
         costs[r] = (struct td_region_cost){.region = r,
@@ -199,7 +211,8 @@ static void sum_regions(struct td_region_table *table, const struct td_model *mo
         add_row(&costs[row->region], &sums[row->region], model, row);
     }
     for (uint32_t r = 0; r < count; r++)
-        finish_cost(&costs[r], model, &sums[r], table->width);
+        finish_cost(&costs[r], model, &sums[r], table->width, &explained);
+    td_counted_release(&explained.counted);
     free(sums);
 }
 

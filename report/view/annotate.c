@@ -189,8 +189,12 @@ static void print_notes(const struct td_line_notes *notes, const struct td_annot
 
         if (opts->from != 0 && (note->line < opts->from || note->line > opts->to))
             continue;
-        snprintf(label, sizeof(label), "why %" PRIu32, note->line);
-        td_style_paragraph(style, label, TD_TONE_NOTE, note->text);
+        snprintf(label, sizeof(label), "why %" PRIu32 " ", note->line);
+        const unsigned len = (unsigned)strlen(label);
+
+        td_style_label(style, label, TD_TONE_NOTE);
+        td_style_wrap(style, note->text, len > TD_LABEL_WIDTH ? len : TD_LABEL_WIDTH,
+                      TD_LABEL_WIDTH);
     }
 }
 

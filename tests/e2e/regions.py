@@ -210,6 +210,7 @@ def filtered_in_vain():
     for words, profile_of, expected in (
             (["functions", "--region", "outr"], None, ["no region is called so", "'outer', 'inner', 'once'"]),
             (["loops", "--region", "outer"], None, ["whole run"]),
+            (["cpi", "--loops", "--region", "outer"], None, ["whole run"]),
             (["functions", "--region", "a"], ["/bin/true"], ["no regions", "tdprof/region.h"])):
         other = td.record(profile_of, source="sim") if profile_of else profile
         result = td.run([td.TDREPORT, words[0], "-i", other, *words[1:]], status=None)

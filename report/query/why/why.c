@@ -214,6 +214,15 @@ static enum td_tma_node largest_node(const uint64_t *values, enum family family)
     return node;
 }
 
+static void put_at(struct td_why *why, const struct td_model *model, uint32_t location)
+{
+    why->location = location;
+    if (location == TD_NONE)
+        return;
+    why->module = td_model_location(model, location)->module;
+    why->offset = td_model_location(model, location)->offset;
+}
+
 static void find_instruction(struct td_why *why, const struct td_model *model,
                              const struct td_code_parts *parts, enum family family)
 {
@@ -231,12 +240,7 @@ static void find_instruction(struct td_why *why, const struct td_model *model,
         }
     }
     why->part = td_ratio(most, family_of(why->values, family));
-    if (why->location != TD_NONE) {
-        const struct td_location *at = td_model_location(model, why->location);
-
-        why->module = at->module;
-        why->offset = at->offset;
-    }
+    put_at(why, model, why->location);
     why->habit = td_habits_find(td_model_habits(model), why->module, why->offset);
 }
 
@@ -551,7 +555,7 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
     if (!why->beside && is_of_execution(why->cause))
         look_for_plain_cause(why, measure->model, parts, family, false);
     if (why->cause == TD_WHY_NOTHING)
-        why->location = find_dearest(parts);
+        put_at(why, measure->model, find_dearest(parts));
     find_partner(why, measure->model);
     find_loop(why, basis, parts);
     if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)

@@ -333,12 +333,16 @@ static void parts_text(char *buf, size_t size, const struct td_loop *loop,
 static const double LONGER = 1.05;
 
 /* ", of 4.02 per iteration" */
-static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop, double bound)
+static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
+                           enum td_loop_bound bound)
 {
+    /* What it calls is beside its own cycles. */
+    const double called = bound == TD_LOOP_CALLS ? loop->bounds[bound] : 0;
+    const double whole = loop->cycles + called;
     char cycles[40];
 
-    td_loop_figure(loop->cycles, cycles, sizeof(cycles));
-    if (bound > LONGER * loop->cycles)
+    td_loop_figure(whole, cycles, sizeof(cycles));
+    if (loop->bounds[bound] > LONGER * whole)
         snprintf(buf, size, " per iteration; %s are measured, since entries of the loop overlap",
                  cycles);
     else
@@ -369,7 +373,7 @@ static char *chain_sentence(const struct td_why *why, const struct td_loop_words
 
     parts_text(parts, sizeof(parts), loop, words);
     td_loop_figure(loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain));
-    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_CHAIN]);
+    of_cycles_text(of, sizeof(of), loop, TD_LOOP_CHAIN);
     others_text(others, sizeof(others), loop, TD_LOOP_CHAIN);
     if (!bounds_most(loop, TD_LOOP_CHAIN))
         return td_xasprintf("each operation waits for the result of the one before: a dependency "
@@ -394,7 +398,7 @@ static char *port_sentence(const struct td_why *why)
     td_loop_bound_words(loop, TD_LOOP_PORTS, ports, sizeof(ports));
     td_loop_figure(loop->bounds[TD_LOOP_PORTS], cycles, sizeof(cycles));
     td_loop_figure(loop->port_uops, uops, sizeof(uops));
-    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_PORTS]);
+    of_cycles_text(of, sizeof(of), loop, TD_LOOP_PORTS);
     others_text(others, sizeof(others), loop, TD_LOOP_PORTS);
     return td_xasprintf(
         "operations are ready and wait for a port (%s): port bound. An iteration has "
@@ -408,7 +412,7 @@ static char *divider_sentence(const struct td_why *why)
     char of[TD_WHY_TEXT], others[TD_WHY_TEXT], cycles[40];
 
     td_loop_figure(loop->bounds[TD_LOOP_DIVIDER], cycles, sizeof(cycles));
-    of_cycles_text(of, sizeof(of), loop, loop->bounds[TD_LOOP_DIVIDER]);
+    of_cycles_text(of, sizeof(of), loop, TD_LOOP_DIVIDER);
     others_text(others, sizeof(others), loop, TD_LOOP_DIVIDER);
     return td_xasprintf("operations wait for the divider, which takes one at a time: %s "
                         "cycles%s.%s",
@@ -441,7 +445,7 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
     td_loop_bound_words(loop, loop->bound, bound, sizeof(bound));
     chain_place_text(place, loop, model);
     td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles));
-    of_cycles_text(of, sizeof(of), loop, loop->bounds[loop->bound]);
+    of_cycles_text(of, sizeof(of), loop, loop->bound);
     return td_xasprintf(
         "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
         "instructions make it faster. Its loop is bound by %s%s: %s cycles%s.",
