@@ -160,4 +160,4 @@ def modelled_signals():
 td.cases({"both": both, "refused": refused, "native_signals": native_signals, "modelled_signals": modelled_signals,
           "interpreter": lambda: against_model("interpreter", 2000000, "interpret"),
           "hash_join": lambda: against_model("hash-join", 800000, "probe"),
-          "sparse": lambda: against_model("sparse", 12, "multiply")})
+          "sparse": lambda: against_model("sparse", 40, "multiply")})

@@ -22,7 +22,7 @@ __attribute__((noinline)) static uint64_t descend(unsigned depth, uint64_t x)
 
 int main(int argc, char **argv)
 {
-    const double end = work_seconds(argc, argv);
+    const double end = work_end_s(argc, argv);
     const unsigned depth = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 50;
     uint64_t x = 1;
 

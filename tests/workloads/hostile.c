@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 {
     pthread_t thread;
 
-    end = work_seconds(argc, argv);
+    end = work_end_s(argc, argv);
     prctl(PR_SET_NAME, "\033[31m;m\n\xff\"\\,");
     pthread_create(&thread, NULL, run, "t\033]0;x\a;\n\xc2\x9b");
     run("\033[31m;m\n\xff\"\\,");

@@ -15,7 +15,7 @@ static const unsigned char code[] = {0xb8, 0x40, 0x42, 0x0f, 0x00, 0x48, 0x0f, 0
 
 int main(int argc, char **argv)
 {
-    const double end = work_seconds(argc, argv);
+    static char others[1024]; /* lines about other code */
     char path[64];
     uint64_t x = 3;
     void *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,10 +28,13 @@ int main(int argc, char **argv)
     FILE *map = fopen(path, "w");
     if (!map)
         return 1;
-    for (long i = 0; argc > 2 && i < atol(argv[2]) << 17; i++)
-        fputs("1 1 abc\n", map);
+    for (size_t i = 0; i < sizeof(others); i += 8)
+        memcpy(others + i, "1 1 abc\n", 8);
+    for (long i = 0; argc > 2 && i < atol(argv[2]) << 10; i++)
+        fwrite(others, sizeof(others), 1, map);
     fprintf(map, "%lx %zx jit_loop\n", (unsigned long)place, sizeof(code));
     fclose(map);
+    const double end = work_end_s(argc, argv);
     while (work_cpu_s() < end)
         x = ((uint64_t(*)(uint64_t))place)(x | 1);
     printf("%llu\n", (unsigned long long)x);

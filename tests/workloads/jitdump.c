@@ -80,19 +80,19 @@ static void describe(FILE *dump, const void *place, const unsigned char *code, s
     fwrite(code, size, 1, dump);
 }
 
-static uint64_t run(void *place, const unsigned char *code, size_t size, double until_s, uint64_t x)
+static uint64_t run(void *place, const unsigned char *code, size_t size, double seconds, uint64_t x)
 {
     mprotect(place, 4096, PROT_READ | PROT_WRITE);
     memcpy(place, code, size);
     mprotect(place, 4096, PROT_READ | PROT_EXEC);
-    while (work_cpu_s() < until_s)
+    const double end = work_cpu_s() + seconds;
+    while (work_cpu_s() < end)
         x = ((uint64_t(*)(uint64_t))place)(x | 1);
     return x;
 }
 
 int main(int argc, char **argv)
 {
-    const double end = work_seconds(argc, argv);
     const struct header header = {0x4a695444, 1, sizeof(header), 62, 0, (uint32_t)getpid(),
                                   now_ns(),   0};
     char path[512];
@@ -107,9 +107,9 @@ int main(int argc, char **argv)
     if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0) == MAP_FAILED)
         return 1;
     describe(dump, place, early, sizeof(early), "early", 7);
-    uint64_t x = run(place, early, sizeof(early), end / 2, 3);
+    uint64_t x = run(place, early, sizeof(early), work_seconds(argc, argv) / 2, 3);
     describe(dump, place, late, sizeof(late), "late", 9);
-    x = run(place, late, sizeof(late), end, x);
+    x = run(place, late, sizeof(late), work_seconds(argc, argv) / 2, x);
     fclose(dump);
     printf("%llu\n", (unsigned long long)x);
     return 0;

@@ -18,7 +18,7 @@ __attribute__((noinline)) static uint64_t light(uint64_t x)
 
 int main(int argc, char **argv)
 {
-    const double end = work_seconds(argc, argv);
+    const double end = work_end_s(argc, argv);
     uint64_t x = 1;
 
     while (work_cpu_s() < end)

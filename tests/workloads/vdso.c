@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-    const double end = work_seconds(argc, argv);
+    const double end = work_end_s(argc, argv);
     struct timespec t = {0};
 
     while (work_cpu_s() < end) {

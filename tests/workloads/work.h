@@ -32,4 +32,11 @@ static inline double work_seconds(int argc, char **argv)
     return argc > 1 ? strtod(argv[1], NULL) : 1.0;
 }
 
+/* Until when a program works that was asked for so many CPU seconds of work, from now on: on a slow
+ * machine, or under an emulator, its start alone may take a second. */
+static inline double work_end_s(int argc, char **argv)
+{
+    return work_cpu_s() + work_seconds(argc, argv);
+}
+
 #endif
