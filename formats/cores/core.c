@@ -136,13 +136,27 @@ static const struct field *find_field(const char *section, const char *key)
     return NULL;
 }
 
-/* Every line of a section of numbers must be a field, and every field a line. */
+/* Numbers that a description need not say: they are 0 then. */
+static bool may_lack(const struct field *field)
+{
+    static const char *const keys[] = {"dram_shared"};
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
+        if (strcmp(field->key, keys[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Every line of a section of numbers must be a field, and every field but some a line. */
 static int read_numbers(struct td_core_desc *desc, const struct td_uarch *uarch, struct td_err *err)
 {
     for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
         const struct field *field = &fields[i];
         const struct td_uarch_section *section = td_uarch_section(uarch, field->section);
         const struct td_uarch_line *line = section ? td_uarch_find(section, field->key) : NULL;
+        if (!line && section && may_lack(field))
+            continue;
         if (!line)
             return td_fail(err, TD_EFORMAT, "'%s' is missing in section [%s]", field->key,
                            field->section);

@@ -89,6 +89,7 @@
     X(memory, transfer, CYCLES, 10, 2000, "load to use, from another core that has changed it")   \
     X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                      \
     X(memory, dram_line, TICKS, 0, 64000, "between two lines from memory")                        \
+    X(memory, dram_shared, TICKS, 0, 64000, "the same of all cores together; 0: no limit known")  \
     X(memory, dram_write, TICKS, 0, 64000, "one line written back")                               \
     X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
     X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \

@@ -635,6 +635,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
     td_memory_follow_others(&sim->memory, sim->core.cycle);
+    td_memory_keep_company(&sim->memory, sim->core.cycle);
     set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
              block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_FAST_FORWARD) {

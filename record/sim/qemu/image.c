@@ -334,6 +334,7 @@ void td_image_flush(struct td_image *process, struct td_image_thread *thread, in
     if (!thread->tid)
         td_image_learn_thread(thread);
     put_batch(process, thread);
+    td_others_look(process);
     if (thread->left < count)
         begin_phase(process, thread);
     write_snapshot_in_time(process, thread);
@@ -421,6 +422,7 @@ static void own_model(struct td_image *process, struct td_image_thread *thread)
  * what comes out does not depend on which numbers were free. */
 static void reuse_thread(struct td_image *process, struct td_image_thread *thread)
 {
+    td_others_run(process, thread, false);
     if (thread->shared || !process->mailbox || process->pmu ||
         process->task_count / (1 + process->variant_count) >= TD_IMAGE_TASKS) {
         td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
@@ -572,6 +574,7 @@ void td_image_forked_child(struct td_image *process)
         process->threads[i]->signals = parent->signals;
     }
     process->place = process->mailbox ? td_mailbox_claim(process->mailbox) : TD_MAILBOX_NONE;
+    td_others_forked(process);
     process->start_ns = td_clock_ns();
     process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;
 }
@@ -630,8 +633,9 @@ void td_image_set_break(struct td_image *process, uint64_t end)
     pthread_mutex_unlock(&process->lock);
 }
 
-void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests)
+void td_image_rest(struct td_image *process, struct td_image_thread *thread, bool rests)
 {
+    td_others_run(process, thread, !rests);
     /* Of a model of several threads nobody in particular rests. */
     for (unsigned i = 0; i <= process->variant_count && !thread->shared; i++)
         td_sim_rest(td_queue_locked(thread->queue, i), rests);
@@ -646,6 +650,7 @@ void td_image_add_thread(struct td_image *process, unsigned vcpu)
         process->threads[vcpu] = new_thread(process, vcpu);
     else
         reuse_thread(process, process->threads[vcpu]);
+    td_others_run(process, process->threads[vcpu], true);
     if (process->made_count == 1 && !process->threads[vcpu]->signals.known)
         td_signals_begin(&process->threads[vcpu]->signals);
     pthread_mutex_unlock(&process->lock);
@@ -763,6 +768,7 @@ void td_image_begin(struct td_image *process)
     process->link = td_blocks_link(process->blocks);
     process->llc = td_llc_new(&process->desc);
     make_variants(process);
+    td_others_begin(process);
     process->region_names = td_region_names_new();
     process->start_ns = td_clock_ns();
     process->next_snapshot_ns = process->start_ns + SNAPSHOT_FIRST_NS;

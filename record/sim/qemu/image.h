@@ -15,6 +15,7 @@
 #include "formats/cores/core.h"
 #include "formats/cores/variant.h"
 #include "record/sim/share/launch.h"
+#include "record/sim/qemu/others.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
 #include "record/sim/qemu/regions.h"
@@ -76,6 +77,7 @@ struct td_image_thread {
     uint32_t task;                  /* index of td_image.tasks; its variants' follow */
     uint32_t tid;                   /* 0: not known yet */
     char name[16];
+    bool runs; /* counts among the process's running threads (others.h) */
     struct td_sampling sampling;
     uint64_t counted_instructions, counted_cycles, next_count_ns; /* told to the mailbox */
     uint64_t zeroed; /* address after the last block zeroed */
@@ -143,6 +145,8 @@ struct td_image {
     struct td_snapshot_thread *tasks;     /* all threads so far, by their begin */
     size_t task_count, task_cap;
 
+    struct td_others others; /* processes beside this one */
+
     char *text_path; /* of qemu_text.h; NULL: none is wanted */
 
     struct td_image_thread *threads[TD_IMAGE_THREADS]; /* by vcpu index */
@@ -194,8 +198,9 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
 void td_image_before_meeting(struct td_image *process, struct td_image_thread *thread);
 /* The program's break is at `end` now. */
 void td_image_set_break(struct td_image *process, uint64_t end);
-/* The thread is in a system call, and wants none of the lines that it shares; or goes on. */
-void td_image_rest(const struct td_image *process, struct td_image_thread *thread, bool rests);
+/* The thread is in a system call, and wants none of the lines that it shares, nor of memory; or
+ * goes on. */
+void td_image_rest(struct td_image *process, struct td_image_thread *thread, bool rests);
 
 /* Around a fork. */
 void td_image_before_fork(struct td_image *process);

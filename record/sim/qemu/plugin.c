@@ -230,6 +230,7 @@ TD_QEMU_EXPORT int kill(pid_t pid, int number)
         if (number == SIGILL && thread)
             note_illegal(thread);
         td_image_finish(self, thread);
+        td_others_end(self);
         td_mailbox_end(self->mailbox, self->place);
     }
     return (int)syscall(SYS_kill, pid, number);
@@ -351,6 +352,7 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *userdata)
     (void)id;
     (void)userdata;
     td_image_finish(self, NULL);
+    td_others_end(self);
     if (self->mailbox)
         td_mailbox_end(self->mailbox, self->place);
     if (self->text_path)

@@ -61,6 +61,7 @@ struct header {
     struct td_core_desc core, variants[TD_VARIANTS_MAX];
     uint32_t variant_count;
     char notes[NOTES_BYTES];
+    struct td_board board;
     struct image images[IMAGES_MAX];
     _Atomic uint32_t window_count;
     struct window windows[WINDOWS_MAX];
@@ -209,6 +210,11 @@ void td_mailbox_close(struct td_mailbox *mailbox)
     if (mailbox->fd >= 0)
         close(mailbox->fd);
     free(mailbox);
+}
+
+struct td_board *td_mailbox_board(struct td_mailbox *mailbox)
+{
+    return &mailbox->header->board;
 }
 
 uint32_t td_mailbox_claim(struct td_mailbox *mailbox)

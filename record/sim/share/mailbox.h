@@ -19,12 +19,13 @@
 #include "base/err.h"
 #include "base/version.h"
 #include "formats/cores/core.h"
+#include "record/sim/share/board.h"
 
 #define TD_MAILBOX_NONE UINT32_MAX
 
 /* Stands in the plugin's file: tdrec takes no other. Its number is raised with each change of what
  * the two tell each other: mailbox, snapshots, images, options. */
-#define TD_PLUGIN_MARK "tdprof plugin " TD_VERSION ", 1;"
+#define TD_PLUGIN_MARK "tdprof plugin " TD_VERSION ", 2;"
 
 struct td_mailbox;
 
@@ -52,6 +53,9 @@ bool td_mailbox_watched(const struct td_mailbox *mailbox, const char *name);
 /* By its maker: nobody will read what comes from now on. */
 void td_mailbox_leave(struct td_mailbox *mailbox);
 void td_mailbox_close(struct td_mailbox *mailbox); /* NULL is allowed */
+
+/* Who runs beside whom; the mailbox' own. */
+struct td_board *td_mailbox_board(struct td_mailbox *mailbox);
 
 /* A place for an image; TD_MAILBOX_NONE when all are taken. */
 uint32_t td_mailbox_claim(struct td_mailbox *mailbox);

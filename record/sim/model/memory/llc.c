@@ -15,6 +15,7 @@ struct td_llc *td_llc_new(const struct td_core_desc *desc)
     llc->set_cycles = (int64_t)desc->l3_neighbour * sets;
     llc->turns = td_xcalloc(sets, sizeof(*llc->turns));
     llc->sharing = td_sharing_new(desc);
+    td_company_init(&llc->company, desc);
     return llc;
 }
 
@@ -34,11 +35,26 @@ void td_llc_forget_threads(struct td_llc *llc, const struct td_core_desc *desc)
     llc->sharing = td_sharing_new(desc);
 }
 
+uint64_t td_llc_fills(const struct td_llc *llc)
+{
+    return atomic_load_explicit(&llc->fills, memory_order_relaxed);
+}
+
+void td_llc_let_company_in(struct td_llc *llc)
+{
+    const uint64_t brought = atomic_load_explicit(&llc->company.brought, memory_order_relaxed);
+
+    if (brought > 0)
+        atomic_store_explicit(&llc->company_turns, (int64_t)(brought / (llc->cache.set_mask + 1)),
+                              memory_order_relaxed);
+}
+
 /* What neighbours have brought into the key's set since it was looked at. */
-static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t)
+static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t, int64_t company)
 {
     const uint32_t set = (uint32_t)key & llc->cache.set_mask;
-    const int64_t turn = t / llc->set_cycles, lines = turn - llc->turns[set];
+    const int64_t turn = (llc->set_cycles ? t / llc->set_cycles : 0) + company;
+    const int64_t lines = turn - llc->turns[set];
 
     if (lines <= 0)
         return;
@@ -64,9 +80,12 @@ bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
     const uint64_t key = key_of(line);
 
     take(llc);
-    if (llc->set_cycles)
-        let_neighbours_in(llc, key, t);
+    const int64_t company = atomic_load_explicit(&llc->company_turns, memory_order_relaxed);
+    if (llc->set_cycles || company)
+        let_neighbours_in(llc, key, t, company);
     const bool held = td_cache_touch(&llc->cache, key);
+    if (!held)
+        atomic_store_explicit(&llc->fills, td_llc_fills(llc) + 1, memory_order_relaxed);
     atomic_flag_clear_explicit(&llc->busy, memory_order_release);
     return held;
 }

@@ -29,6 +29,7 @@ void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, s
     memory->l2_pending = td_xcalloc(td_cache_slots(&memory->l2), sizeof(int64_t));
     memory->l1d_clean = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(bool));
     memory->sharer = td_sharer_new(llc->sharing);
+    td_memory_keep_company(memory, 0);
     td_pool_init(&memory->l1d_fills, desc->l1d_misses);
     td_pool_init(&memory->l2_fills, desc->l2_misses);
     td_pool_init(&memory->walks, desc->walkers);
@@ -85,6 +86,13 @@ static void note_wait(const struct td_memory *memory, int64_t cycles, enum td_le
         *level = TD_LEVEL_DRAM_QUEUE;
 }
 
+/* Takes `ticks` of memory's rate, of which others may leave so little that they last for `cost`. */
+static int64_t take_dram(struct td_memory *memory, int64_t t, int ticks, int cost)
+{
+    memory->ticks += (uint64_t)ticks;
+    return td_lane_take(&memory->dram_lane, t, cost);
+}
+
 /* A line that L2 does not hold, asked for at `t`. */
 static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum td_level *level)
 {
@@ -98,7 +106,7 @@ static int64_t from_l3(struct td_memory *memory, uint64_t line, int64_t t, enum 
         return t + desc->l3_latency;
     }
     memory->counts.l3_misses++;
-    const int64_t begun = td_lane_take(&memory->dram_lane, t, desc->dram_line);
+    const int64_t begun = take_dram(memory, t, desc->dram_line, memory->line);
     *level = TD_LEVEL_DRAM;
     note_wait(memory, begun - t, level);
     return begun + desc->dram_latency;
@@ -288,7 +296,7 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
         *level = TD_LEVEL_DTLB;
     /* The line will be written back one day; that traffic is charged when it is fetched. */
     if (store && *level >= TD_LEVEL_DRAM)
-        td_lane_take(&memory->dram_lane, t, memory->desc->dram_write);
+        take_dram(memory, t, memory->desc->dram_write, memory->write);
     if (memory->desc->l1_stream && td_cache_holds(&memory->l1d, line - 1))
         stream_l1(memory, line, t);
     return ready;
@@ -305,7 +313,7 @@ int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t
     if (line != memory->past_line) {
         memory->past_line = line;
         memory->past_begun =
-            td_lane_take(&memory->dram_lane, t, desc->dram_line + desc->dram_write);
+            take_dram(memory, t, desc->dram_line + desc->dram_write, memory->line + memory->write);
     }
     return memory->past_begun + desc->l1d_latency;
 }
@@ -481,6 +489,18 @@ void td_memory_follow_others(struct td_memory *memory, int64_t cycle)
         else
             watch(memory, line);
     }
+}
+
+void td_memory_keep_company(struct td_memory *memory, int64_t cycle)
+{
+    struct td_company *company = &memory->llc->company;
+
+    td_company_work(company, (uint64_t)(cycle - memory->told), memory->ticks);
+    td_llc_let_company_in(memory->llc);
+    memory->told = cycle;
+    memory->ticks = 0;
+    memory->line = atomic_load_explicit(&company->line, memory_order_relaxed);
+    memory->write = atomic_load_explicit(&company->write, memory_order_relaxed);
 }
 
 struct td_share_answer td_memory_share(struct td_memory *memory,

@@ -53,6 +53,9 @@ struct td_memory {
     uint64_t last_page;
     uint64_t past_line; /* the line last written past the caches, and when it was begun */
     int64_t past_begun;
+    int line, write;      /* of memory's rate: what one line, one written back takes now, ticks */
+    uint64_t ticks;       /* of it that were taken since the company was told */
+    int64_t told;         /* the cycle in which that was */
     int64_t seen, passed; /* the latest cycle that a line was asked for; cycles not modelled */
     struct td_cache l1d, l2, dtlb, stlb;
     int64_t *l1d_pending, *l2_pending; /* by slot */
@@ -84,6 +87,8 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
                             struct td_cache *second, uint64_t page, int64_t t);
 /* Other threads may have begun to use lines of this one, which is in `cycle`. */
 void td_memory_follow_others(struct td_memory *memory, int64_t cycle);
+/* Tells the company (company.h) what was done up to `cycle`, and hears what it leaves. */
+void td_memory_keep_company(struct td_memory *memory, int64_t cycle);
 /* The access, at `t`, was `watched`: when the thread has the line. */
 struct td_share_answer td_memory_share(struct td_memory *memory,
                                        const struct td_share_access *access, int64_t t);
