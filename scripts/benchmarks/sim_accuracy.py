@@ -2,8 +2,8 @@
 """The modelled core beside the machine: cycles and time by function of real programs, user code only.
 
 Native cycles are the user CPU time times the clock that a chain of multiplications shows right before and after
-(tests/bench/native_cycles.c). A run counts only when independent instructions ran at full speed in both probes too: a
-neighbour on the same core halves them. Of the runs that count the least CPU time is taken, and of it the share of
+(tests/bench/native_cycles.c). A run counts only when the core ran at full speed in both probes too: a neighbour on the
+same core halves it. Of the runs that count the least CPU time is taken, and of it the share of
 sampled time that is not the kernel's; what getrusage calls user time is an estimate by ticks of 4 ms. glibc is kept from AVX-512 and `rep movsb`, which the
 emulated CPU has not. Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
 With TD_SIM_SMALL=1 the inputs are a fifth."""
@@ -23,13 +23,13 @@ RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
 MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
 NATIVE = os.path.join(sim_programs.FOLDER, "native.json")
-ACCEPTED, TRIES = 7, 40
+ACCEPTED, LEAST, TRIES = 7, 3, 60
 IPC_FULL = 0.93  # of the best probe seen
 CLOCK_CHANGE = 0.02
 LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound "
           "l3_bound dram_bound store_bound divider ports_utilization").split()
 HERTZ, PROFILES, SAMPLES = 9973, 4, 4000
-OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.15, 0.45, 0.95
+OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.08, 0.25, 0.97
 
 
 def environment():
@@ -67,7 +67,7 @@ def native_cycles(program):
         good = [r for r in runs if accepted(r, min(best, 7.0))]
         if len(good) >= ACCEPTED:
             break
-    if len(good) < 2:
+    if len(good) < LEAST:
         return None
     totals = [(r["user"] + r["system"]) * statistics.mean(r["hertz"]) for r in good]
     return {"cycles": min(totals), "runs": len(good), "tried": len(runs),

@@ -3,9 +3,11 @@
  * native_cycles [-r] COMMAND [ARGUMENT...]: runs the command once and prints one line of JSON: its
  * user and system seconds, and the clock and the width that two probes found right before and
  * after. There is no counter of cycles in most virtual machines: a chain of multiplications of
- * known latency is the clock, and independent instructions show whether another thread has a part
- * of the core. The command's output goes to /dev/null. -r: as a realtime process, alone on its CPU
- * (needs privilege).
+ * known latency is the clock, and instructions that wait for nothing show whether another thread
+ * has a part of the core (no vectors: Zen 5's take one cycle or two by how full the scheduler is).
+ * The run begins as soon as short probes find the core free of one, at the latest after
+ * WAIT_SECONDS. The command's input is empty. -r: as a realtime process, alone on its CPU (needs
+ * privilege).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +22,15 @@
 #include <unistd.h>
 
 /* imul r64, r64 takes 3 cycles on every core since Nehalem and Zen (uops.info). */
-enum { MULTIPLY_CYCLES = 3, PROBE_INSTRUCTIONS = 7, ROUNDS = 4000000, PRIORITY = 50 };
+enum { MULTIPLY_CYCLES = 3, PROBE_INSTRUCTIONS = 7, PRIORITY = 50 };
+/* A part of a probe takes some 0.1 ms: a neighbour comes and goes in tens of milliseconds. */
+enum { ROUNDS = 10000, FREE_ROUNDS = 12 * ROUNDS, PARTS = 10 };
+enum { WAIT_SECONDS = 5, PAUSE_NANOSECONDS = 300000, FREE_IN_A_ROW = 3 };
+#define IPC_FREE 5.6 /* with another thread half as many */
 
 struct probe {
     double hertz;
-    double ipc; /* of independent adds: 6 or 7 at full speed */
+    double ipc; /* 6 or 7 at full speed */
 };
 
 static double cpu_seconds(void)
@@ -35,24 +41,59 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static struct probe measure(void)
+static double multiply_seconds(uint64_t count)
 {
-    uint64_t rounds = ROUNDS, x = 3;
+    uint64_t rounds = count, x = 3;
     const double start = cpu_seconds();
 
     __asm__ volatile("1: imul %1,%1\n imul %1,%1\n imul %1,%1\n imul %1,%1\n dec %0\n jnz 1b"
                      : "+r"(rounds), "+r"(x));
-    const double middle = cpu_seconds();
-    rounds = ROUNDS;
-    __asm__ volatile("1: add $1,%%rax\n add $1,%%rsi\n add $1,%%r8\n paddd %%xmm0,%%xmm1\n"
-                     " paddd %%xmm0,%%xmm2\n dec %0\n jnz 1b"
+    return cpu_seconds() - start;
+}
+
+static double free_seconds(uint64_t count)
+{
+    uint64_t rounds = count;
+    const double start = cpu_seconds();
+
+    __asm__ volatile("1: nop\n nop\n nop\n nop\n add $1,%%rax\n dec %0\n jnz 1b"
                      : "+r"(rounds)
                      :
-                     : "rax", "rsi", "r8", "xmm1", "xmm2");
-    const double end = cpu_seconds();
-    const double hertz = ROUNDS * 4.0 * MULTIPLY_CYCLES / (middle - start);
-    return (struct probe){.hertz = hertz,
-                          .ipc = ROUNDS * (double)PROBE_INSTRUCTIONS / ((end - middle) * hertz)};
+                     : "rax");
+    return cpu_seconds() - start;
+}
+
+/* The clock is that of the fastest part, the instructions per cycle are those of all parts. */
+static struct probe measure(int parts)
+{
+    double least = 1, all = 0;
+
+    for (int i = 0; i < parts; i++) {
+        const double chain = multiply_seconds(ROUNDS);
+        all += free_seconds(FREE_ROUNDS);
+        least = chain < least ? chain : least;
+    }
+    const double hertz = ROUNDS * 4.0 * MULTIPLY_CYCLES / least;
+    return (struct probe){
+        .hertz = hertz,
+        .ipc = parts * (double)FREE_ROUNDS * PROBE_INSTRUCTIONS / (all * hertz),
+    };
+}
+
+/* Until no other thread has a part of the core, or WAIT_SECONDS. */
+static void wait_until_free(void)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
+    const time_t end = time(NULL) + WAIT_SECONDS;
+
+    for (int found = 0; found < FREE_IN_A_ROW && time(NULL) < end;) {
+        if (measure(1).ipc > IPC_FREE) {
+            found++;
+        } else {
+            found = 0;
+            nanosleep(&pause, NULL);
+        }
+    }
 }
 
 static void run_child(char **command)
@@ -83,14 +124,14 @@ int main(int argc, char **argv)
     }
     if (first == 2 && sched_setscheduler(0, SCHED_FIFO, &priority) != 0)
         fprintf(stderr, "native_cycles: no realtime: %s\n", strerror(errno));
-    measure();
-    const struct probe before = measure();
+    wait_until_free();
+    const struct probe before = measure(PARTS);
     const pid_t child = fork();
     if (child == 0)
         run_child(argv + first);
     if (child < 0 || wait4(child, &status, 0, &usage) < 0)
         return 1;
-    const struct probe after = measure();
+    const struct probe after = measure(PARTS);
     fprintf(stderr,
             "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f], "
             "\"ipc\": [%.3f, %.3f]}\n",
