@@ -203,6 +203,8 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     block->end = block->pc + at;
     block->branch_insn = (uint16_t)(block->insn_count - 1);
     block->branch = (uint8_t)insn.branch;
+    block->plain = insn.branch == TD_BRANCH_NONE || insn.branch == TD_BRANCH_CONDITIONAL ||
+                   insn.branch == TD_BRANCH_JUMP;
     block->target = insn.target;
     block->repeats = insn.repeats;
     block->insn_counted = insn.repeats && block->insn_count == 1 ? 0 : block->insn_count;
@@ -263,6 +265,19 @@ static const void *keep(struct td_blocks *blocks, const void *data, size_t size)
     return copy;
 }
 
+static enum td_uop_way way_of(const struct td_uop *uop)
+{
+    const uint8_t flags = uop->flags & (uint8_t)~TD_UOP_HEAVY;
+
+    if (uop->slots != 1)
+        return TD_WAY_ANY;
+    if (flags == TD_UOP_LOAD)
+        return TD_WAY_LOADS;
+    if (flags == TD_UOP_STORE)
+        return TD_WAY_STORES;
+    return flags == 0 && uop->issue.add ? TD_WAY_COMPUTES : TD_WAY_ANY;
+}
+
 static void finish_block(struct td_blocks *blocks, struct td_block *block,
                          const struct draft *draft)
 {
@@ -272,6 +287,8 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
     split_parts(blocks, block, draft, parts);
     for (uint32_t i = 0; i < block->insn_count; i++)
         slots += draft->slots[i];
+    for (uint32_t i = 0; i < draft->uop_count; i++)
+        draft->uops[i].way = (uint8_t)way_of(&draft->uops[i]);
     block->slots = (uint16_t)slots;
     block->uop_count = draft->uop_count;
     block->uops = keep(blocks, draft->uops, draft->uop_count * sizeof(draft->uops[0]));
@@ -304,6 +321,7 @@ uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_
     struct td_block *block = &(*chunk)[id & (CHUNK - 1)];
     *block = (struct td_block){
         .pc = TD_PLACE_ADDRESS(place), .place = place, .id = id, .insn_count = (uint16_t)count};
+    block->pc_hash = (uint32_t)(block->pc ^ block->pc >> 10);
     begin_draft(&blocks->draft, count);
     decode_block(blocks, block, bytes, lengths, &blocks->draft);
     finish_block(blocks, block, &blocks->draft);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "record/sim/model/decode/decode.h"
 
 /* The part of a block in one line of code (64 bytes): what fetch handles at a time. */
@@ -35,12 +36,14 @@ struct td_block {
     const uint8_t *insn_slots;    /* slots retired by one execution; 0 when fused away */
     const uint8_t *insn_retired;  /* enum td_retired: what they count as */
     uint32_t id;
+    uint32_t pc_hash; /* of instruction i: this plus i, for tables that go by instruction */
     uint16_t insn_count, uop_count, part_count;
     uint16_t insn_counted; /* instructions that begin with the block: none in one more round of a
                               repeated string instruction */
     uint16_t slots;        /* the sum of insn_slots */
     uint16_t branch_insn;  /* index of the last instruction */
     uint8_t branch;        /* enum td_branch_kind */
+    bool plain;            /* ends in a direct jump or none: no call, return or indirect branch */
     bool repeats;          /* the last instruction is a repeated string instruction */
     uint8_t sp_effect;     /* enum td_sp_effect of the whole block */
     bool sp_lost;          /* somewhere in it: sp_moved says nothing */
@@ -58,7 +61,7 @@ static inline bool td_block_calls(const struct td_block *block)
  * instruction. */
 static inline bool td_block_is_next_round(const struct td_block *last, const struct td_block *block)
 {
-    return last && last->repeats && block->repeats && block->insn_count == 1 &&
+    return TD_UNLIKELY(block->repeats) && last && last->repeats && block->insn_count == 1 &&
            block->pc == last->branch_pc;
 }
 

@@ -21,10 +21,10 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         core->ports[i] = ports->empty;
 }
 
-/* Moves the clock to the beginning of `cycle`. */
+/* Moves the clock to the beginning of `cycle`. When no uop waits, none is booked to issue later. */
 static void advance(struct td_core *core, int64_t cycle)
 {
-    while (core->cycle < cycle && core->cycle < core->last_issue)
+    while (core->cycle < cycle && core->waiting > 0)
         td_core_step(core);
     core->cycle = cycle;
     core->used = 0;
@@ -40,11 +40,18 @@ void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell)
     advance(core, cycle);
 }
 
+/* Uops retire in order: where one has retired, those before it have. So many are looked at in one.
+ */
+enum { LOOK_AHEAD = 16 };
+
 /* The oldest uop that has not retired at the current cycle, or core->uops when all have. */
 static uint64_t find_head(struct td_core *core)
 {
     if (core->uops - core->head > TD_ROB_RING)
         core->head = core->uops - TD_ROB_RING;
+    while (core->head + LOOK_AHEAD <= core->uops &&
+           core->retire[(core->head + LOOK_AHEAD - 1) & (TD_ROB_RING - 1)] <= core->cycle)
+        core->head += LOOK_AHEAD;
     while (core->head < core->uops && core->retire[core->head & (TD_ROB_RING - 1)] <= core->cycle)
         core->head++;
     return core->head;
@@ -92,11 +99,23 @@ void td_core_wait_scheduler(struct td_core *core)
     uint32_t waiting = core->waiting;
     int64_t cycle = core->cycle;
 
-    while (waiting >= core->scheduler && cycle < core->last_issue) {
+    while (waiting >= core->scheduler) {
         cycle++;
         waiting -= (uint32_t)(core->ports[cycle & (TD_PORT_RING - 1)] >> TD_PORT_ISSUED_AT);
     }
     td_core_stall(core, cycle);
+}
+
+void td_core_wait_reorder(struct td_core *core)
+{
+    const uint64_t oldest = core->uops - core->rob;
+    const uint32_t ahead = core->rob < LOOK_AHEAD ? 1 : LOOK_AHEAD;
+    const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
+
+    if (retired > core->cycle)
+        td_core_stall(core, retired);
+    const int64_t later = core->retire[(oldest + ahead - 1) & (TD_ROB_RING - 1)];
+    core->roomy = core->uops + (later <= core->cycle ? ahead : 1);
 }
 
 /* Puts one span in the place of `gone` others from `i` on, which may be none. */

@@ -49,8 +49,8 @@ struct td_core {
     uint32_t waiting; /* uops dispatched and not issued */
     uint64_t uops;    /* dispatched so far */
     uint64_t head;    /* the oldest not known to have retired */
+    uint64_t roomy;   /* uops of lower numbers find a place in the reorder buffer at once */
     int64_t last_retire;
-    int64_t last_issue;               /* no uop is booked to issue later */
     uint64_t empty;                   /* word of a cycle's ports when nothing has issued */
     struct td_port_mask load_mask[2]; /* of general, of vector registers */
     struct td_port_mask store_mask;
@@ -72,8 +72,9 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
 void td_core_stall(struct td_core *core, int64_t cycle);
 /* The same, charged to one cell. */
 void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell);
-/* Stalls until the scheduler has room. */
+/* Stalls until the scheduler has room, the reorder buffer has. */
 void td_core_wait_scheduler(struct td_core *core);
+void td_core_wait_reorder(struct td_core *core);
 /* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
  * much as what is there. */
 int64_t td_core_depth(struct td_core *core);
@@ -141,8 +142,6 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
     }
     core->ports[t & (TD_PORT_RING - 1)] += mask.add;
     core->waiting++;
-    if (t > core->last_issue)
-        core->last_issue = t;
     return t;
 }
 
@@ -170,9 +169,8 @@ static inline void td_core_make_room(struct td_core *core)
     uint64_t *word = &core->ports[core->cycle & (TD_PORT_RING - 1)];
     core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
     *word = core->empty;
-    const int64_t oldest = core->retire[(core->uops - core->rob) & (TD_ROB_RING - 1)];
-    if (TD_UNLIKELY(oldest > core->cycle))
-        td_core_stall(core, oldest);
+    if (TD_UNLIKELY(core->uops >= core->roomy))
+        td_core_wait_reorder(core);
     if (TD_UNLIKELY(core->waiting >= core->scheduler))
         td_core_wait_scheduler(core);
 }

@@ -331,10 +331,10 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
 /* What most loads are: one word within a line that is plainly in L1, of a page that is in the first
  * TLB, with nothing in the store buffer that is in its way. False: it is not that; then nothing has
  * happened that load_any would not do again. */
-static inline bool load_plain(struct td_sim *sim, const struct load *load, struct td_accesses *a)
+static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, int64_t issued,
+                              struct td_accesses *a)
 {
-    const uint32_t key = td_trace_key(load->uop->insn, false);
-    const uint32_t order = load->hash & (TD_ORDER_ENTRIES - 1);
+    const uint32_t key = td_trace_key(insn, false), order = hash & (TD_ORDER_ENTRIES - 1);
     struct td_memory *memory = &sim->memory;
 
     if (TD_UNLIKELY(!td_access_is(a, key)))
@@ -343,7 +343,7 @@ static inline bool load_plain(struct td_sim *sim, const struct load *load, struc
     const uint64_t page = address >> TD_PAGE_BITS;
     const struct td_accesses rest = {.at = a->at + 1, .end = a->end};
     if (TD_UNLIKELY(sim->watching || sim->stores.waits[order] ||
-                    sim->stores.committed[td_stores_index(address)] > load->issued ||
+                    sim->stores.committed[td_stores_index(address)] > issued ||
                     (address & 63) + TD_TRACE_BYTES(word) > 64 || td_access_is(&rest, key)))
         return false;
     if (page != memory->last_page &&
@@ -357,7 +357,7 @@ static inline bool load_plain(struct td_sim *sim, const struct load *load, struc
     memory->slot = slot;
     sim->stack_place = address;
     sim->stores.back[order] = 0;
-    td_memory_train(memory, load->hash, address, load->issued);
+    td_memory_train(memory, hash, address, issued);
     return true;
 }
 
@@ -368,18 +368,20 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
                                    enum td_cause *cause)
 {
     struct td_core *core = &sim->core;
-    const struct load load = {
-        .uop = uop,
-        .hash = hash,
-        .row = row,
-        .first = core->cycle + 1,
-        .known = known,
-        .issued = td_core_issue(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR], known)};
+    const int64_t issued =
+        td_core_issue(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR], known);
 
     *cause = TD_CAUSE_PORT_LOAD;
-    if (TD_LIKELY(load_plain(sim, &load, a)))
-        return load.issued + sim->desc->l1d_latency + uop->load_latency;
-    return load_any(sim, &load, a, cause);
+    if (TD_LIKELY(load_plain(sim, uop->insn, hash, issued, a)))
+        return issued + sim->desc->l1d_latency + uop->load_latency;
+    return load_any(sim,
+                    &(struct load){.uop = uop,
+                                   .hash = hash,
+                                   .row = row,
+                                   .first = core->cycle + 1,
+                                   .known = known,
+                                   .issued = issued},
+                    a, cause);
 }
 
 /* `store`: what is the same of all its words. */
@@ -517,10 +519,10 @@ static inline void wait_store_buffer(struct td_sim *sim)
 }
 
 /* Issues the operation itself when its operands are there at `t`. */
-static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, int64_t t,
-                                   enum td_cause *cause)
+static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uop, uint8_t flags,
+                                   int64_t t, enum td_cause *cause)
 {
-    if (TD_UNLIKELY(uop->flags & TD_UOP_BUSY)) {
+    if (TD_UNLIKELY(flags & TD_UOP_BUSY)) {
         const int64_t free = td_core_take_unit(core, uop->unit, t, uop->busy);
         const bool waits = free > t;
         /* TMA counts what a lock takes as bound by L1 (Lock_Latency). */
@@ -551,16 +553,20 @@ static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struc
 }
 
 /* A uop that only computes: most are. There is room for it (td_core_make_room), as for that below.
- */
-static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell)
+ * `plain`: its way is TD_WAY_COMPUTES. */
+static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell,
+                                  bool plain)
 {
     struct td_core *core = &sim->core;
 
-    td_core_dispatch(core, uop->slots);
+    if (plain)
+        core->used++;
+    else
+        td_core_dispatch(core, uop->slots);
     int64_t t = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
     t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
     t = td_cycle_later(t, core->cycle + 1);
-    if (uop->issue.add)
+    if (plain || uop->issue.add)
         t = td_core_issue(core, uop->issue, t);
     const int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
@@ -605,33 +611,41 @@ static __attribute__((noinline)) void page_fault(struct td_sim *sim, uint32_t ro
     td_core_lose(core, core->cycle + sim->desc->page_fault, td_ledger_cell(row, TD_CAUSE_SERIAL));
 }
 
-static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uint64_t pc_hash,
-                               uint32_t first_row, struct td_accesses *a)
+/* `way` is the uop's, and known when this is compiled: the short ones leave out what cannot be. */
+static inline __attribute__((always_inline)) void
+execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, uint32_t pc_hash,
+            uint32_t first_row, struct td_accesses *a)
 {
+    const uint8_t flags = way == TD_WAY_LOADS    ? TD_UOP_LOAD
+                          : way == TD_WAY_STORES ? TD_UOP_STORE
+                                                 : uop->flags;
     struct td_core *core = &sim->core;
-    const uint32_t row = first_row + uop->insn, hash = (uint32_t)pc_hash + uop->insn;
+    const uint32_t row = first_row + uop->insn, hash = pc_hash + uop->insn;
     enum td_cause cause = (enum td_cause)uop->port;
 
-    if (TD_UNLIKELY(uop->flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
+    if (TD_UNLIKELY(flags & (TD_UOP_SERIAL | TD_UOP_STRING))) {
         begin_slow(sim, uop, row);
         cause = TD_CAUSE_SERIAL;
     }
-    if (uop->flags & TD_UOP_STORE) {
+    if (flags & TD_UOP_STORE) {
         wait_store_buffer(sim);
         sim->memory.fresh = false;
         sim->stores.origin = hash & (TD_ORDER_ENTRIES - 1);
     }
-    if (uop->flags & TD_UOP_LOAD)
+    if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
-    td_core_dispatch(core, uop->slots);
+    if (way == TD_WAY_ANY)
+        td_core_dispatch(core, uop->slots);
+    else
+        core->used++;
 
     const int64_t first = core->cycle + 1;
     int64_t t = first, load_done = 0;
     int64_t known = td_cycle_later(core->ready[uop->address[0]], core->ready[uop->address[1]]);
     known = td_cycle_later(known, first);
-    if (uop->flags & TD_UOP_LOAD) {
+    if (flags & TD_UOP_LOAD) {
         t = load_done = execute_load(sim, uop, hash, a, known, row, &cause);
-    } else if (TD_UNLIKELY(uop->flags & TD_UOP_PREFETCH)) {
+    } else if (TD_UNLIKELY(flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }
     int64_t operands = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
@@ -643,15 +657,15 @@ static inline void execute_uop(struct td_sim *sim, const struct td_uop *uop, uin
     }
     const int64_t folded = t;
     if (uop->issue.add)
-        t = execute_unit(core, uop, t, &cause);
+        t = execute_unit(core, uop, flags, t, &cause);
     int64_t done = t + uop->latency;
-    core->ready[uop->dst[0]] = TD_UNLIKELY(uop->flags & TD_UOP_FOLD) ? folded : done;
+    core->ready[uop->dst[0]] = TD_UNLIKELY(flags & TD_UOP_FOLD) ? folded : done;
     core->ready[uop->dst[1]] = done;
-    if (uop->flags & TD_UOP_STORE)
+    if (flags & TD_UOP_STORE)
         done = execute_store(sim, uop, a, known, done, row, &cause);
     td_core_retire(core, done, td_ledger_cell(row, cause));
     sim->branch_done = done;
-    if (TD_UNLIKELY(sim->memory.fresh) && uop->flags & TD_UOP_STORE && sim->desc->page_fault)
+    if (TD_UNLIKELY(sim->memory.fresh) && flags & TD_UOP_STORE && sim->desc->page_fault)
         page_fault(sim, row);
 }
 
@@ -702,6 +716,26 @@ static inline void fetch_part(struct td_sim *sim, const struct td_fetch_part *pa
     td_fetch_dispatched(&sim->fetch, core->uops, core->cycle);
 }
 
+/* One uop of a block, whose first row is `row`. */
+static inline __attribute__((always_inline)) void execute(struct td_sim *sim,
+                                                          const struct td_uop *uop,
+                                                          uint32_t pc_hash, uint32_t row,
+                                                          struct td_accesses *a)
+{
+    const uint32_t first_cell = td_ledger_cell(row, (enum td_cause)0);
+
+    if (uop->way == TD_WAY_COMPUTES)
+        execute_simple(sim, uop, first_cell, true);
+    else if (uop->way == TD_WAY_LOADS)
+        execute_uop(sim, uop, TD_WAY_LOADS, pc_hash, row, a);
+    else if (uop->way == TD_WAY_STORES)
+        execute_uop(sim, uop, TD_WAY_STORES, pc_hash, row, a);
+    else if (uop->flags & ~TD_UOP_HEAVY)
+        execute_uop(sim, uop, TD_WAY_ANY, pc_hash, row, a);
+    else
+        execute_simple(sim, uop, first_cell, false);
+}
+
 const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *block,
                                  struct td_block_state *state, uint32_t row, const uint64_t *words,
                                  const uint64_t *end)
@@ -709,7 +743,6 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
     struct td_accesses accesses = {.at = words, .end = end};
     const bool known = state->epoch == sim->fetch.epoch;
     TD_INVARIANT(state->epoch <= sim->fetch.epoch);
-    const uint64_t pc_hash = block->pc ^ block->pc >> 10;
     const struct td_uop *uop = block->uops;
 
     for (uint32_t i = 0; i < block->part_count; i++) {
@@ -717,10 +750,7 @@ const uint64_t *td_execute_block(struct td_sim *sim, const struct td_block *bloc
         fetch_part(sim, part, row + uop->insn, known);
         const struct td_uop *last = block->uops + part->uop_end;
         for (;;) {
-            if (uop->flags & ~TD_UOP_HEAVY)
-                execute_uop(sim, uop, pc_hash, row, &accesses);
-            else
-                execute_simple(sim, uop, td_ledger_cell(row, (enum td_cause)0));
+            execute(sim, uop, block->pc_hash, row, &accesses);
             if (++uop == last)
                 break;
             td_core_make_room(&sim->core);

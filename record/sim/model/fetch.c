@@ -116,13 +116,14 @@ static int64_t fetch_line(struct td_fetch *fetch, struct td_memory *memory, uint
 /* The queue between decode and rename holds so many uops and no more. */
 static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
 {
-    const uint64_t queue = (uint64_t)fetch->desc->queue;
+    const uint32_t newest = fetch->newest;
+    uint32_t limit = fetch->limit;
 
-    while (fetch->limit != fetch->newest &&
-           fetch->dispatched[(fetch->limit + 1) & (TD_FETCH_RING - 1)].uop + queue <= uop)
-        fetch->limit++;
-    const uint32_t k = fetch->limit & (TD_FETCH_RING - 1);
-    return fetch->dispatched[k].uop + queue <= uop ? fetch->dispatched[k].cycle * TICKS : 0;
+    while (limit != newest && fetch->dispatched[(limit + 1) & (TD_FETCH_RING - 1)].until <= uop)
+        limit++;
+    fetch->limit = limit;
+    const struct td_fetch_dispatch *last = &fetch->dispatched[limit & (TD_FETCH_RING - 1)];
+    return last->until <= uop ? last->ticks : 0;
 }
 
 static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
@@ -217,8 +218,8 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
     fetch->newest++;
     if (fetch->newest - fetch->limit >= TD_FETCH_RING)
         fetch->limit++;
-    fetch->dispatched[fetch->newest & (TD_FETCH_RING - 1)].uop = uop;
-    fetch->dispatched[fetch->newest & (TD_FETCH_RING - 1)].cycle = cycle;
+    fetch->dispatched[fetch->newest & (TD_FETCH_RING - 1)] = (struct td_fetch_dispatch){
+        .until = uop + (uint64_t)fetch->desc->queue, .ticks = cycle * TICKS};
     fetch->cause = fetch->rate;
 }
 

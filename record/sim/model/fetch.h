@@ -24,17 +24,19 @@ struct td_fetch_stall {
     enum td_cause cause;
 };
 
+/* A part has begun to leave the queue. */
+struct td_fetch_dispatch {
+    uint64_t until; /* number of the first uop that had to wait for that */
+    int64_t ticks;
+};
+
 struct td_fetch {
     const struct td_core_desc *desc;
     int64_t predicted;             /* ticks: when the next part's address is known */
     int64_t delivered;             /* ticks: when the next uop can be there */
     int64_t started[TD_AHEAD_MAX]; /* ticks: delivery of the last parts, in order */
     uint32_t part_count;
-    /* Dispatch of parts, for the queue's limit: first uop and its cycle. */
-    struct {
-        uint64_t uop;
-        int64_t cycle;
-    } dispatched[TD_FETCH_RING];
+    struct td_fetch_dispatch dispatched[TD_FETCH_RING]; /* of parts, for the queue's limit */
     uint32_t newest, limit;
     uint64_t last_line, last_page;
     /* Of the run: where it entered last_line, its slots so far, those that come without a pause. */

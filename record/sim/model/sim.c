@@ -92,6 +92,7 @@ void td_sim_free(struct td_sim *sim)
 void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
 {
     sim->pmu = pmu;
+    sim->followed = true;
     sim->ledger.lost = td_sim_pmu_lost(pmu);
 }
 
@@ -105,6 +106,7 @@ void td_sim_set_bare(struct td_sim *sim)
 void td_sim_set_counting(struct td_sim *sim)
 {
     sim->counting = sim->core.counting = td_counting_new();
+    sim->followed = true;
 }
 
 void td_sim_counting(const struct td_sim *sim, uint64_t ret[TD_CPI_COUNTS])
@@ -210,6 +212,8 @@ static bool is_indirect(const struct td_block *block)
 static inline void count_branch(struct td_sim *sim, const struct td_block *block, uint64_t outcome)
 {
     sim->branches++;
+    if (!(outcome & ODD_OUTCOMES))
+        return;
     sim->unknown_targets += (outcome & TD_TRACE_TARGET_UNKNOWN) != 0;
     if (outcome & TD_TRACE_WRONG) {
         sim->mispredicts++;
@@ -252,6 +256,17 @@ static inline void note_outcome(struct td_sim *sim, const struct td_block *block
                                               .target = next});
 }
 
+/* Prediction of what is no direct jump takes more time. */
+static void slow_prediction(struct td_sim *sim, const struct td_block *block)
+{
+    if (td_block_calls(block))
+        td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
+    else if (block->branch == TD_BRANCH_RETURN)
+        td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
+    if (is_indirect(block))
+        td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
+}
+
 /* Resolves the last block's branch, now that `next` is known, unless that was done when the mode
  * changed. */
 static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block *next)
@@ -262,18 +277,15 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
         return;
     count_branch(sim, block, outcome);
     note_outcome(sim, block, outcome, next->pc);
-    if (outcome & (TD_TRACE_WRONG | TD_TRACE_LATE | TD_TRACE_TARGET_LATE | TD_TRACE_TARGET_UNKNOWN))
+    if (outcome & ODD_OUTCOMES)
         pay_for_branch(sim, block, outcome);
-    if (td_block_calls(block))
-        td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
-    else if (block->branch == TD_BRANCH_RETURN)
-        td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
-    if (is_indirect(block))
-        td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
+    if (!block->plain)
+        slow_prediction(sim, block);
     if (outcome & TD_TRACE_TAKEN)
         td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
-    follow_calls(sim, block, next->place);
+    if (!block->plain)
+        follow_calls(sim, block, next->place);
 }
 
 /* The same, functional only. */
@@ -372,6 +384,16 @@ static inline void count_way(struct td_sim *sim, uint64_t outcome, const struct 
         td_flow_jump(&sim->flow, last->id, next->id);
 }
 
+/* For those who count the block, whose first uop is given, in other ways. */
+static __attribute__((noinline)) void follow_block(struct td_sim *sim, const struct td_block *block,
+                                                   uint64_t first_uop)
+{
+    if (sim->pmu)
+        td_sim_pmu_block(sim->pmu, sim, block, first_uop);
+    if (sim->counting)
+        td_counting_block(sim->counting, sim, first_uop);
+}
+
 /* `words` are what follows the block word. */
 static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64_t *words,
                                  const uint64_t *end)
@@ -382,7 +404,7 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     if (td_block_is_next_round(sim->last, block))
         return td_execute_string(sim, sim->last_row + sim->last->branch_insn, words, end);
     resolve(sim, word, block);
-    if (TD_UNLIKELY(sim->counting != NULL))
+    if (TD_UNLIKELY(sim->followed) && sim->counting)
         td_counting_branch(sim->counting, sim, sim->last, word, block);
     if (TD_UNLIKELY((word & TD_TRACE_WRONG) != 0) && resolves_late(sim))
         td_wrong_path_run(sim, words - 1, end);
@@ -404,10 +426,8 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
         watch_next(sim);
     const uint64_t first_uop = sim->core.uops;
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
-    if (TD_UNLIKELY(sim->pmu != NULL))
-        td_sim_pmu_block(sim->pmu, sim, block, first_uop);
-    if (TD_UNLIKELY(sim->counting != NULL))
-        td_counting_block(sim->counting, sim, first_uop);
+    if (TD_UNLIKELY(sim->followed))
+        follow_block(sim, block, first_uop);
     if (block->sp_effect)
         follow_stack_pointer(sim, block, words, after);
     return after;

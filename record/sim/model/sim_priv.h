@@ -86,6 +86,7 @@ struct td_sim {
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
     struct td_counting *counting;   /* NULL: nobody asks */
+    bool followed;                  /* there is a PMU, or somebody who counts */
     struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */
 };
 

@@ -50,8 +50,10 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
 #define TD_TRACE_INSNS_MAX      2048
 #define TD_TRACE_ADDRESS(w)     ((w) & ((UINT64_C(1) << 48) - 1))
 /* Instruction and direction of an access, to compare with td_trace_key. */
-#define TD_TRACE_KEY(w)   ((uint32_t)((w) >> 48) & 0xfff)
-#define TD_TRACE_BYTES(w) (1U << (((w) >> 60) & 7))
+#define TD_TRACE_KEY(w) ((uint32_t)((w) >> 48) & 0xfff)
+/* The same of any word: equal to no key for a block or mark word. */
+#define TD_TRACE_ACCESS_KEY(w) ((uint32_t)((w) >> 48) & 0x8fff)
+#define TD_TRACE_BYTES(w)      (1U << (((w) >> 60) & 7))
 
 enum td_trace_mark {
     TD_TRACE_GAP = 1,    /* what ran between is not in the stream: forget what was in flight */

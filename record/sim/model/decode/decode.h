@@ -39,6 +39,15 @@ enum td_uop_flag {
     TD_UOP_HEAVY = 1 << 7, /* its slots are heavy_operations */
 };
 
+/* Which way it goes through the model: a uop of one slot that is nothing but what the way says goes
+ * a short one. Blocks know it, decoders leave it open. */
+enum td_uop_way {
+    TD_WAY_ANY,
+    TD_WAY_COMPUTES, /* on a port */
+    TD_WAY_LOADS,    /* and may compute with what it has loaded */
+    TD_WAY_STORES,   /* and may compute what it stores */
+};
+
 /* What its load or store is. */
 enum td_uop_memory {
     TD_MEMORY_VECTOR = 1 << 0, /* to or from a vector register */
@@ -68,6 +77,7 @@ struct td_uop {
     uint8_t load_latency; /* of a load: added to the cache's; else src[2] may come so much later */
     uint8_t memory : 4;   /* enum td_uop_memory */
     uint8_t unit : 4;     /* enum td_unit_kind */
+    uint8_t way;          /* enum td_uop_way */
     union {
         struct {
             uint16_t port

@@ -17,7 +17,7 @@ struct td_accesses {
 /* Whether the next one is of `key` (td_trace_key). */
 static inline bool td_access_is(const struct td_accesses *a, uint32_t key)
 {
-    return a->at < a->end && !(*a->at & TD_TRACE_BLOCK_BIT) && TD_TRACE_KEY(*a->at) == key;
+    return a->at < a->end && TD_TRACE_ACCESS_KEY(*a->at) == key;
 }
 
 /* Skips accesses of earlier instructions and finds the first of `key`. */

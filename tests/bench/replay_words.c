@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replay_words FILE CORE [--bare] [--counting] [--millions N]: gives what
+ * record_words.c wrote to a model, and prints the CPU time of prediction and of the model, and a
+ * hash of each part of what comes out. Two builds are as exact as each other when all hashes are
+ * equal. --bare: as the model of a variant.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "record/sim/model/sim.h"
+#include "record/sim/qemu/queue.h"
+#include "tests/bench/words_file.h"
+
+struct replay {
+    struct td_sim *sim;
+    struct td_blocks *blocks;
+    bool bare, counting;
+    uint64_t limit; /* instructions */
+    uint64_t predict_ns, run_ns, words;
+    uint64_t buffer[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
+};
+
+static void fail(const char *text)
+{
+    fprintf(stderr, "replay_words: %s\n", text);
+    exit(1);
+}
+
+static void run_words(struct replay *replay, uint64_t *words, size_t count, enum td_sim_mode mode)
+{
+    const uint64_t begin = td_clock_thread_ns();
+
+    td_sim_predict(replay->sim, words, count, mode);
+    const uint64_t middle = td_clock_thread_ns();
+    td_sim_run(replay->sim, words, count, mode);
+    replay->predict_ns += middle - begin;
+    replay->run_ns += td_clock_thread_ns() - middle;
+    replay->words += count;
+}
+
+static void run_batch(struct replay *replay, const struct words_head *head, const uint8_t *data)
+{
+    const enum td_sim_mode mode = (enum td_sim_mode)head->mode;
+    uint64_t *words = replay->buffer;
+
+    if (head->count > TD_QUEUE_WORDS + TD_QUEUE_SLACK)
+        fail("a batch is too long");
+    memcpy(words, data, head->count * sizeof(*words));
+    run_words(replay, words, head->count, mode);
+    td_sim_skipped(replay->sim, head->value);
+}
+
+static void run_file(struct replay *replay, const struct td_buf *file)
+{
+    struct words_head head;
+    struct td_sim_totals totals;
+
+    for (size_t at = 0; at + sizeof(head) <= file->len;) {
+        memcpy(&head, file->data + at, sizeof(head));
+        at += sizeof(head);
+        const uint8_t *data = file->data + at;
+        at += head.kind == WORDS_BLOCK ? head.count + head.mode : head.count * sizeof(uint64_t);
+        if (at > file->len || (head.kind != WORDS_BLOCK && head.kind != WORDS_BATCH))
+            fail("the file is damaged");
+        if (head.kind == WORDS_BATCH)
+            run_batch(replay, &head, data);
+        else if (td_blocks_define(replay->blocks, head.value, data + head.count, data,
+                                  head.count) != head.id)
+            fail("a block has another number");
+        td_sim_totals(replay->sim, &totals);
+        if (totals.instructions >= replay->limit)
+            return;
+    }
+}
+
+static void add_hash(void *ctx, const void *data, size_t size)
+{
+    uint64_t *hash = ctx;
+
+    *hash = td_hash_u64(*hash ^ td_hash_bytes(data, size)) + 1;
+}
+
+static void hash_tally(void *ctx, const struct td_sim_tally *tally)
+{
+    add_hash(ctx, &tally->pc, sizeof(tally->pc));
+    add_hash(ctx, (uint32_t[]){tally->region, tally->path}, 8);
+    add_hash(ctx, &tally->runs, sizeof(tally->runs));
+    add_hash(ctx, tally->values, sizeof(tally->values));
+}
+
+static void hash_code(void *ctx, const struct td_ran_block *block)
+{
+    add_hash(ctx, (uint64_t[]){block->offset, block->runs, block->taken, block->uop_count}, 32);
+    for (uint32_t i = 0; i < block->edge_count; i++)
+        add_hash(ctx, &block->edges[i], sizeof(block->edges[i]));
+    for (uint32_t i = 0; i < block->uop_count; i++)
+        add_hash(ctx, (uint8_t[]){block->uops[i].back, block->uops[i].forward}, 2);
+}
+
+static void hash_habit(void *ctx, const struct td_habit *habit)
+{
+    add_hash(ctx, (uint64_t[]){habit->offset, habit->mark_count}, 16);
+    add_hash(ctx, habit->figures, sizeof(habit->figures));
+    for (uint32_t i = 0; i < habit->mark_count; i++)
+        add_hash(ctx,
+                 (uint64_t[]){habit->marks[i].kind, habit->marks[i].key, habit->marks[i].count},
+                 24);
+}
+
+static void hash_replicates(void *ctx, uint32_t region, uint64_t pc, enum td_sim_column column,
+                            const int64_t replicates[TD_REPLICATES])
+{
+    add_hash(ctx, (uint64_t[]){region, pc, (uint64_t)column}, 24);
+    add_hash(ctx, replicates, TD_REPLICATES * sizeof(*replicates));
+}
+
+static void hash_region(void *ctx, const struct td_sim_region *region)
+{
+    add_hash(ctx, (uint32_t[]){region->parent, region->name}, 8);
+    add_hash(ctx, region->values, sizeof(region->values));
+}
+
+static void print_hashes(const struct replay *replay)
+{
+    const struct td_sim *sim = replay->sim;
+    uint64_t tallies = 0, code = 0, habits = 0, replicates = 0, regions = 0, paths = 0, other = 0;
+    uint64_t events[TD_SIM_EVENT_COUNT], counts[TD_CPI_COUNTS];
+
+    td_sim_each_tally(sim, hash_tally, &tallies);
+    td_sim_each_code(sim, hash_code, &code);
+    td_sim_each_habit(sim, hash_habit, &habits);
+    td_sim_each_replicates(sim, hash_replicates, &replicates);
+    td_sim_each_region(sim, hash_region, &regions);
+    for (uint32_t i = 0; i < td_sim_path_count(sim); i++) {
+        const struct td_sim_path path = td_sim_path(sim, i);
+        add_hash(&paths, (uint64_t[]){path.parent, path.call}, 16);
+    }
+    td_sim_events(sim, events);
+    td_sim_counting(sim, counts);
+    add_hash(&other, events, sizeof(events));
+    add_hash(&other, counts, sizeof(counts));
+    printf("tallies %016lx code %016lx habits %016lx replicates %016lx regions %016lx paths %016lx "
+           "events %016lx\n",
+           tallies, code, habits, replicates, regions, paths, other);
+}
+
+static void print_totals(const struct replay *replay)
+{
+    struct td_sim_totals totals;
+    uint64_t hash = 0;
+
+    td_sim_totals(replay->sim, &totals);
+    add_hash(&hash, &totals, sizeof(totals));
+    printf("instructions %lu modelled %lu cycles %lu totals %016lx\n", totals.instructions,
+           totals.detailed, totals.cycles, hash);
+    const double all = totals.instructions > 0 ? (double)totals.instructions : 1;
+    fprintf(stderr, "predict %.2f ns run %.2f ns an instruction, words %.2f, %.1f M/s\n",
+            (double)replay->predict_ns / all, (double)replay->run_ns / all,
+            (double)replay->words / all, all * 1e3 / (double)replay->run_ns);
+}
+
+static void parse(struct replay *replay, int argc, char **argv)
+{
+    replay->limit = UINT64_MAX;
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--bare") == 0)
+            replay->bare = true;
+        else if (strcmp(argv[i], "--counting") == 0)
+            replay->counting = true;
+        else if (strcmp(argv[i], "--millions") == 0 && i + 1 < argc)
+            replay->limit = strtoull(argv[++i], NULL, 10) * 1000000;
+        else
+            fail("usage: replay_words FILE CORE [--bare] [--counting] [--millions N]");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct replay *replay = td_xcalloc(1, sizeof(*replay));
+    struct td_err err = TD_ERR_INIT;
+    struct td_core_desc desc;
+    struct td_buf file = {0};
+
+    parse(replay, argc, argv);
+    if (argc < 3 || td_file_read(argv[1], SIZE_MAX / 2, &file, &err) != TD_OK ||
+        td_core_desc_builtin(&desc, argv[2], &err) != TD_OK)
+        fail(argc < 3 ? "a file and a core are missing" : err.text);
+    replay->blocks = td_blocks_new(&desc);
+    struct td_llc *llc = td_llc_new(&desc);
+    replay->sim = td_sim_new(replay->blocks, llc);
+    if (replay->bare)
+        td_sim_set_bare(replay->sim);
+    if (replay->counting)
+        td_sim_set_counting(replay->sim);
+    run_file(replay, &file);
+    print_totals(replay);
+    print_hashes(replay);
+    td_sim_free(replay->sim);
+    td_llc_free(llc);
+    td_blocks_free(replay->blocks);
+    td_buf_release(&file);
+    free(replay);
+    return 0;
+}
