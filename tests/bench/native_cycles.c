@@ -4,7 +4,7 @@
  * user and system seconds, and the clock and the width that two probes found right before and
  * after. There is no counter of cycles in most virtual machines: a chain of multiplications of
  * known latency is the clock, and instructions that wait for nothing show whether another thread
- * has a part of the core (no vectors: Zen 5's take one cycle or two by how full the scheduler is).
+ * has a part of the core (no vectors: Zen 5's additions take one cycle or two).
  * The run begins as soon as short probes find the core free of one, at the latest after
  * WAIT_SECONDS. The command's input is empty. -r: as a realtime process, alone on its CPU (needs
  * privilege).
