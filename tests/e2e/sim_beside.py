@@ -4,6 +4,7 @@
 runs from before the watched process begins until after its end, so that who is beside whom does not depend on the
 machine; what they take from each other does a little, and bounds leave room for it."""
 import os
+import shutil
 
 import td
 
@@ -24,12 +25,12 @@ def record(core, script, *options):
 
 
 def of(data, function):
-    rows = [row for row in data["functions"] if row["function"] == function]
+    rows = [row for row in data["functions"] if row["function"] == function and row["module"] == "beside"]
     td.check(len(rows) == 1, f"{function}: {len(rows)} rows")
     return rows[0]
 
 
-def neighboured(script, neighbour='"$0" write 6 0'):
+def neighboured(script, neighbour='"$0" update 6 0'):
     """`script` while the neighbour goes through more than the last level holds."""
     return f"{neighbour} | {{ read round; {script}; }}"
 
@@ -48,14 +49,20 @@ def bandwidth():
         if shared > 1:
             bound = [share(data, "mem_bandwidth") for data in (alone, beside)]
             td.check(bound[1] > bound[0] + 0.1, f"bound by the memory's rate: {bound}")
+    # Of a client's memory one core that only stores takes most, as each line goes both ways.
+    stores, neighbour = '"$0" write 12 3', td.scratch("neighbour")
+    shutil.copy(BESIDE, neighbour)
+    alone = of(record("skylake", stores), "beside_write")["cycles"]
+    beside = of(record("skylake", neighboured(stores, f"{neighbour} write 12 0")), "beside_write")["cycles"]
+    td.check(1.4 < beside / alone < 1.9, f"beside another that stores: {beside} cycles, alone {alone}")
 
 
 def capacity():
     """What fits the last level alone does not beside a stream through it; beside one that fits as well it does."""
     core, chase = "zen4+l3_kb=4096+l3_neighbour=0", '"$0" chase 2 4'
     alone = of(record(core, chase), "beside_chase")["cycles"]
-    small = of(record(core, neighboured(chase, '"$0" write 1 0')), "beside_chase")["cycles"]
-    stream = of(record(core, neighboured(chase, '"$0" write 6 0')), "beside_chase")["cycles"]
+    small = of(record(core, neighboured(chase, '"$0" update 1 0')), "beside_chase")["cycles"]
+    stream = of(record(core, neighboured(chase, '"$0" update 6 0')), "beside_chase")["cycles"]
     td.check(small < 1.2 * alone, f"beside one that fits as well: {small} cycles, alone {alone}")
     td.check(stream > 2 * alone, f"beside a stream: {stream} cycles, alone {alone}")
 
@@ -92,7 +99,7 @@ def unhurt():
     core = f"{SMALL}+dram_shared=5.6"
     fifo = td.scratch("fifo")
     os.mkfifo(fifo)
-    script = f'"$0" write 6 0 >{fifo} & read round <{fifo}; kill -9 $!; wait $!; {STREAM}'
+    script = f'"$0" update 6 0 >{fifo} & read round <{fifo}; kill -9 $!; wait $!; {STREAM}'
     killed = of(record(core, script), "beside_read")["cycles"]
     never = of(record(core, STREAM), "beside_read")["cycles"]
     td.check(killed < 1.1 * never, f"{killed} cycles beside one that was killed, alone {never}")

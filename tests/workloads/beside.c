@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* beside read|write|chase MB ROUNDS: so many times through so much memory, a line after the other;
- * or in an odd order, each line after the one that names it (MB is a power of two then). ROUNDS 0:
- * until nobody reads its output any more, where it writes a line for each round. The first stores
- * are beside_first's; the rest is of beside_read, beside_write, beside_chase. */
+/* beside read|update|write|chase MB ROUNDS: so many times through so much memory, a line after the
+ * other; or in an odd order, each line after the one that names it (MB is a power of two then).
+ * ROUNDS 0: until nobody reads its output any more, where it writes a line for each round. The
+ * first stores are beside_first's; the rest is of beside_read, beside_update, beside_write,
+ * beside_chase. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,17 @@ __attribute__((noinline)) static uint64_t beside_read(void)
     return sum;
 }
 
-__attribute__((noinline)) static uint64_t beside_write(void)
+__attribute__((noinline)) static uint64_t beside_update(void)
 {
     for (size_t i = 0; i < words; i += LINE_WORDS)
         memory[i]++;
+    return memory[words / 2];
+}
+
+__attribute__((noinline)) static uint64_t beside_write(void)
+{
+    for (size_t i = 0; i < words; i += LINE_WORDS)
+        memory[i] = words - i;
     return memory[words / 2];
 }
 
@@ -49,6 +57,8 @@ __attribute__((noinline)) static uint64_t beside_chase(void)
 
 static uint64_t once(const char *kind)
 {
+    if (strcmp(kind, "update") == 0)
+        return beside_update();
     if (strcmp(kind, "chase") == 0)
         return beside_chase();
     return strcmp(kind, "read") == 0 ? beside_read() : beside_write();
