@@ -12,7 +12,8 @@ struct td_llc *td_llc_new(const struct td_core_desc *desc)
     atomic_flag_clear(&llc->busy);
     td_cache_init(&llc->cache, (uint32_t)desc->l3_kb * 16, (uint32_t)desc->l3_ways);
     const uint32_t sets = llc->cache.set_mask + 1;
-    llc->set_cycles = (int64_t)desc->l3_neighbour * sets;
+    llc->set_cycles = desc->l3_neighbour ? (int64_t)desc->l3_neighbour * sets : INT64_MAX;
+    llc->crowded = desc->l3_neighbour != 0;
     llc->turns = td_xcalloc(sets, sizeof(*llc->turns));
     llc->sharing = td_sharing_new(desc);
     td_company_init(&llc->company, desc);
@@ -44,16 +45,19 @@ void td_llc_let_company_in(struct td_llc *llc)
 {
     const uint64_t brought = atomic_load_explicit(&llc->company.brought, memory_order_relaxed);
 
-    if (brought > 0)
-        atomic_store_explicit(&llc->company_turns, (int64_t)(brought / (llc->cache.set_mask + 1)),
-                              memory_order_relaxed);
+    if (brought == 0)
+        return;
+    atomic_store_explicit(&llc->company_turns, (int64_t)(brought / (llc->cache.set_mask + 1)),
+                          memory_order_relaxed);
+    atomic_store_explicit(&llc->crowded, true, memory_order_relaxed);
 }
 
 /* What neighbours have brought into the key's set since it was looked at. */
-static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t, int64_t company)
+static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t)
 {
     const uint32_t set = (uint32_t)key & llc->cache.set_mask;
-    const int64_t turn = (llc->set_cycles ? t / llc->set_cycles : 0) + company;
+    const int64_t turn =
+        t / llc->set_cycles + atomic_load_explicit(&llc->company_turns, memory_order_relaxed);
     const int64_t lines = turn - llc->turns[set];
 
     if (lines <= 0)
@@ -80,12 +84,10 @@ bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
     const uint64_t key = key_of(line);
 
     take(llc);
-    const int64_t company = atomic_load_explicit(&llc->company_turns, memory_order_relaxed);
-    if (llc->set_cycles || company)
-        let_neighbours_in(llc, key, t, company);
+    if (atomic_load_explicit(&llc->crowded, memory_order_relaxed))
+        let_neighbours_in(llc, key, t);
     const bool held = td_cache_touch(&llc->cache, key);
-    if (!held)
-        atomic_store_explicit(&llc->fills, td_llc_fills(llc) + 1, memory_order_relaxed);
+    atomic_store_explicit(&llc->fills, td_llc_fills(llc) + !held, memory_order_relaxed);
     atomic_flag_clear_explicit(&llc->busy, memory_order_release);
     return held;
 }

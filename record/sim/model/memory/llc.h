@@ -22,8 +22,9 @@
 
 struct td_llc {
     struct td_cache cache;
-    int64_t set_cycles; /* cycles in which neighbours bring one line into each set; 0: never */
-    int64_t *turns;     /* by set: lines that neighbours have brought in so far */
+    int64_t set_cycles;   /* in which neighbours bring one line into each set; INT64_MAX: never */
+    _Atomic bool crowded; /* neighbours or the company bring in any */
+    int64_t *turns;       /* by set: lines that neighbours have brought in so far */
     _Atomic int64_t company_turns; /* lines that the company has brought into each set */
     _Atomic uint64_t fills;        /* lines that were new to it; written by the holder of `busy` */
     atomic_flag busy;              /* taken for a lookup; threads run in parallel */
