@@ -126,6 +126,81 @@ static void split_loads_take_longer(void **state)
     assert_int_equal(two - one, 4); /* split */
 }
 
+/* What a store has all of is forwarded, from the middle too; what lies over two words is not. */
+static void a_store_covers_a_load_or_not(void **state)
+{
+    (void)state;
+    const struct access middle[] = {{0, true, 3, 0x20000, 0}, {1, false, 1, 0x20003, 0}};
+    const struct access beyond[] = {{0, true, 3, 0x20000, 0}, {1, false, 3, 0x20004, 0}};
+    struct rig rig;
+    struct sums sums = run(&rig, "skylake", store_load, middle, 2);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) < 0.01);
+    rig_close(&rig);
+    sums = run(&rig, "skylake", store_load, beyond, 2);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) > 0.8);
+    assert_int_equal(sums.worst_pc, PC + 3);
+    rig_close(&rig);
+}
+
+/* A vector from two stores of eight bytes, from the second alone, and from one store of both. */
+static void vectors_are_forwarded_whole(void **state)
+{
+    (void)state;
+    /* movq [rdi],xmm0; movq [rdi+8],xmm0; movups xmm0,[rdi]; jmp back */
+    static const uint8_t two[] = {4,    0x66, 0x0f, 0xd6, 0x07, 5, 0x66, 0x0f, 0xd6, 0x47,
+                                  0x08, 3,    0x0f, 0x10, 0x07, 2, 0xeb, 0xf2, 0};
+    /* movups [rdi],xmm0; movups xmm0,[rdi]; jmp back */
+    static const uint8_t one[] = {3, 0x0f, 0x11, 0x07, 3, 0x0f, 0x10, 0x07, 2, 0xeb, 0xf8, 0};
+    const struct access halves[] = {{0, true, 3, 0x20000, 0},
+                                    {1, true, 3, 0x20008, 0},
+                                    {2, false, 3, 0x20000, 0},
+                                    {2, false, 3, 0x20008, 0}};
+    const struct access whole[] = {{0, true, 3, 0x20000, 0},
+                                   {0, true, 3, 0x20008, 0},
+                                   {1, false, 3, 0x20000, 0},
+                                   {1, false, 3, 0x20008, 0}};
+    const struct access upper[] = {
+        {1, true, 3, 0x20008, 0}, {2, false, 3, 0x20000, 0}, {2, false, 3, 0x20008, 0}};
+    struct rig rig;
+    struct sums sums = run(&rig, "skylake", two, halves, 4);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) > 0.8);
+    rig_close(&rig);
+    sums = run(&rig, "skylake", two, upper, 3);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) > 0.8);
+    rig_close(&rig);
+    sums = run(&rig, "skylake", one, whole, 4);
+    assert_true(share(&sums, TD_NODE_STORE_FWD_BLK) < 0.01);
+    rig_close(&rig);
+}
+
+/* Pieces of a vector that follow on one another over the end of a line are a split. */
+static void split_vectors_take_longer(void **state)
+{
+    (void)state;
+    /* movups xmm0,[rsi+rdx]; movq rdx,xmm0; jmp back */
+    static const uint8_t code[] = {4,    0x0f, 0x10, 0x04, 0x16, 5,    0x66, 0x48,
+                                   0x0f, 0x7e, 0xc2, 2,    0xeb, 0xf5, 0};
+    const struct access inside[] = {{0, false, 3, 0x20000, 0}, {0, false, 3, 0x20008, 0}};
+    const struct access between[] = {{0, false, 3, 0x20038, 0}, {0, false, 3, 0x20040, 0}};
+    const struct access within[] = {{0, false, 3, 0x20034, 0}, {0, false, 3, 0x2003c, 0}};
+    struct rig rig;
+    const uint64_t one = cycles_a_round(&rig, "skylake", code, inside, 2);
+    assert_int_equal(cycles_a_round(&rig, "skylake", code, between, 2) - one, 4); /* split */
+    assert_int_equal(cycles_a_round(&rig, "skylake", code, within, 2) - one, 4);
+}
+
+/* What may write nothing waits for what it may keep. */
+static void conditional_moves_are_a_chain(void **state)
+{
+    (void)state;
+    /* cmovc rax,rcx, four times; jmp back */
+    static const uint8_t code[] = {4,    0x48, 0x0f, 0x42, 0xc1, 4,    0x48, 0x0f,
+                                   0x42, 0xc1, 4,    0x48, 0x0f, 0x42, 0xc1, 4,
+                                   0x48, 0x0f, 0x42, 0xc1, 2,    0xeb, 0xee, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 4);
+}
+
 static void split_stores_take_two_turns(void **state)
 {
     (void)state;
@@ -847,6 +922,10 @@ int main(void)
         cmocka_unit_test(partial_store_blocks_forwarding),
         cmocka_unit_test(memory_is_renamed),
         cmocka_unit_test(split_loads_take_longer),
+        cmocka_unit_test(a_store_covers_a_load_or_not),
+        cmocka_unit_test(vectors_are_forwarded_whole),
+        cmocka_unit_test(split_vectors_take_longer),
+        cmocka_unit_test(conditional_moves_are_a_chain),
         cmocka_unit_test(split_stores_take_two_turns),
         cmocka_unit_test(pages_of_code_miss_the_itlb),
         cmocka_unit_test(walks_are_bound_by_l1),

@@ -79,45 +79,50 @@ static uint32_t row_of_store(const struct td_sim *sim, const struct td_store_wor
     return sim->stores.cell[(sim->stores.next + 2 * places - 1 - back) % places] >> TD_CELL_BITS;
 }
 
-/* What a load at cycle `t` finds in the store buffer: the cycle of its data, or -1 for nothing.
- * `*t` is put off when it must first wait; `*late` is then why. */
-static int64_t search_stores(struct td_sim *sim, const struct td_uop *uop, uint64_t access,
-                             uint32_t hash, uint32_t row, int64_t *t, enum td_cause *late)
-{
-    const uint64_t address = TD_TRACE_ADDRESS(access);
-    const uint32_t size = TD_TRACE_BYTES(access);
-    const struct td_core_desc *desc = sim->desc;
-    const uint32_t index = td_stores_index(address);
-    const struct td_store_word *word = &sim->stores.words[index];
-    const uint8_t wanted = td_store_bytes(address, size);
+/* A load that has issued. */
+struct load {
+    const struct td_uop *uop;
+    uint32_t hash, row;
+    /* Cycles: when it could have been asked for at the earliest, when its address was known, when
+     * it issued. */
+    int64_t first, known, issued;
+};
 
-    if (!(word->bytes & wanted))
-        return -1;
-    if (word->word != address >> 3) {
-        sim->met_row = row_of_store(sim, word);
+/* What a load of `size` bytes at cycle `t` finds in the store buffer: the cycle of its data, or -1
+ * for nothing. `*t` is put off when it must first wait; `*late` is then why. */
+static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64_t address,
+                             uint32_t size, int64_t *t, enum td_cause *late)
+{
+    const struct td_core_desc *desc = sim->desc;
+    const uint32_t order = load->hash & (TD_ORDER_ENTRIES - 1);
+    const struct td_stores_found found = td_stores_find(&sim->stores, address, size, *t);
+    const struct td_store_word *word = found.youngest;
+
+    if (!word && found.alias) {
+        sim->met_row = row_of_store(sim, found.alias);
         *t += desc->alias_4k;
         *late = TD_CAUSE_ALIAS;
-        return -1;
     }
-    const bool covered = (word->bytes & wanted) == wanted;
-    if (covered && renames(sim, uop, word, address, hash)) {
-        td_flow_forward(&sim->flow, row, sim->stores.serial - word->serial + 1, true);
+    if (!word)
+        return -1;
+    if (found.covers && renames(sim, load->uop, word, address, load->hash)) {
+        td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, true);
         return td_cycle_later(sim->core.cycle + 1, word->data);
     }
     if (word->address > *t) {
-        machine_clear(sim, row, word->address);
-        sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)] = TD_ORDER_WAITS;
+        machine_clear(sim, load->row, word->address);
+        sim->stores.waits[order] = TD_ORDER_WAITS;
         *t = word->address;
     }
-    uint8_t *waits = &sim->stores.waits[hash & (TD_ORDER_ENTRIES - 1)];
+    uint8_t *waits = &sim->stores.waits[order];
     *waits = *waits ? TD_ORDER_WAITS : 0;
-    if (covered) {
-        td_flow_forward(&sim->flow, row, sim->stores.serial - word->serial + 1, false);
+    if (found.covers) {
+        td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, false);
         return td_cycle_later(*t, word->data) + desc->forward;
     }
     sim->met_row = row_of_store(sim, word);
-    /* Bytes from the store and from L1: it waits until the store is in L1. */
-    *t = sim->stores.committed[index] + desc->forward_blocked - desc->l1d_latency;
+    /* Bytes of several stores, or from a store and from L1: it waits until all are in L1. */
+    *t = found.committed + desc->forward_blocked - desc->l1d_latency;
     *late = TD_CAUSE_BLOCKED;
     return -1;
 }
@@ -131,27 +136,48 @@ static inline void use_line(struct td_sim *sim, uint32_t slot, uint64_t address,
         td_lines_use(sim->usage->lines, slot, offset, offset + bytes > 64 ? 64 - offset : bytes);
 }
 
-/* The pieces of a wide access that follow the first; a second line is one more access. */
-static inline int64_t rest_of_access(struct td_sim *sim, struct td_accesses *a, uint32_t key,
-                                     uint64_t first, int64_t t, enum td_level *level)
+/* Bytes of a load whose first piece is known; the others of a vector follow on one another, those
+ * of a gather do not. */
+static inline uint32_t whole_load(const struct td_uop *uop, struct td_accesses rest, uint32_t key,
+                                  uint64_t address, uint32_t size)
 {
+    if (!(uop->memory & TD_MEMORY_VECTOR))
+        return size;
+    for (; td_access_is(&rest, key) && TD_TRACE_ADDRESS(*rest.at) == address + size; rest.at++)
+        size += TD_TRACE_BYTES(*rest.at);
+    return size;
+}
+
+/* The pieces of a wide load that follow the first, which ends before `behind`. A second line is one
+ * more access, and a split where the pieces follow on one another. */
+static inline int64_t rest_of_load(struct td_sim *sim, const struct load *load,
+                                   struct td_accesses *a, uint64_t behind, int64_t t,
+                                   enum td_level *level, enum td_cause *late)
+{
+    const struct td_uop *uop = load->uop;
+    const uint32_t key = td_trace_key(uop->insn, false);
     int64_t ready = 0;
 
     for (; td_access_is(a, key); a->at++) {
-        const uint64_t address = TD_TRACE_ADDRESS(*a->at);
+        const uint64_t address = TD_TRACE_ADDRESS(*a->at), before = behind;
         enum td_level other;
-        if (address >> TD_LINE_BITS == first >> TD_LINE_BITS) {
+        behind = address + TD_TRACE_BYTES(*a->at);
+        if ((behind - 1) >> TD_LINE_BITS == (before - 1) >> TD_LINE_BITS) {
             use_line(sim, sim->memory.slot, address, TD_TRACE_BYTES(*a->at));
             continue;
         }
-        const int64_t r = td_memory_access(&sim->memory, address, t, false, &other);
+        const bool split = address == before && (uop->memory & TD_MEMORY_VECTOR);
+        const uint64_t begin = split ? (behind - 1) & ~UINT64_C(63) : address;
+        if (split)
+            td_core_issue(&sim->core, sim->core.load_mask[1], t);
+        const int64_t r = td_memory_access(&sim->memory, begin, t, false, &other) +
+                          (split ? sim->desc->split : 0);
+        if (split && *late == TD_CAUSE_PORT_LOAD)
+            *late = TD_CAUSE_SPLIT;
         sim->memory.watched = false; /* lines beyond the first are not shared by threads */
-        use_line(sim, sim->memory.slot, address, TD_TRACE_BYTES(*a->at));
-        if (r > ready)
-            ready = r;
-        if (other > *level)
-            *level = other;
-        first = address;
+        use_line(sim, sim->memory.slot, begin, (uint32_t)(behind - begin));
+        ready = td_cycle_later(ready, r);
+        *level = other > *level ? other : *level;
     }
     return ready;
 }
@@ -234,15 +260,6 @@ static int64_t share_store(struct td_sim *sim, const struct td_uop *uop,
     return answer.ready;
 }
 
-/* A load that has issued. */
-struct load {
-    const struct td_uop *uop;
-    uint32_t hash, row;
-    /* Cycles: when it could have been asked for at the earliest, when its address was known, when
-     * it issued. */
-    int64_t first, known, issued;
-};
-
 /* The second line of a load that crosses one; `*level` becomes the farther of both. */
 static int64_t load_second_line(struct td_sim *sim, const struct td_uop *uop, uint64_t address,
                                 uint32_t size, int64_t t, enum td_level *level)
@@ -262,7 +279,7 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
                                                   struct td_accesses *a, enum td_cause *cause)
 {
     const struct td_uop *uop = load->uop;
-    const uint32_t key = td_trace_key(uop->insn, false), hash = load->hash, row = load->row;
+    const uint32_t key = td_trace_key(uop->insn, false), hash = load->hash;
     enum td_level level = TD_LEVEL_L1;
     enum td_cause late = TD_CAUSE_PORT_LOAD; /* why L1 serves it late, if it does */
     int64_t t = load->issued;
@@ -280,10 +297,11 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
         t = sim->stores.last_known;
         --*waits;
     }
-    const bool buffered = sim->stores.committed[td_stores_index(address)] > t;
+    const uint32_t whole = whole_load(uop, *a, key, address, size);
+    const bool buffered = td_stores_buffered(&sim->stores, address, whole, t);
     const uint64_t clears = sim->clears, walks = sim->memory.counts.data_walks;
     const int64_t forwarded =
-        TD_UNLIKELY(buffered) ? search_stores(sim, uop, word, hash, row, &t, &late) : -1;
+        TD_UNLIKELY(buffered) ? search_stores(sim, load, address, whole, &t, &late) : -1;
     if (forwarded < 0)
         sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
@@ -307,7 +325,7 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     }
     const uint64_t *second = a->at;
     if (TD_UNLIKELY(td_access_is(a, key)))
-        ready = td_cycle_later(ready, rest_of_access(sim, a, key, address, t, &level));
+        ready = td_cycle_later(ready, rest_of_load(sim, load, a, address + size, t, &level, &late));
     if (TD_UNLIKELY(sim->watching))
         td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
                                                    .address = address,
@@ -328,9 +346,9 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     return ready + uop->load_latency;
 }
 
-/* What most loads are: one word within a line that is plainly in L1, of a page that is in the first
- * TLB, with nothing in the store buffer that is in its way. False: it is not that; then nothing has
- * happened that load_any would not do again. */
+/* What most loads are: a part of a word of a line that is plainly in L1, of a page that is in the
+ * first TLB, with nothing in the store buffer that is in its way. False: it is not that; then
+ * nothing has happened that load_any would not do again. */
 static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, int64_t issued,
                               struct td_accesses *a)
 {
@@ -344,7 +362,7 @@ static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, 
     const struct td_accesses rest = {.at = a->at + 1, .end = a->end};
     if (TD_UNLIKELY(sim->watching || sim->stores.waits[order] ||
                     sim->stores.committed[td_stores_index(address)] > issued ||
-                    (address & 63) + TD_TRACE_BYTES(word) > 64 || td_access_is(&rest, key)))
+                    (address & 7) + TD_TRACE_BYTES(word) > 8 || td_access_is(&rest, key)))
         return false;
     if (page != memory->last_page &&
         TD_UNLIKELY(td_cache_find(&memory->dtlb, page) == TD_CACHE_MISS))

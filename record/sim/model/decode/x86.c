@@ -82,8 +82,10 @@ static void read_register(struct work *w, const ZydisDecodedOperand *operand)
     }
     w->vector |= id >= TD_REG_VECTOR && id < TD_REG_MASK;
     w->x87 |= id >= TD_REG_X87 && id < TD_REG_SINK;
-    /* Writing 8 or 16 bits keeps the rest of the register. */
-    const bool merges = class == ZYDIS_REGCLASS_GPR8 || class == ZYDIS_REGCLASS_GPR16;
+    /* Writing 8 or 16 bits keeps the rest of the register; what may write nothing (cmov, bsf) keeps
+     * all of it. */
+    const bool merges = class == ZYDIS_REGCLASS_GPR8 || class == ZYDIS_REGCLASS_GPR16 ||
+                        (operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
     if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ ||
         (merges && operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
         add_register(w->src, &w->src_count, id);

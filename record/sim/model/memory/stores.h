@@ -63,4 +63,27 @@ static inline uint32_t td_stores_index(uint64_t address)
     return (uint32_t)(address >> 3) & (TD_STORE_WORDS - 1);
 }
 
+/* Whether L1 may lack a store to the bytes [address, address + size) at cycle `t`. */
+static inline bool td_stores_buffered(const struct td_stores *stores, uint64_t address,
+                                      uint32_t size, int64_t t)
+{
+    for (uint64_t at = address & ~UINT64_C(7); at < address + size; at += 8) {
+        if (stores->committed[td_stores_index(at)] > t)
+            return true;
+    }
+    return false;
+}
+
+/* What a load finds among the stores that L1 does not have. */
+struct td_stores_found {
+    const struct td_store_word *youngest; /* that wrote some of its bytes; NULL: none did */
+    bool covers;                          /* it wrote all of them */
+    int64_t committed;                    /* cycle in which L1 has all that wrote some */
+    const struct td_store_word *alias;    /* one 4096 bytes away; NULL: none */
+};
+
+/* For the bytes [address, address + size) at cycle `t`. The words are borrowed from `stores`. */
+struct td_stores_found td_stores_find(const struct td_stores *stores, uint64_t address,
+                                      uint32_t size, int64_t t);
+
 #endif
