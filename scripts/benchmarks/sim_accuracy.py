@@ -74,10 +74,14 @@ def native_cycles(program):
             "spread": statistics.median(totals) / min(totals) - 1}
 
 
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
 def read_dump(profile):
-    """Where time went: {(module path, offset): weight}, from the samples or the modelled cycles, of user code; and the
-    weight of what is not."""
-    kernel = 0
+    """Where time went: {(module path, offset): weight}, from the samples or the modelled slots, of user code; and the
+    weight of what is not. A modelled profile's first event counts instructions: its time is the sum of its slots."""
+    kernel, slots = 0, []
     modules, nodes, places = {}, {}, {}
     strings = {}
     text = subprocess.run([common.TDREPORT, "dump", "-i", profile], capture_output=True, text=True, check=True).stdout
@@ -87,6 +91,8 @@ def read_dump(profile):
             continue
         if words[1] == "string":
             strings[words[2]] = line.split('"', 1)[1].rsplit('"', 1)[0]
+        elif words[1] == "event" and words[4] == "unit=slots":
+            slots.append(int(words[2]))
         elif words[1] == "module":
             modules[words[2]] = strings.get(words[4][5:], "?") if words[3] == "file" else "[kernel]"
         elif words[0] == "node":
@@ -94,8 +100,7 @@ def read_dump(profile):
         elif words[0].startswith(("time=", "samples=")):
             node = nodes.get(words[2][5:])
             # Tallies are differences; rounding may make one of -1, which is printed without a sign.
-            value = int(words[3])
-            value = value - (1 << 64) if value >> 63 else value
+            value = sum(signed(int(words[3 + k])) for k in slots or [0])
             if node and modules.get(node[0], "[kernel]") != "[kernel]":
                 key = (modules[node[0]], int(node[1], 16))
                 places[key] = places.get(key, 0) + value
