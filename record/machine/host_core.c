@@ -44,8 +44,10 @@ const char *td_host_core_base(const char *cpu_id)
     if (amd)
         return family >= 26 ? "zen5" : "zen4";
     model = *end == '-' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
-    /* Up to Comet Lake and Cooper Lake, but for Ice Lake's servers (106, 108), all cores are
-     * Skylake's kin or older. */
+    if (family == 6 && model == 85)
+        return "skylake-x";
+    /* Up to Comet Lake, but for Ice Lake's servers (106, 108), all other cores are Skylake's kin or
+     * older. */
     return family == 6 &&
                    (model < 106 || model == 142 || model == 158 || model == 165 || model == 166)
                ? "skylake"

@@ -12,7 +12,7 @@ import tempfile
 from known_answer_x86 import TREE, added, functions, leaves_of, lines_of, most, run, total
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "level4_blind.c")
-CORES = ("golden-cove", "zen4", "skylake", "zen5")
+CORES = ("golden-cove", "zen4", "skylake", "skylake-x", "zen5")
 LINE_SHARE = 0.5
 # A kernel that forwards loses next to nothing to what blocks.
 FORWARDED_SHARE = 0.02
@@ -59,26 +59,28 @@ RETIRES = {
     "ms_rotate": "microcode_sequencer", "ms_bits": "microcode_sequencer", "port_fmas": "fp_vector_256b",
     "div_x87": "x87_use",
 }
-NO_ZEN5 = ("golden-cove", "zen4", "skylake")
+NO_ZEN5 = ("golden-cove", "zen4", "skylake", "skylake-x")
 ONLY = {
     # The others decode as many instructions of 3 bytes a cycle as they dispatch.
     "decode_short": ("zen4", "zen5"),
     # AMD's decoders make four a cycle, however long.
-    "decode_long": ("golden-cove", "skylake"),
+    "decode_long": ("golden-cove", "skylake", "skylake-x"),
     # Zen 5 dispatches no more of both than it has ports for.
     "port_popcnt": NO_ZEN5, "port_products": NO_ZEN5,
-    # Its vector operations take two cycles each: the sum is a chain.
-    "read_l2": NO_ZEN5,
+    # Vector operations of Zen 5 take two cycles each, and L2 of skylake-x gives a line in 1.25: the sum is a chain.
+    "read_l2": ("golden-cove", "zen4", "skylake"),
     # Its uop cache has room for their lines, and it foresees two jumps a cycle: little is lost.
     "jump_lines": NO_ZEN5,
 }
 L2_AND_L3 = ["l2_bound", "l3_bound"]
 # Where a core's answer is another, and why.
 DIFFERENT = {
-    # Its L2 of 256 KB has not room for lines and page table of so many pages,
+    # Its L2 of 256 KB has not room for lines and page table of so many pages;
     ("skylake", "walks"): ["l3_bound"], ("skylake", "walk_links"): ["l3_bound"],
     # nor, with 4 ways of it, for most of 160 KB: pages lie anywhere.
     ("skylake", "read_l2"): L2_AND_L3,
+    # Nor has one of 1 MB room for 10,000 lines of as many pages and the other line of each pair, which comes with them.
+    ("skylake-x", "walk_links"): ["l3_bound"],
 }
 
 
