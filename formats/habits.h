@@ -66,7 +66,8 @@ enum td_habit_figure {
     X(REUSE, reuse, "log2 of the lines that L1 got since it got this one before; -1: first") \
     X(PERIOD, period, "executions after which a branch does the same again; 0: none")        \
     X(BLOCKED_BY, blocked_by, "offset of the store")                                         \
-    X(ALIASED_BY, aliased_by, "offset of the store")
+    X(ALIASED_BY, aliased_by, "offset of the store")                                         \
+    X(FOLLOWS, follows, "offset of an earlier branch that tells how this one goes")
 
 enum td_habit_mark_kind {
 #define X(symbol, name, meaning) TD_HABIT_##symbol,

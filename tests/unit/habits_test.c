@@ -161,6 +161,60 @@ static void periods_are_found(void **state)
     assert_int_equal(habit.figures[TD_HABIT_BRANCHES], 6 * TD_OUTCOME_STRETCH);
 }
 
+struct keep_one {
+    uint64_t offset;
+    struct td_habit *habit;
+};
+
+static void keep_one(void *ctx, const struct td_habit *habit)
+{
+    const struct keep_one *keep = ctx;
+
+    if (habit->offset == keep->offset)
+        *keep->habit = *habit;
+}
+
+/* The ways of two branches in turn, the second of which is mispredicted. */
+static struct td_habit second_of_two(bool follows, bool other_way)
+{
+    struct td_outcomes *outcomes = td_outcomes_new();
+    struct td_habit found = {.module = 0};
+    uint64_t x = 88172645463325252ULL;
+
+    for (int i = 0; i < 3000; i++) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        const bool first = x >> 60 & 1, second = follows ? first != other_way : x >> 40 & 1;
+
+        td_outcomes_note(outcomes,
+                         &(struct td_outcome){
+                             .place = 0x1000, .conditional = true, .taken = first, .target = 1});
+        td_outcomes_note(outcomes, &(struct td_outcome){.place = 0x2000,
+                                                        .conditional = true,
+                                                        .taken = second,
+                                                        .wrong = x >> 30 & 1,
+                                                        .target = 1});
+    }
+    struct keep_one keep = {.offset = 0x2000, .habit = &found};
+    td_outcomes_each(outcomes, keep_one, &keep);
+    td_outcomes_free(outcomes);
+    return found;
+}
+
+static void earlier_branches_are_found(void **state)
+{
+    (void)state;
+    for (int other_way = 0; other_way < 2; other_way++) {
+        const struct td_habit habit = second_of_two(true, other_way);
+        const struct td_habit_mark *follows = td_habit_most(&habit, TD_HABIT_FOLLOWS);
+
+        assert_non_null(follows);
+        assert_int_equal(follows->key, 0x1000);
+        assert_true(follows->count > 2000);
+    }
+    const struct td_habit habit = second_of_two(false, false);
+    assert_null(td_habit_most(&habit, TD_HABIT_FOLLOWS));
+}
+
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {
     (void)err;
@@ -316,10 +370,11 @@ static void places_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strides_are_seen),    cmocka_unit_test(chance_has_no_stride),
-        cmocka_unit_test(conflicts_are_seen),  cmocka_unit_test(periods_are_found),
-        cmocka_unit_test(the_file_keeps_them), cmocka_unit_test(wrong_figures_are_damage),
-        cmocka_unit_test(marks_are_bounded),   cmocka_unit_test(places_are_bounded),
+        cmocka_unit_test(strides_are_seen),           cmocka_unit_test(chance_has_no_stride),
+        cmocka_unit_test(conflicts_are_seen),         cmocka_unit_test(periods_are_found),
+        cmocka_unit_test(earlier_branches_are_found), cmocka_unit_test(the_file_keeps_them),
+        cmocka_unit_test(wrong_figures_are_damage),   cmocka_unit_test(marks_are_bounded),
+        cmocka_unit_test(places_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

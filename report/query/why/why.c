@@ -154,6 +154,7 @@ struct td_why_branch td_why_branch_of(const struct td_habit *habit)
 {
     const uint64_t *f = habit->figures, all = f[TD_HABIT_BRANCHES];
     const struct td_habit_mark *period = td_habit_most(habit, TD_HABIT_PERIOD);
+    const struct td_habit_mark *follows = td_habit_most(habit, TD_HABIT_FOLLOWS);
 
     return (struct td_why_branch){
         .taken = td_ratio(f[TD_HABIT_TAKEN], all),
@@ -163,6 +164,7 @@ struct td_why_branch td_why_branch_of(const struct td_habit *habit)
         .period = period && 2 * period->count > f[TD_HABIT_STRETCHES] && period->key > 0
                       ? (uint32_t)period->key
                       : 0,
+        .follows = follows && 2 * follows->count > all,
     };
 }
 
@@ -291,6 +293,8 @@ static enum td_why_cause cause_of_branch(const struct td_why *why)
 
     if (b.period > 1)
         return TD_WHY_BRANCH_PERIODIC;
+    if (b.follows)
+        return TD_WHY_BRANCH_CORRELATED;
     if (b.taken >= 0.9999)
         return b.turns > 0.01 ? TD_WHY_BRANCH_INDIRECT : TD_WHY_BRANCH;
     if (b.wrong < 0.005)
@@ -370,13 +374,17 @@ static uint32_t find_location(const struct td_model *model, uint32_t module, uin
     return TD_NONE;
 }
 
-/* The store that was most often in the way, and how it uses memory. */
+/* The store that was most often in the way, and how it uses memory; the branch that is followed. */
 static void find_partner(struct td_why *why, const struct td_model *model)
 {
-    if (!why->habit || (why->cause != TD_WHY_BLOCKED && why->cause != TD_WHY_ALIAS))
+    const enum td_why_cause cause = why->cause;
+
+    if (!why->habit ||
+        (cause != TD_WHY_BLOCKED && cause != TD_WHY_ALIAS && cause != TD_WHY_BRANCH_CORRELATED))
         return;
-    why->partner = td_habit_most(why->habit, why->cause == TD_WHY_ALIAS ? TD_HABIT_ALIASED_BY
-                                                                        : TD_HABIT_BLOCKED_BY);
+    why->partner = td_habit_most(why->habit, cause == TD_WHY_ALIAS     ? TD_HABIT_ALIASED_BY
+                                             : cause == TD_WHY_BLOCKED ? TD_HABIT_BLOCKED_BY
+                                                                       : TD_HABIT_FOLLOWS);
     if (!why->partner || why->partner->module == TD_NONE) {
         why->partner = NULL;
         return;

@@ -16,33 +16,34 @@
 #include "report/query/why/callers.h"
 
 /* X(symbol, id, in short) */
-#define TD_WHY_CAUSES(X)                                                                \
-    X(NOTHING, "none", "nothing holds it up")                                           \
-    X(STRIDE, "stride", "long strides")                                                 \
-    X(RANDOM, "random_access", "random access")                                         \
-    X(CHASE, "pointer_chase", "pointer chase")                                          \
-    X(FOOTPRINT, "footprint", "footprint larger than the cache")                        \
-    X(STREAM, "streaming", "streaming from memory")                                     \
-    X(CONFLICT, "conflict", "conflict: too many lines for the same sets of the cache")  \
-    X(TLB, "tlb_reach", "TLB reach: more pages than the TLB holds")                     \
-    X(ALIGNMENT, "alignment", "alignment: accesses over the end of a cache line")       \
-    X(BLOCKED, "store_forwarding", "store forwarding blocked")                          \
-    X(ALIAS, "4k_alias", "4K alias")                                                    \
-    X(ORDER, "memory_order", "a load ran before the store that it needs")               \
-    X(FORWARDED, "through_memory", "dependency chain through memory")                   \
-    X(LOCK, "atomic", "atomic operation")                                               \
-    X(MISSES, "cache_misses", "cache misses")                                           \
-    X(SHARED, "sharing", "a line that other threads write")                             \
-    X(STORES, "store_buffer", "stores wait for the cache")                              \
-    X(CHAIN, "dependency_chain", "dependency chain")                                    \
-    X(PORT, "port", "port bound")                                                       \
-    X(DIVIDER, "divider", "divider")                                                    \
-    X(SERIAL, "serializing", "serializing operation")                                   \
-    X(BRANCH_RANDOM, "branch_random", "branch pattern: random")                         \
-    X(BRANCH_PERIODIC, "branch_periodic", "branch pattern: a long period")              \
-    X(BRANCH_BIASED, "branch_biased", "branch pattern: one way mostly, without a rule") \
-    X(BRANCH_INDIRECT, "branch_indirect", "branch pattern: targets that change")        \
-    X(BRANCH, "branch_mispredicts", "mispredicted branch")                              \
+#define TD_WHY_CAUSES(X)                                                                   \
+    X(NOTHING, "none", "nothing holds it up")                                              \
+    X(STRIDE, "stride", "long strides")                                                    \
+    X(RANDOM, "random_access", "random access")                                            \
+    X(CHASE, "pointer_chase", "pointer chase")                                             \
+    X(FOOTPRINT, "footprint", "footprint larger than the cache")                           \
+    X(STREAM, "streaming", "streaming from memory")                                        \
+    X(CONFLICT, "conflict", "conflict: too many lines for the same sets of the cache")     \
+    X(TLB, "tlb_reach", "TLB reach: more pages than the TLB holds")                        \
+    X(ALIGNMENT, "alignment", "alignment: accesses over the end of a cache line")          \
+    X(BLOCKED, "store_forwarding", "store forwarding blocked")                             \
+    X(ALIAS, "4k_alias", "4K alias")                                                       \
+    X(ORDER, "memory_order", "a load ran before the store that it needs")                  \
+    X(FORWARDED, "through_memory", "dependency chain through memory")                      \
+    X(LOCK, "atomic", "atomic operation")                                                  \
+    X(MISSES, "cache_misses", "cache misses")                                              \
+    X(SHARED, "sharing", "a line that other threads write")                                \
+    X(STORES, "store_buffer", "stores wait for the cache")                                 \
+    X(CHAIN, "dependency_chain", "dependency chain")                                       \
+    X(PORT, "port", "port bound")                                                          \
+    X(DIVIDER, "divider", "divider")                                                       \
+    X(SERIAL, "serializing", "serializing operation")                                      \
+    X(BRANCH_RANDOM, "branch_random", "branch pattern: random")                            \
+    X(BRANCH_PERIODIC, "branch_periodic", "branch pattern: a long period")                 \
+    X(BRANCH_CORRELATED, "branch_correlated", "branch pattern: as an earlier branch went") \
+    X(BRANCH_BIASED, "branch_biased", "branch pattern: one way mostly, without a rule")    \
+    X(BRANCH_INDIRECT, "branch_indirect", "branch pattern: targets that change")           \
+    X(BRANCH, "branch_mispredicts", "mispredicted branch")                                 \
     X(FRONTEND, "frontend", "front end: instructions arrive late")
 
 enum td_why_cause {
@@ -76,7 +77,8 @@ struct td_why {
     uint64_t offset;
     double part;                         /* of those losses */
     const struct td_habit *habit;        /* borrowed from the model; NULL: not known */
-    const struct td_habit_mark *partner; /* the store in the way; NULL: none */
+    const struct td_habit_mark *partner; /* the store in the way, or the branch that tells how
+                                            this one goes; NULL: none */
     const struct td_habit *partner_habit;
     uint32_t partner_location;  /* TD_NONE: nothing was charged to it */
     const struct td_loop *loop; /* the innermost that the instruction is in, borrowed from the
@@ -109,6 +111,7 @@ struct td_why_branch {
     double taken, wrong, turns; /* shares of the executions */
     bool searched;              /* for a period */
     uint32_t period;            /* 0: none was found */
+    bool follows;               /* an earlier branch tells how it goes */
 };
 struct td_why_branch td_why_branch_of(const struct td_habit *habit);
 

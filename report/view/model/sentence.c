@@ -189,7 +189,20 @@ static char *alias_sentence(const struct td_why *why, const struct td_model *mod
     return text;
 }
 
-static char *branch_sentence(const struct td_why *why)
+static char *correlated_sentence(const struct td_why *why, const struct td_model *model)
+{
+    const struct td_why_branch b = td_why_branch_of(why->habit);
+    char place[TD_WHY_TEXT] = "another place";
+
+    if (why->partner && why->partner_location != TD_NONE)
+        td_why_place(place, sizeof(place), model, why->partner_location);
+    return td_xasprintf("the branch is correlated: it goes as the one at %s went before it, or "
+                        "always the other way, but the predictor does not see that far back: %.1f "
+                        "%% are mispredicted, %.0f %% are taken.",
+                        place, 100 * b.wrong, 100 * b.taken);
+}
+
+static char *branch_sentence(const struct td_why *why, const struct td_model *model)
 {
     const struct td_why_branch b = td_why_branch_of(why->habit);
     char period[TD_WHY_NUMBER];
@@ -199,6 +212,8 @@ static char *branch_sentence(const struct td_why *why)
             "the branch does the same again after %s executions, a longer period than the "
             "predictor follows: %.1f %% are mispredicted, %.0f %% are taken.",
             td_why_count(period, b.period), 100 * b.wrong, 100 * b.taken);
+    if (why->cause == TD_WHY_BRANCH_CORRELATED)
+        return correlated_sentence(why, model);
     if (why->cause == TD_WHY_BRANCH_INDIRECT)
         return td_xasprintf("the indirect branch goes to another target than before in %.0f %% of "
                             "its executions: %.1f %% are mispredicted.",
@@ -535,7 +550,8 @@ char *td_why_sentence(const struct td_why *why, const struct td_loop_words *word
     char *text = loop_sentence(why, words);
 
     if (!text)
-        text = td_why_is_of_branch(why->cause) && td_why_branches(why) ? branch_sentence(why)
+        text = td_why_is_of_branch(why->cause) && td_why_branches(why)
+                   ? branch_sentence(why, words->model)
                : td_why_uses_memory(why) ? memory_sentence(why, words->model)
                                          : plain_sentence(why);
     text = join(text, chase_more(why));

@@ -16,6 +16,9 @@ enum {
     SELDOM = 8, /* then one in so many. */
     /* In a period all but one in so many of the outcomes are the same again. */
     MISSED_PART = 100,
+    TRIES = 64, /* executions that two branches are compared in, of which one may be odd */
+    LOOKS = 8,  /* entries that are looked at for the next one to compare with */
+    VARIED = 8, /* each way is one in so many at least */
 };
 
 /* Where a figure of branches stands in an entry. */
@@ -108,6 +111,57 @@ static void begin_stretch(struct td_outcome_entry *entry)
 {
     memset(entry->bits, 0, sizeof(entry->bits));
     entry->filled = entry->wrong = 0;
+    entry->other.place = 0;
+}
+
+static bool is_varied(uint64_t taken, uint64_t all)
+{
+    return taken * VARIED >= all && (all - taken) * VARIED >= all;
+}
+
+/* The next branch that goes both ways. */
+static void choose_other(const struct td_outcomes *outcomes, struct td_outcome_entry *entry)
+{
+    struct td_outcome_other *other = &entry->other;
+
+    other->place = 0;
+    other->tried = other->same = other->taken = 0;
+    for (int i = 0; i < LOOKS && !other->place; i++) {
+        other->index = (other->index + 1) % TD_OUTCOME_ENTRIES;
+        const struct td_outcome_entry *next = &outcomes->entries[other->index];
+        const uint64_t runs = next->figures[FIGURE(BRANCHES)];
+
+        if (next == entry || runs < LEAST || !is_varied(next->figures[FIGURE(TAKEN)], runs))
+            continue;
+        other->place = next->place;
+        other->runs = runs;
+    }
+}
+
+/* One more execution of a branch beside the last one of another. One that has not run since, or of
+ * which some outcomes are the same and some are not, tells nothing. */
+static void compare(struct td_outcomes *outcomes, struct td_outcome_entry *entry, bool taken)
+{
+    struct td_outcome_other *other = &entry->other;
+    const struct td_outcome_entry *before = &outcomes->entries[other->index];
+    const uint64_t runs = before->figures[FIGURE(BRANCHES)];
+
+    other->tried++;
+    other->same += before->taken == taken;
+    other->taken += taken;
+    if (other->place == 0 || before->place != other->place || runs == other->runs ||
+        (other->same > 1 && other->tried - other->same > 1)) {
+        choose_other(outcomes, entry);
+        return;
+    }
+    other->runs = runs;
+    if (other->tried < TRIES)
+        return;
+    if (is_varied(other->taken, TRIES) && (!other->found || other->found == other->place)) {
+        other->found = other->place;
+        other->count += TRIES;
+    }
+    other->tried = other->same = other->taken = 0;
 }
 
 void td_outcomes_restart(struct td_outcomes *outcomes)
@@ -145,6 +199,9 @@ void td_outcomes_note(struct td_outcomes *outcomes, const struct td_outcome *out
     entry->last = outcome->target;
     if (!outcome->conditional)
         return;
+    if (entry->figures[FIGURE(WRONG)] * WRONG_PART > entry->figures[FIGURE(BRANCHES)])
+        compare(outcomes, entry, outcome->taken);
+    entry->taken = outcome->taken;
     entry->bits[entry->filled / 64] |= (uint64_t)outcome->taken << entry->filled % 64;
     entry->wrong += outcome->wrong;
     if (++entry->filled == TD_OUTCOME_STRETCH)
@@ -168,6 +225,11 @@ void td_outcomes_each(const struct td_outcomes *outcomes, td_outcomes_fn *fn, vo
             if (mark.count > 0)
                 td_habit_mark(&habit, &mark);
         }
+        const struct td_habit_mark follows = {.kind = TD_HABIT_FOLLOWS,
+                                              .key = (int64_t)(entry->other.found - 1),
+                                              .count = entry->other.count};
+        if (follows.count > 0)
+            td_habit_mark(&habit, &follows);
         fn(ctx, &habit);
     }
 }

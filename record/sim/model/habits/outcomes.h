@@ -2,7 +2,8 @@
 /*
  * How the branches of one thread go: how often, which way, how regularly. A table of fixed size, in
  * which those that run often stay. Of a conditional branch that is mispredicted, stretches of its
- * outcomes are searched for a period.
+ * outcomes are searched for a period, and other branches are tried, one after the other: whether it
+ * goes as that one went last, or always the other way.
  */
 #ifndef TD_RECORD_SIM_MODEL_HABITS_OUTCOMES_H
 #define TD_RECORD_SIM_MODEL_HABITS_OUTCOMES_H
@@ -31,12 +32,22 @@ struct td_outcome_period {
     uint64_t count;
 };
 
+/* The other branch that is tried, and the one that was found. */
+struct td_outcome_other {
+    uint32_t index;       /* of its entry */
+    uint64_t place, runs; /* plus 1, 0: none is tried; its executions when it was last looked at */
+    uint32_t tried, same, taken;
+    uint64_t found, count; /* place plus 1; executions that it told of */
+};
+
 struct td_outcome_entry {
     uint64_t place; /* plus 1; 0: empty */
     uint32_t filled;
     uint32_t wrong; /* in this stretch */
     uint32_t stretches;
     uint64_t hold, last;
+    bool taken; /* the last time */
+    struct td_outcome_other other;
     uint64_t figures[TD_HABIT_FIGURE_COUNT - TD_HABIT_BRANCHES];
     struct td_outcome_period periods[TD_OUTCOME_PERIODS];
     uint64_t bits[TD_OUTCOME_STRETCH / 64];
