@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#    include <emmintrin.h>
+#endif
+
 #include "base/mem.h"
 
 /* Lengths of history, geometric as in Seznec's TAGE; the longest covers what the measured cores
@@ -11,13 +15,44 @@
 static const uint8_t lengths[TD_TAGE_TABLES] = {5, 11, 22, 44, 90, 180};
 enum { TAG_BITS = 11, USEFUL_MAX = 3, INDIRECT_BITS = 11, BASE_WEAK = 1 };
 
-static void init_fold(struct td_folds *folds, int table, int width)
+/* Lanes of 32 bits, none of which says more than 16, as lanes of 16. */
+static inline td_tag_lanes narrow(td_lanes low, td_lanes high)
+{
+#ifdef __SSE2__
+    return (td_tag_lanes)_mm_packs_epi32((__m128i)low, (__m128i)high);
+#else
+    td_tag_lanes ret = {0};
+
+    for (int i = 0; i < TD_LANES_AT_ONCE; i++) {
+        ret[i] = (int16_t)low[i];
+        ret[i + TD_LANES_AT_ONCE] = (int16_t)high[i];
+    }
+    return ret;
+#endif
+}
+
+/* A bit for each lane that is all ones; the others are 0. */
+static inline uint32_t which(td_tag_lanes lanes)
+{
+#ifdef __SSE2__
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16((__m128i)lanes, _mm_setzero_si128()));
+#else
+    uint32_t ret = 0;
+
+    for (int i = 0; i < TD_TAGE_LANES; i++)
+        ret |= (uint32_t)(lanes[i] & 1) << i;
+    return ret;
+#endif
+}
+
+static void init_folds(struct td_bpred *bpred, int table, int width)
 {
     const int vector = table / TD_LANES_AT_ONCE, lane = table % TD_LANES_AT_ONCE;
 
-    folds->mask[vector][lane] = (1U << width) - 1;
-    folds->over[vector][lane] = 1U << width;
-    folds->out[vector][lane] = 1U << (lengths[table] % width);
+    bpred->index.mask[vector][lane] = (1 << width) - 1;
+    bpred->index.out[vector][lane] = 1 << (lengths[table] % width);
+    bpred->tag.mask[table] = (1 << TAG_BITS) - 1;
+    bpred->tag.out[table] = (int16_t)(1 << (lengths[table] % TAG_BITS));
 }
 
 void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
@@ -30,8 +65,7 @@ void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
         bpred->base[i] = BASE_WEAK;
     for (int i = 0; i < TD_TAGE_TABLES; i++) {
         bpred->tables[i] = td_xcalloc((size_t)bpred->table_mask + 1, sizeof(*bpred->tables[i]));
-        init_fold(&bpred->index, i, desc->table_bits);
-        init_fold(&bpred->tag, i, TAG_BITS);
+        init_folds(bpred, i, desc->table_bits);
     }
     for (int i = 0; i < TD_INDIRECT_TABLES; i++)
         bpred->indirect[i] = td_xcalloc(1U << INDIRECT_BITS, sizeof(*bpred->indirect[i]));
@@ -56,21 +90,30 @@ void td_bpred_release(struct td_bpred *bpred)
     td_cache_release(&bpred->btb2);
 }
 
-/* `out`: all ones in the lanes of the tables whose oldest bit was set. */
-static inline void fold_bit(struct td_folds *folds, uint32_t bit, const td_lanes *out)
+/* One bit more, which is the lowest of the value; what goes beyond the mask comes in again below,
+ * as does what leaves the history. `out`: all ones in the lanes of the tables whose oldest bit was
+ * set.
+ */
+static inline void fold_bit(struct td_bpred *bpred, int bit, const td_lanes *out,
+                            td_tag_lanes tag_out)
 {
+    struct td_folds *index = &bpred->index;
+    struct td_tag_folds *tag = &bpred->tag;
+
     for (int i = 0; i < TD_LANE_VECTORS; i++) {
-        td_lanes value = folds->value[i] << 1 | bit;
-        value ^= folds->out[i] & out[i];
-        value ^= (td_lanes)((value & folds->over[i]) != 0) & 1;
-        folds->value[i] = value & folds->mask[i];
+        const td_lanes value = index->value[i] << 1 | bit;
+        const td_lanes over = (value > index->mask[i]) & 1;
+        index->value[i] = (value ^ (index->out[i] & out[i]) ^ over) & index->mask[i];
     }
+    const td_tag_lanes value = tag->value << 1 | (int16_t)bit;
+    const td_tag_lanes over = (value > tag->mask) & 1;
+    tag->value = (value ^ (tag->out & tag_out) ^ over) & tag->mask;
 }
 
 /* The bit that leaves table i's history, as a mask. */
-static inline uint32_t oldest(const struct td_bpred *bpred, int i)
+static inline int oldest(const struct td_bpred *bpred, int i)
 {
-    return -(uint32_t)bpred->history[(uint8_t)(bpred->newest + lengths[i] - 1)];
+    return -(int)bpred->history[(uint8_t)(bpred->newest + lengths[i] - 1)];
 }
 
 static inline void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t pc)
@@ -80,8 +123,7 @@ static inline void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t p
         {oldest(bpred, 4), oldest(bpred, 5)},
     };
 
-    fold_bit(&bpred->index, bit, out);
-    fold_bit(&bpred->tag, bit, out);
+    fold_bit(bpred, (int)bit, out, narrow(out[0], out[1]));
     bpred->history[--bpred->newest] = (uint8_t)bit;
     if (bit)
         bpred->path = bpred->path << 2 ^ pc >> 1;
@@ -89,7 +131,7 @@ static inline void push_history(struct td_bpred *bpred, uint32_t bit, uint64_t p
 
 struct lookup {
     struct td_tage_entry *entries[TD_TAGE_TABLES];
-    uint32_t tags[TD_TAGE_LANES];
+    uint16_t tags[TD_TAGE_LANES];
     int provider; /* the longest history that matches, or -1 */
     bool prediction, alternative;
 };
@@ -105,24 +147,31 @@ static inline int highest(uint32_t bits)
     return 31 - __builtin_clz(bits << 1 | 1) - 1;
 }
 
-static inline void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struct lookup *look)
+/* The entries of all tables, and those whose tag is the wanted one, a bit each. */
+static inline uint32_t find_entries(struct td_bpred *bpred, uint32_t hash, struct lookup *look)
 {
-    const uint32_t hash = (uint32_t)(pc ^ pc >> 13 ^ pc >> 27);
-    uint32_t found = 0;
+    const td_tag_lanes value = bpred->tag.value;
+    const int16_t part = (int16_t)(hash >> 2);
+    /* Zero tags an empty entry. */
+    const td_tag_lanes wanted =
+        ((part ^ (value + (value << 2))) & ((1 << TAG_BITS) - 1)) | (1 << TAG_BITS);
+    td_tag_lanes tags = {0};
 
-    for (int i = 0; i < TD_LANE_VECTORS; i++) {
-        const td_lanes value = bpred->tag.value[i];
-        /* Zero tags an empty entry. */
-        const td_lanes tags =
-            ((hash >> 2 ^ (value + (value << 2))) & ((1U << TAG_BITS) - 1)) | 1U << TAG_BITS;
-        memcpy(&look->tags[i * TD_LANES_AT_ONCE], &tags, sizeof(tags));
-    }
+    memcpy(look->tags, &wanted, sizeof(look->tags));
     for (int i = 0; i < TD_TAGE_TABLES; i++) {
-        const uint32_t fold = bpred->index.value[i / TD_LANES_AT_ONCE][i % TD_LANES_AT_ONCE];
+        const uint32_t fold =
+            (uint32_t)bpred->index.value[i / TD_LANES_AT_ONCE][i % TD_LANES_AT_ONCE];
         const uint32_t index = (hash ^ hash >> (i + 3) ^ fold) & bpred->table_mask;
         look->entries[i] = &bpred->tables[i][index];
-        found |= (uint32_t)(look->entries[i]->tag == look->tags[i]) << i;
+        tags[i] = (int16_t)look->entries[i]->tag;
     }
+    return which(tags == wanted) & ((1U << TD_TAGE_TABLES) - 1);
+}
+
+static inline void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struct lookup *look)
+{
+    const uint32_t found = find_entries(bpred, (uint32_t)(pc ^ pc >> 13 ^ pc >> 27), look);
+
     look->provider = highest(found);
     const int second = highest(found & ~(1U << (look->provider & 31)));
     look->prediction = says_taken(look, look->provider, base);
@@ -147,8 +196,8 @@ static void allocate(struct td_bpred *bpred, const struct lookup *look, bool tak
     for (int i = first; i < TD_TAGE_TABLES; i++) {
         struct td_tage_entry *entry = look->entries[i];
         if (entry->useful == 0) {
-            *entry = (struct td_tage_entry){.tag = (uint16_t)look->tags[i],
-                                            .counter = (int8_t)(taken ? 0 : -1)};
+            *entry =
+                (struct td_tage_entry){.tag = look->tags[i], .counter = (int8_t)(taken ? 0 : -1)};
             return;
         }
     }

@@ -31,20 +31,25 @@ struct td_indirect_entry {
 
 #define TD_TAGE_LANES 8 /* at least the tables, in whole vectors */
 
-typedef uint32_t td_lanes __attribute__((vector_size(16)));
+typedef int32_t td_lanes __attribute__((vector_size(16)));
+typedef int16_t td_tag_lanes __attribute__((vector_size(16)));
 enum { TD_LANES_AT_ONCE = 4, TD_LANE_VECTORS = TD_TAGE_LANES / TD_LANES_AT_ONCE };
 
-/* History folded to the width of an index or tag, for all tables at once; kept up to date bit by
- * bit. */
+/* History folded to the width of an index, for all tables at once; kept up to date bit by bit. */
 struct td_folds {
     td_lanes value[TD_LANE_VECTORS];
     td_lanes mask[TD_LANE_VECTORS]; /* of its width */
-    td_lanes over[TD_LANE_VECTORS]; /* the bit that goes beyond it */
     td_lanes out[TD_LANE_VECTORS];  /* where the bit that leaves the history stands in the fold */
 };
 
+/* The same for tags, which are short. */
+struct td_tag_folds {
+    td_tag_lanes value, mask, out;
+};
+
 struct td_bpred {
-    struct td_folds index, tag;
+    struct td_folds index;
+    struct td_tag_folds tag;
     uint8_t history[256]; /* a bit each, as a ring: newest at `newest`, older ones after it */
     uint8_t newest;
     uint64_t path;

@@ -42,7 +42,7 @@ void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell)
 
 /* Uops retire in order: where one has retired, those before it have. So many are looked at in one.
  */
-enum { LOOK_AHEAD = 16 };
+enum { LOOK_AHEAD = 16, LOOK_FAR = 64 };
 
 /* The oldest uop that has not retired at the current cycle, or core->uops when all have. */
 static uint64_t find_head(struct td_core *core)
@@ -109,13 +109,14 @@ void td_core_wait_scheduler(struct td_core *core)
 void td_core_wait_reorder(struct td_core *core)
 {
     const uint64_t oldest = core->uops - core->rob;
-    const uint32_t ahead = core->rob < LOOK_AHEAD ? 1 : LOOK_AHEAD;
     const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
+    uint32_t ahead = core->rob < LOOK_FAR ? 1 : LOOK_FAR;
 
     if (retired > core->cycle)
         td_core_stall(core, retired);
-    const int64_t later = core->retire[(oldest + ahead - 1) & (TD_ROB_RING - 1)];
-    core->roomy = core->uops + (later <= core->cycle ? ahead : 1);
+    while (ahead > 1 && core->retire[(oldest + ahead - 1) & (TD_ROB_RING - 1)] > core->cycle)
+        ahead /= 8;
+    core->roomy = core->uops + ahead;
 }
 
 /* Puts one span in the place of `gone` others from `i` on, which may be none. */

@@ -346,13 +346,33 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     return ready + uop->load_latency;
 }
 
+/* The habit of a load that load_plain has found to be one. */
+static __attribute__((noinline)) void note_plain(struct td_sim *sim, const struct td_uop *uop,
+                                                 uint64_t word, int64_t known, int64_t issued)
+{
+    const uint64_t address = TD_TRACE_ADDRESS(word);
+    const uint32_t bytes = TD_TRACE_BYTES(word);
+
+    use_line(sim, sim->memory.slot, address, bytes);
+    td_usage_note(sim->usage, &(struct td_use){.place = place_of(sim, uop),
+                                               .address = address,
+                                               .bytes = bytes,
+                                               .slot = sim->memory.slot,
+                                               .from = served_by[TD_LEVEL_L1],
+                                               .met = TD_MET_NOTHING,
+                                               .partner = sim->met_row,
+                                               .first = sim->core.cycle + 1,
+                                               .known = known,
+                                               .ready = issued + sim->desc->l1d_latency});
+}
+
 /* What most loads are: a part of a word of a line that is plainly in L1, of a page that is in the
  * first TLB, with nothing in the store buffer that is in its way. False: it is not that; then
  * nothing has happened that load_any would not do again. */
-static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, int64_t issued,
-                              struct td_accesses *a)
+static inline bool load_plain(struct td_sim *sim, const struct td_uop *uop, uint32_t hash,
+                              int64_t known, int64_t issued, struct td_accesses *a)
 {
-    const uint32_t key = td_trace_key(insn, false), order = hash & (TD_ORDER_ENTRIES - 1);
+    const uint32_t key = td_trace_key(uop->insn, false), order = hash & (TD_ORDER_ENTRIES - 1);
     struct td_memory *memory = &sim->memory;
 
     if (TD_UNLIKELY(!td_access_is(a, key)))
@@ -360,7 +380,7 @@ static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, 
     const uint64_t word = *a->at, address = TD_TRACE_ADDRESS(word);
     const uint64_t page = address >> TD_PAGE_BITS;
     const struct td_accesses rest = {.at = a->at + 1, .end = a->end};
-    if (TD_UNLIKELY(sim->watching || sim->stores.waits[order] ||
+    if (TD_UNLIKELY(sim->stores.waits[order] ||
                     sim->stores.committed[td_stores_index(address)] > issued ||
                     (address & 7) + TD_TRACE_BYTES(word) > 8 || td_access_is(&rest, key)))
         return false;
@@ -375,6 +395,8 @@ static inline bool load_plain(struct td_sim *sim, uint32_t insn, uint32_t hash, 
     memory->slot = slot;
     sim->stack_place = address;
     sim->stores.back[order] = 0;
+    if (TD_UNLIKELY(sim->watching))
+        note_plain(sim, uop, word, known, issued);
     td_memory_train(memory, hash, address, issued);
     return true;
 }
@@ -390,7 +412,7 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         td_core_issue(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR], known);
 
     *cause = TD_CAUSE_PORT_LOAD;
-    if (TD_LIKELY(load_plain(sim, uop->insn, hash, issued, a)))
+    if (TD_LIKELY(load_plain(sim, uop, hash, known, issued, a)))
         return issued + sim->desc->l1d_latency + uop->load_latency;
     return load_any(sim,
                     &(struct load){.uop = uop,

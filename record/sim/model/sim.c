@@ -294,7 +294,8 @@ static void resolve_warm(struct td_sim *sim, uint64_t outcome, uint64_t next)
     if (!(outcome & TD_TRACE_RESOLVED))
         return;
     count_branch(sim, sim->last, outcome);
-    follow_calls(sim, sim->last, next);
+    if (!sim->last->plain)
+        follow_calls(sim, sim->last, next);
 }
 
 /* The stack pointer is known again, at the end of the block. */
@@ -472,7 +473,8 @@ static void settle(struct td_sim *sim, uint64_t next)
 {
     if (!sim->last)
         return;
-    follow_calls(sim, sim->last, next);
+    if (!sim->last->plain)
+        follow_calls(sim, sim->last, next);
     sim->last = NULL;
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 
-/* Tags are compared four at a time; so many may be read behind the last set. */
-enum { TAGS_AT_ONCE = 4 };
+/* Tags are compared eight at a time; so many may be read behind the last set. */
+enum { TAGS_AT_ONCE = 8 };
 
 void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways)
 {
@@ -41,9 +41,11 @@ static inline uint32_t matches(const struct td_cache *cache, uint32_t first, uin
 #ifdef __SSE2__
     const __m128i wanted = _mm_set1_epi32((int)tag);
     for (uint32_t way = 0; way < cache->ways; way += TAGS_AT_ONCE) {
-        const __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(tags + way));
-        const __m128i equal = _mm_cmpeq_epi32(some, wanted);
-        found |= (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(equal)) << way;
+        const __m128i *some = (const __m128i *)(const void *)(tags + way);
+        const __m128i first4 = _mm_cmpeq_epi32(_mm_loadu_si128(some), wanted);
+        const __m128i next4 = _mm_cmpeq_epi32(_mm_loadu_si128(some + 1), wanted);
+        const __m128i equal = _mm_packs_epi16(_mm_packs_epi32(first4, next4), _mm_setzero_si128());
+        found |= (uint32_t)_mm_movemask_epi8(equal) << way;
     }
 #else
     for (uint32_t way = 0; way < cache->ways; way++)
