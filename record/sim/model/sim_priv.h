@@ -48,13 +48,12 @@ struct td_sim {
     struct td_block_state *states; /* by block */
     size_t state_cap;
     const struct td_block *last; /* the block whose branch is not resolved yet, or NULL */
-    uint32_t last_row;
-    int64_t branch_done;    /* cycle in which its branch was executed */
-    uint64_t stack_place;   /* where its call put, or its return found, the return address */
-    bool link;              /* td_blocks_link: instead of it, stack_pointer counts */
-    uint64_t stack_pointer; /* 0: not known; then what is known of it follows */
-    int64_t stack_moved;    /* since it was lost, or since the call in which it is not known */
+    int64_t branch_done;         /* cycle in which its branch was executed */
+    uint64_t stack_place;        /* where its call put, or its return found, the return address */
+    uint64_t stack_pointer;      /* 0: not known; then what is known of it follows */
+    int64_t stack_moved;         /* since it was lost, or since the call in which it is not known */
     enum { TD_STACK_LOST, TD_STACK_CALLED, TD_STACK_UNWOUND } stack_since;
+    uint32_t last_row; /* of `last` */
     struct td_redirect redirect;
     uint64_t string_line[2]; /* lines that a repeated string instruction read, wrote last */
     uint32_t string_bytes;
@@ -79,14 +78,15 @@ struct td_sim {
     uint32_t met_row;          /* of the store that the last load waited for in the buffer */
     uint32_t watch_left;       /* blocks until habits are watched, or not any more */
     bool watching;
-    bool bare; /* it keeps no habits */
+    bool bare;     /* it keeps no habits */
+    bool link;     /* td_blocks_link: stack_pointer counts instead of stack_place */
+    bool followed; /* there is a PMU, or somebody who counts */
     struct td_wrong_path wrong_path;
     struct td_callstack calls;
     struct td_flow flow;
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
     struct td_counting *counting;   /* NULL: nobody asks */
-    bool followed;                  /* there is a PMU, or somebody who counts */
     struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */
 };
 
