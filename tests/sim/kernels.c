@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "chase-l1") == 0)
         run_chase(16 << 10, 3000000);
     else if (strcmp(name, "chase-l2") == 0)
-        run_chase(512 << 10, 2000000);
+        run_chase(512 << 10, 8000000);
     else if (strcmp(name, "chase-l3") == 0)
         run_chase(6 << 20, 2000000);
     else if (strcmp(name, "chase-dram") == 0)
