@@ -19,13 +19,6 @@ def model(bench, command, core, *options):
     return done.cpu, path
 
 
-def commands(bench):
-    """Those of the row speed, but zstd leaves reading and writing to no threads of its own."""
-    found = speed.workloads(bench)
-    found["zstd"].insert(1, "--no-asyncio")
-    return found
-
-
 def by_place(rows, cycles_of):
     """Functions of the same name and module count as one."""
     sums = collections.Counter()
@@ -56,7 +49,7 @@ def measure(bench, command):
 def run(bench):
     common.need("qemu-x86_64", "zstd", "sqlite3", "gzip")
     common.programs("corpus")
-    for name, command in commands(bench).items():
+    for name, command in speed.workloads(bench).items():
         plain, changed, found = measure(bench, command)
         ratio = common.median([b / a for a, b in zip(plain, changed)])
         bench.add(f"{name}, {len(CHANGES)} changed cores: CPU", f"{common.median(changed):.1f} s", f"{common.median(plain):.1f} s plain",

@@ -5,14 +5,11 @@ leads what is lost, or what retires, and whether the line of ASM, or the one mar
 from the vendors' documents before the model was asked."""
 import os
 import re
-import shutil
 import sys
-import tempfile
 
-from known_answer_x86 import TREE, added, functions, leaves_of, lines_of, most, run, total
+from known_answer_x86 import TREE, added, functions, leaves_of, lines_of, main, most, run, total
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "level4_blind.c")
-CORES = ("golden-cove", "zen4", "skylake", "skylake-x", "zen5")
 LINE_SHARE = 0.5
 # A kernel that forwards loses next to nothing to what blocks.
 FORWARDED_SHARE = 0.02
@@ -126,20 +123,5 @@ def check(plugin, program, kernel, core, out):
     return not problems
 
 
-def main():
-    plugin, program = sys.argv[1:3]
-    cores = [word for word in sys.argv[3:] if word in CORES] or CORES
-    kernels = [word for word in sys.argv[3:] if word not in CORES] or list({**LOST, **RETIRES})
-    if not shutil.which("qemu-x86_64") or not os.path.exists(plugin):
-        print("skipped: needs qemu-x86_64 and the plugin (not built with sanitizers)")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "tallies")
-        results = [check(plugin, program, kernel, core, out) for core in cores for kernel in kernels
-                   if core in ONLY.get(kernel, CORES)]
-    print(f"{sum(results)} of {len(results)} kernels")
-    return 0 if all(results) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check, {**LOST, **RETIRES}, ONLY))

@@ -9,7 +9,7 @@
 /* Cycles of all threads from one look to the next: some batches. */
 #define LOOK_CYCLES (UINT64_C(1) << 16)
 
-static void sit(struct td_image *process)
+void td_others_begin(struct td_image *process)
 {
     struct td_others *others = &process->others;
     struct td_board *board = process->mailbox ? td_mailbox_board(process->mailbox) : NULL;
@@ -22,23 +22,21 @@ static void sit(struct td_image *process)
     others->told_fills = td_llc_fills(process->llc);
 }
 
-void td_others_begin(struct td_image *process)
+/* Variants have the company of the program itself. */
+static void set_company(struct td_image *process, uint32_t threads,
+                        const struct td_company_other *beside, size_t count)
 {
-    sit(process);
-}
-
-/* What the parent does is beside the child from now on. */
-static void be_alone(struct td_image *process)
-{
-    td_company_set(&process->llc->company, &process->desc, 1, NULL, 0);
+    td_company_set(&process->llc->company, &process->desc, threads, beside, count);
     for (unsigned i = 0; i < process->variant_count; i++)
-        td_company_set(&process->variants[i].llc->company, &process->variants[i].desc, 1, NULL, 0);
+        td_company_set(&process->variants[i].llc->company, &process->variants[i].desc, threads,
+                       beside, count);
 }
 
 void td_others_forked(struct td_image *process)
 {
-    sit(process);
-    be_alone(process);
+    td_others_begin(process);
+    /* What the parent does is beside the child from now on, and not known yet. */
+    set_company(process, 1, NULL, 0);
     for (unsigned i = 0; i < process->thread_limit; i++) {
         if (process->threads[i])
             td_others_run(process, process->threads[i], true);
@@ -58,18 +56,14 @@ void td_others_run(struct td_image *process, struct td_image_thread *thread, boo
     td_board_run(&process->others.seat, runs ? 1 : -1, td_clock_ns());
 }
 
-/* With the lock held. Variants have the company of the program itself. */
+/* With the lock held. */
 static void hear(struct td_image *process, uint64_t now_ns)
 {
     const struct td_board_seat *seat = &process->others.seat;
     struct td_company_other beside[TD_BOARD_PLACES];
     const size_t count = td_board_others(seat, now_ns, beside);
-    const uint32_t threads = td_board_running(seat);
 
-    td_company_set(&process->llc->company, &process->desc, threads, beside, count);
-    for (unsigned i = 0; i < process->variant_count; i++)
-        td_company_set(&process->variants[i].llc->company, &process->variants[i].desc, threads,
-                       beside, count);
+    set_company(process, td_board_running(seat), beside, count);
 }
 
 static void tell(struct td_image *process, const struct td_company_done *done, uint64_t now_ns)
