@@ -139,7 +139,7 @@ static const struct field *find_field(const char *section, const char *key)
 /* Numbers that a description need not say: they are 0 then. */
 static bool may_lack(const struct field *field)
 {
-    static const char *const keys[] = {"dram_shared"};
+    static const char *const keys[] = {"dram_shared", "scheduler_vector", "vector_queue"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)
@@ -223,13 +223,16 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
     } sets[] = {{"load", &desc->load_ports},
                 {"store_address", &desc->store_address_ports},
                 {"store_data", &desc->store_data_ports},
-                {"load_vector", &desc->load_vector_ports}};
+                {"load_vector", &desc->load_vector_ports},
+                {"vector", &desc->vector_ports}};
     const struct td_uarch_section *section = td_uarch_section(uarch, "ports");
 
     if (!section)
         return td_fail(err, TD_EFORMAT, "section [ports] is missing");
     for (size_t i = 0; i < TD_ARRAY_SIZE(sets); i++) {
         const struct td_uarch_line *line = td_uarch_find(section, sets[i].key);
+        if (!line && sets[i].place == &desc->vector_ports && !desc->scheduler_vector)
+            continue;
         if (!line || line->word_count != 2)
             return td_fail(err, TD_EFORMAT, "'%s PORTS' is missing in [ports]", sets[i].key);
         const int rc = parse_ports(line, line->words[1], sets[i].place, err);
@@ -238,6 +241,75 @@ static int read_ports(struct td_core_desc *desc, const struct td_uarch *uarch, s
         if (*sets[i].place == 0)
             return td_fail(err, TD_EFORMAT, "line %u: '%s' needs a port", line->number,
                            sets[i].key);
+    }
+    return TD_OK;
+}
+
+/* PORTS COUNT */
+static int read_limit(struct td_dispatch *dispatch, const struct td_uarch_line *line,
+                      struct td_err *err)
+{
+    int64_t most = 0;
+    int rc;
+
+    if (dispatch->limit_count == TD_DISPATCH_LIMITS)
+        return td_fail(err, TD_EFORMAT, "line %u: [dispatch] has at most %d limits", line->number,
+                       TD_DISPATCH_LIMITS);
+    struct td_dispatch_limit *limit = &dispatch->limits[dispatch->limit_count];
+    if ((rc = parse_ports(line, line->words[0], &limit->ports, err)) != TD_OK)
+        return rc;
+    if ((rc = parse_number(line->words[1], 1, TD_DISPATCH_MOST, &most, err)) != TD_OK) {
+        td_err_prefix(err, "line %u", line->number);
+        return rc;
+    }
+    limit->most = (uint16_t)most;
+    dispatch->limit_count++;
+    return TD_OK;
+}
+
+/* bind PORTS */
+static int read_quad(struct td_dispatch *dispatch, const struct td_uarch_line *line,
+                     struct td_err *err)
+{
+    const char *word = line->words[1];
+    uint16_t all = 0;
+
+    for (uint32_t i = 0; i < dispatch->quad_count; i++) {
+        for (int k = 0; k < TD_QUAD_PORTS; k++)
+            all |= (uint16_t)(1U << dispatch->quads[i][k]);
+    }
+    if (dispatch->quad_count == TD_DISPATCH_QUADS || strlen(word) != TD_QUAD_PORTS)
+        return td_fail(err, TD_EFORMAT, "line %u: at most %d times are %d ports bound",
+                       line->number, TD_DISPATCH_QUADS, TD_QUAD_PORTS);
+    for (int k = 0; k < TD_QUAD_PORTS; k++) {
+        const char letter[] = {word[k], '\0'};
+        uint16_t port = 0;
+        const int rc = parse_ports(line, letter, &port, err);
+        if (rc != TD_OK)
+            return rc;
+        if (port == 0 || all & port)
+            return td_fail(err, TD_EFORMAT, "line %u: each port is bound once", line->number);
+        all |= port;
+        dispatch->quads[dispatch->quad_count][k] = (uint8_t)__builtin_ctz(port);
+    }
+    dispatch->quad_count++;
+    return TD_OK;
+}
+
+static int read_dispatch(struct td_core_desc *desc, const struct td_uarch *uarch,
+                         struct td_err *err)
+{
+    const struct td_uarch_section *section = td_uarch_section(uarch, "dispatch");
+
+    for (size_t i = 0; section && i < section->line_count; i++) {
+        const struct td_uarch_line *line = &section->lines[i];
+        if (line->word_count != 2)
+            return td_fail(err, TD_EFORMAT,
+                           "line %u: [dispatch] has 'PORTS COUNT' and 'bind PORTS'", line->number);
+        const int rc = strcmp(line->words[0], "bind") == 0 ? read_quad(&desc->dispatch, line, err)
+                                                           : read_limit(&desc->dispatch, line, err);
+        if (rc != TD_OK)
+            return rc;
     }
     return TD_OK;
 }
@@ -421,6 +493,7 @@ int td_core_desc_read(struct td_core_desc *ret, const struct td_uarch *uarch, st
         (rc = read_text(desc.isa, sizeof(desc.isa), core, "isa", err)) != TD_OK ||
         (rc = read_numbers(&desc, uarch, err)) != TD_OK ||
         (rc = read_ports(&desc, uarch, err)) != TD_OK ||
+        (rc = read_dispatch(&desc, uarch, err)) != TD_OK ||
         (rc = read_ops(&desc, uarch, err)) != TD_OK || (rc = check_core(&desc, err)) != TD_OK)
         return rc;
     *ret = desc;

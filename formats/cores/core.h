@@ -21,6 +21,8 @@
     X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")          \
     X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                                \
     X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                               \
+    X(pipeline, scheduler_vector, COUNT, 0, 1024, "the same of [ports] vector; 0: one for all")   \
+    X(pipeline, vector_queue, COUNT, 0, 1024, "uops that wait for a place in that, in order")     \
     X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
     X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
     X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")   \
@@ -241,6 +243,27 @@ struct td_op_cost {
     uint16_t extra;  /* ports of a second uop; 0: none */
 };
 
+#define TD_DISPATCH_LIMITS 4
+#define TD_DISPATCH_MOST   7 /* of a limit */
+#define TD_DISPATCH_QUADS  2
+#define TD_QUAD_PORTS      4
+
+/* What the uops of one cycle of dispatch are to each other; section [dispatch], which a core need
+ * not have. */
+struct td_dispatch {
+    /* Of the uops that go to these ports no more are dispatched in a cycle. */
+    struct td_dispatch_limit {
+        uint16_t ports;
+        uint16_t most;
+    } limits[TD_DISPATCH_LIMITS];
+    uint32_t limit_count;
+    /* Four ports with a queue each: dispatch puts a uop into one of them, of those that none of the
+     * cycle's uops has yet the one where the fewest wait, the first of these when there are more.
+     */
+    uint8_t quads[TD_DISPATCH_QUADS][TD_QUAD_PORTS];
+    uint32_t quad_count;
+};
+
 /* What never is in the way of a varied core (variant.h). No description file says it. */
 enum td_core_perfect {
     TD_PERFECT_BRANCHES = 1 << 0,
@@ -264,6 +287,8 @@ struct td_core_desc {
 #undef X
     uint16_t load_ports, store_address_ports, store_data_ports;
     uint16_t load_vector_ports; /* of those, what loads of vector registers use */
+    uint16_t vector_ports;      /* of the uops of scheduler_vector; 0: not said */
+    struct td_dispatch dispatch;
     struct td_op_cost ops[TD_OP_COUNT];
     uint32_t perfect; /* a set of enum td_core_perfect; 0: a core that can be */
 };

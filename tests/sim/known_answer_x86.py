@@ -129,6 +129,8 @@ DIFFERENT = {
     ("skylake", "page_walks"): ("page_walks", MEMORY, ["l1_bound", "l3_bound"]),
     ("skylake", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
     ("skylake-x", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
+    # Its multiplications wait for one another, and fill the scheduler of 96 places before the reorder buffer is full.
+    ("zen4", "probe_ways"): ("probe_ways", MEMORY, ["dram_bound"]),
     ("zen5", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
 }
 BLAME_SHARE = 0.5

@@ -421,14 +421,15 @@ static void ports_come_back(void **state)
     td_ports_init(&ports, &desc);
     const uint16_t one[] = {0x463, 0x2, 0x41, 0x80c, 0x180};
     for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
-        assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, one[i], 0).add, sets, 3), 1);
+        assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, one[i], 0), sets, 3), 1);
         assert_int_equal(sets[0], one[i]);
     }
-    assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, 0x2, 0x463).add, sets, 3), 2);
+    assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, 0x2, 0x463), sets, 3), 2);
     assert_true(sets[0] == 0x2 && sets[1] == 0x463);
-    assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, 0x41, 0x41).add, sets, 3), 2);
+    assert_int_equal(td_ports_sets(&ports, td_ports_mask(&ports, 0x41, 0x41), sets, 3), 2);
     assert_true(sets[0] == 0x41 && sets[1] == 0x41);
-    assert_int_equal(td_ports_sets(&ports, TD_PORT_ISSUED, sets, 3), 0);
+    assert_int_equal(td_ports_sets(&ports, (struct td_port_mask){.add = TD_PORT_ISSUED}, sets, 3),
+                     0);
 }
 
 int main(void)

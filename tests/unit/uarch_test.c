@@ -95,6 +95,51 @@ static void damaged_cores_are_refused(void **state)
     free(text);
 }
 
+/* zen4 with one more line at the beginning of its [dispatch]. */
+static int read_with_dispatch_line(const char *line, struct td_core_desc *ret, struct td_err *err)
+{
+    static const char head[] = "[dispatch]\n";
+    const struct td_uarch_builtin *builtin = td_uarch_builtin("zen4");
+    const char *found = memmem(builtin->text, builtin->size, head, strlen(head));
+    assert_non_null(found);
+    const size_t before = (size_t)(found - builtin->text) + strlen(head), len = strlen(line);
+    char *text = td_xalloc(builtin->size + len);
+    struct td_uarch *uarch = NULL;
+
+    memcpy(text, builtin->text, before);
+    memcpy(text + before, line, len);
+    memcpy(text + before + len, builtin->text + before, builtin->size - before);
+    int rc = td_uarch_parse(&uarch, text, builtin->size + len, err);
+    if (rc == TD_OK)
+        rc = td_core_desc_read(ret, uarch, err);
+    td_uarch_free(uarch);
+    free(text);
+    return rc;
+}
+
+static void rules_of_dispatch_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"bind 012\n", "bind 0122\n", "bind 45CZ\n", "bind 45CD\n",
+                                      "bind\n",     "0123 9\n",    "0123 0\n",    "01X 2\n",
+                                      "0123\n",     "4 1\n5 1\n"};
+    struct td_core_desc desc;
+    struct td_err good = TD_ERR_INIT;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct td_err err = TD_ERR_INIT;
+        if (read_with_dispatch_line(bad[i], &desc, &err) == TD_OK)
+            fail_msg("'%s' was taken", bad[i]);
+        assert_non_null(strstr(err.text, "line "));
+    }
+    assert_int_equal(read_with_dispatch_line("456 3\n", &desc, &good), TD_OK);
+    assert_int_equal(desc.dispatch.limit_count, 4);
+    assert_int_equal(desc.dispatch.limits[0].ports, 0x70);
+    assert_int_equal(desc.dispatch.limits[0].most, 3);
+    assert_int_equal(desc.dispatch.quad_count, 2);
+    assert_memory_equal(desc.dispatch.quads[0], ((const uint8_t[]){1, 2, 0, 3}), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +147,7 @@ int main(void)
         cmocka_unit_test(damaged_text_is_refused),
         cmocka_unit_test(every_builtin_core_reads),
         cmocka_unit_test(damaged_cores_are_refused),
+        cmocka_unit_test(rules_of_dispatch_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

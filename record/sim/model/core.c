@@ -4,19 +4,33 @@
 #include <assert.h>
 #include <string.h>
 
+/* Uops that fill a half of `waiting`; more than ever wait. */
+enum { HALF_FULL = 0x8000, NEVER_FULL = 0x4000 };
+
 void td_core_init(struct td_core *core, const struct td_core_desc *desc,
                   const struct td_ports *ports, struct td_ledger *ledger)
 {
+    const int vector = desc->scheduler_vector + desc->vector_queue;
+
     *core = (struct td_core){
         .width = (uint32_t)desc->width,
         .rob = (uint32_t)desc->rob,
-        .scheduler = (uint32_t)desc->scheduler,
+        .scheduler = (uint32_t)(desc->scheduler + (ports->vector ? 0 : vector)),
+        .scheduler_vector = ports->vector ? (uint32_t)vector : NEVER_FULL,
+        .vector_crowded =
+            ports->vector ? (uint32_t)desc->scheduler_vector << TD_WAITING_VECTOR_AT : UINT32_MAX,
+        .issued_general = ports->vector ? (1U << TD_PORT_ISSUED_VECTOR_AT) - 1 : UINT8_MAX,
         .empty = ports->empty,
+        .rules = ports,
+        .group = ports->group,
+        .no_group = ports->group,
         .load_mask = {td_ports_mask(ports, desc->load_ports, 0),
                       td_ports_mask(ports, desc->load_vector_ports, 0)},
         .store_mask = td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
         .ledger = ledger,
     };
+    core->scheduler_room = (HALF_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |
+                           (HALF_FULL - core->scheduler);
     for (int i = 0; i < TD_PORT_RING; i++)
         core->ports[i] = ports->empty;
 }
@@ -28,6 +42,7 @@ static void advance(struct td_core *core, int64_t cycle)
         td_core_step(core);
     core->cycle = cycle;
     core->used = 0;
+    core->group = core->no_group;
 }
 
 void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell)
@@ -99,9 +114,9 @@ void td_core_wait_scheduler(struct td_core *core)
     uint32_t waiting = core->waiting;
     int64_t cycle = core->cycle;
 
-    while (waiting >= core->scheduler) {
+    while (td_core_full(core, waiting)) {
         cycle++;
-        waiting -= (uint32_t)(core->ports[cycle & (TD_PORT_RING - 1)] >> TD_PORT_ISSUED_AT);
+        waiting -= td_core_issued(core, core->ports[cycle & (TD_PORT_RING - 1)]);
     }
     td_core_stall(core, cycle);
 }
@@ -175,13 +190,65 @@ int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t 
     return done - busy;
 }
 
+/* The same for one scheduler. */
+static uint64_t depth(const struct td_core *core, uint64_t held, uint64_t waiting, uint64_t places)
+{
+    return waiting * core->rob <= held * places ? core->rob : held * places / waiting;
+}
+
 int64_t td_core_depth(struct td_core *core)
 {
     const uint64_t held = core->uops - find_head(core);
+    const uint64_t general = depth(core, held, core->waiting & (HALF_FULL - 1), core->scheduler);
+    const uint64_t vector =
+        depth(core, held, core->waiting >> TD_WAITING_VECTOR_AT, core->scheduler_vector);
 
-    if ((uint64_t)core->waiting * core->rob <= held * core->scheduler)
-        return core->rob;
-    return (int64_t)(held * core->scheduler / core->waiting);
+    return (int64_t)(general < vector ? general : vector);
+}
+
+int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    const uint32_t both = (uint32_t)(mask.full >> TD_PORT_BOUND_AT);
+    const uint32_t q = mask.full & 1, at = q * TD_QUAD_PORTS;
+    const uint32_t place = td_core_least(core, q, both & TD_QUAD_ALL);
+    const uint32_t others = both >> TD_QUAD_PORTS & ~(1U << place);
+    struct td_port_mask ports = core->rules->quads[q].one[place];
+    uint64_t crowd = UINT64_C(1) << (8 * (at + place));
+
+    core->group |= 1U << place << at;
+    if (others) {
+        /* Both are one uop in the scheduler. */
+        const uint32_t second = td_core_least(core, q, others);
+        const struct td_port_mask more = core->rules->quads[q].one[second];
+        ports.add += more.add & ((UINT64_C(1) << TD_PORT_ISSUED_AT) - 1);
+        ports.full |= more.full;
+        crowd += UINT64_C(1) << (8 * (at + second));
+        core->group |= 1U << second << at;
+    }
+    t = td_core_issue(core, ports, t);
+    if (t - core->cycle < TD_PORT_RING - 1)
+        core->crowd += crowd;
+    return t;
+}
+
+int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    const uint32_t places = core->vector_crowded >> TD_WAITING_VECTOR_AT;
+
+    if (td_core_issued(core, mask.add) < 1U << TD_WAITING_VECTOR_AT)
+        return t;
+    if (core->entered < core->cycle) {
+        core->entered = core->cycle;
+        core->unissued = core->waiting >> TD_WAITING_VECTOR_AT;
+    }
+    while (core->unissued >= places && core->entered - core->cycle < TD_PORT_RING - 1) {
+        const uint64_t word = core->ports[++core->entered & (TD_PORT_RING - 1)];
+        core->unissued -= td_core_issued(core, word) >> TD_WAITING_VECTOR_AT;
+    }
+    t = td_cycle_later(t, core->entered + 1);
+    /* What is farther away is not booked. */
+    core->unissued += t - core->cycle < TD_PORT_RING - 1;
+    return t;
 }
 
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t)

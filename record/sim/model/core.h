@@ -45,13 +45,26 @@ struct td_port_wait {
 struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
-    uint32_t width, rob, scheduler;
-    uint32_t waiting; /* uops dispatched and not issued */
-    uint64_t uops;    /* dispatched so far */
-    uint64_t head;    /* the oldest not known to have retired */
-    uint64_t roomy;   /* uops of lower numbers find a place in the reorder buffer at once */
+    uint32_t width, rob;
+    /* Uops dispatched and not issued: of the scheduler in the lower half, of the vector scheduler
+     * and its queue in the upper. */
+    uint32_t waiting;
+    uint32_t scheduler, scheduler_vector; /* places; the queue's are some of the latter */
+    uint32_t scheduler_room; /* added to `waiting`, a half's top bit says that it is full */
+    uint32_t issued_general; /* bits of a word's top byte that count for the scheduler */
+    /* `waiting` when the vector scheduler is full: the next uop goes to its queue. */
+    uint32_t vector_crowded;
+    uint32_t unissued; /* vector uops dispatched that issue after `entered` */
+    int64_t entered;   /* cycle in which the last one came from the queue into its scheduler */
+    uint64_t uops;     /* dispatched so far */
+    uint64_t head;     /* the oldest not known to have retired */
+    uint64_t roomy;    /* uops of lower numbers find a place in the reorder buffer at once */
     int64_t last_retire;
     uint64_t empty;                   /* word of a cycle's ports when nothing has issued */
+    const struct td_ports *rules;     /* borrowed: how ports are chosen and dispatch is limited */
+    uint32_t group;                   /* word of what this cycle dispatched */
+    uint32_t no_group;                /* the same when it has dispatched nothing */
+    uint64_t crowd;                   /* uops that wait at each port of the quads, a byte a port */
     struct td_port_mask load_mask[2]; /* of general, of vector registers */
     struct td_port_mask store_mask;
     struct td_ledger *ledger;
@@ -90,6 +103,13 @@ int64_t td_core_take_unit(struct td_core *core, enum td_unit_kind kind, int64_t 
  * way of td_core_issue. Who finds room in `t` or before has no wait worth a note. */
 int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
 
+/* The first cycle from `t` on in which a uop of `mask` can issue that must wait in the vector queue
+ * while those before it fill the vector scheduler. Others do not wait. */
+int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t);
+
+/* td_core_issue_bound for an instruction of two uops that issue together; its slow way. */
+int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t);
+
 static inline int64_t td_cycle_later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -108,14 +128,40 @@ static inline uint64_t td_core_slots(const struct td_core *core)
     return (uint64_t)core->cycle * core->width + core->used;
 }
 
+enum { TD_WAITING_VECTOR_AT = 16 };
+
+/* The uops that a word or mask of ports counts as issued, as in `waiting`. */
+static inline uint32_t td_core_issued(const struct td_core *core, uint64_t word)
+{
+    const uint32_t byte = (uint32_t)(word >> TD_PORT_ISSUED_AT);
+    const uint32_t general = byte & core->issued_general;
+
+    return general | (byte - general) << (TD_WAITING_VECTOR_AT - TD_PORT_ISSUED_VECTOR_AT);
+}
+
+/* Whether so many waiting uops fill a scheduler. */
+static inline bool td_core_full(const struct td_core *core, uint32_t waiting)
+{
+    return ((waiting + core->scheduler_room) & UINT32_C(0x80008000)) != 0;
+}
+
+/* What was booked in a cycle waits no more. */
+static inline void td_core_has_issued(struct td_core *core, uint64_t *word)
+{
+    TD_INVARIANT(core->waiting >= td_core_issued(core, *word));
+    core->waiting -= td_core_issued(core, *word);
+    if (core->rules->quad_count)
+        core->crowd -= td_quad_issued(*word - core->empty);
+    *word = core->empty;
+}
+
 /* Goes on to the next cycle: what was booked in it has issued. */
 static inline void td_core_step(struct td_core *core)
 {
     uint64_t *word = &core->ports[++core->cycle & (TD_PORT_RING - 1)];
 
-    TD_INVARIANT(core->waiting >= *word >> TD_PORT_ISSUED_AT);
-    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
-    *word = core->empty;
+    td_core_has_issued(core, word);
+    core->group = core->no_group;
 }
 
 /* Takes the slots of one uop; they may run over into the next cycles. */
@@ -128,9 +174,25 @@ static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
     }
 }
 
+/* Before a uop of `mask` is dispatched: it waits for the next cycle when this one has as many for
+ * its ports as the core dispatches. The slots lost are charged to `cell`. */
+static inline void td_core_limit(struct td_core *core, struct td_port_mask mask, uint32_t cell)
+{
+    const uint32_t places = mask.full >> TD_PORT_BOUND_AT & TD_QUAD_ALL;
+
+    if (!places)
+        return;
+    const struct td_group_mask limit = core->rules->quads[mask.full & 1].limits[places];
+    if (TD_UNLIKELY((core->group & limit.full) != 0))
+        td_core_lose(core, core->cycle + 1, cell);
+    core->group += limit.add;
+}
+
 /* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
 static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
+    if (TD_UNLIKELY(core->waiting >= core->vector_crowded))
+        t = td_core_enter(core, mask, t);
     if (TD_UNLIKELY(t - core->cycle >= TD_PORT_RING - 1))
         return t;
     /* Whether a port is free is hard to foresee; the cycle after is tried without a branch. */
@@ -141,7 +203,40 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
             return t;
     }
     core->ports[t & (TD_PORT_RING - 1)] += mask.add;
-    core->waiting++;
+    core->waiting += td_core_issued(core, mask.add);
+    return t;
+}
+
+/* Of some places of a quad the one at which the fewest uops wait. */
+static inline uint32_t td_core_least(const struct td_core *core, uint32_t q, uint32_t places)
+{
+    const uint32_t counts = (uint32_t)(core->crowd >> (q * 8 * TD_QUAD_PORTS));
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < TD_QUAD_PORTS; i++) {
+        const uint32_t never = (~places >> i & 1) << 31;
+        const uint32_t key = (counts >> (8 * i) & 255) << 2 | i | never;
+        least = key < least ? key : least;
+    }
+    return least & 3;
+}
+
+/* td_core_issue for a uop whose port dispatch chooses. */
+static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    const uint32_t both = (uint32_t)(mask.full >> TD_PORT_BOUND_AT);
+    const uint32_t places = both & TD_QUAD_ALL;
+
+    if (!both)
+        return td_core_issue(core, mask, t);
+    if (TD_UNLIKELY(both != places))
+        return td_core_issue_two(core, mask, t);
+    const uint32_t q = mask.full & 1, at = q * TD_QUAD_PORTS;
+    const uint32_t left = places & ~(core->group >> at);
+    const uint32_t place = td_core_least(core, q, left ? left : places);
+    core->group |= 1U << place << at;
+    t = td_core_issue(core, core->rules->quads[q].one[place], t);
+    core->crowd += (uint64_t)(t - core->cycle < TD_PORT_RING - 1) << (8 * (at + place));
     return t;
 }
 
@@ -166,12 +261,12 @@ static inline void td_core_make_room(struct td_core *core)
     const bool full = core->used >= core->width;
     core->used = full ? 0 : core->used;
     core->cycle += full;
+    core->group = full ? core->no_group : core->group;
     uint64_t *word = &core->ports[core->cycle & (TD_PORT_RING - 1)];
-    core->waiting -= (uint32_t)(*word >> TD_PORT_ISSUED_AT);
-    *word = core->empty;
+    td_core_has_issued(core, word);
     if (TD_UNLIKELY(core->uops >= core->roomy))
         td_core_wait_reorder(core);
-    if (TD_UNLIKELY(core->waiting >= core->scheduler))
+    if (TD_UNLIKELY(td_core_full(core, core->waiting)))
         td_core_wait_scheduler(core);
 }
 

@@ -148,6 +148,22 @@ static inline uint32_t whole_load(const struct td_uop *uop, struct td_accesses r
     return size;
 }
 
+/* The cycle of the data of one more line of a load, of which it uses `bytes` from `begin` on; one
+ * that is split over two lines takes a port for each, and longer. `*level` becomes the farthest. */
+static int64_t load_next_line(struct td_sim *sim, const struct td_uop *uop, uint64_t begin,
+                              uint32_t bytes, bool split, int64_t t, enum td_level *level)
+{
+    enum td_level other;
+
+    if (split)
+        td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
+    const int64_t ready = td_memory_access(&sim->memory, begin, t, false, &other);
+    sim->memory.watched = false; /* lines beyond the first are not shared by threads */
+    use_line(sim, sim->memory.slot, begin, bytes);
+    *level = other > *level ? other : *level;
+    return split ? ready + sim->desc->split : ready;
+}
+
 /* The pieces of a wide load that follow the first, which ends before `behind`. A second line is one
  * more access, and a split where the pieces follow on one another. */
 static inline int64_t rest_of_load(struct td_sim *sim, const struct load *load,
@@ -160,7 +176,6 @@ static inline int64_t rest_of_load(struct td_sim *sim, const struct load *load,
 
     for (; td_access_is(a, key); a->at++) {
         const uint64_t address = TD_TRACE_ADDRESS(*a->at), before = behind;
-        enum td_level other;
         behind = address + TD_TRACE_BYTES(*a->at);
         if ((behind - 1) >> TD_LINE_BITS == (before - 1) >> TD_LINE_BITS) {
             use_line(sim, sim->memory.slot, address, TD_TRACE_BYTES(*a->at));
@@ -168,16 +183,10 @@ static inline int64_t rest_of_load(struct td_sim *sim, const struct load *load,
         }
         const bool split = address == before && (uop->memory & TD_MEMORY_VECTOR);
         const uint64_t begin = split ? (behind - 1) & ~UINT64_C(63) : address;
-        if (split)
-            td_core_issue(&sim->core, sim->core.load_mask[1], t);
-        const int64_t r = td_memory_access(&sim->memory, begin, t, false, &other) +
-                          (split ? sim->desc->split : 0);
         if (split && *late == TD_CAUSE_PORT_LOAD)
             *late = TD_CAUSE_SPLIT;
-        sim->memory.watched = false; /* lines beyond the first are not shared by threads */
-        use_line(sim, sim->memory.slot, begin, (uint32_t)(behind - begin));
-        ready = td_cycle_later(ready, r);
-        *level = other > *level ? other : *level;
+        ready = td_cycle_later(
+            ready, load_next_line(sim, uop, begin, (uint32_t)(behind - begin), split, t, level));
     }
     return ready;
 }
@@ -260,20 +269,6 @@ static int64_t share_store(struct td_sim *sim, const struct td_uop *uop,
     return answer.ready;
 }
 
-/* The second line of a load that crosses one; `*level` becomes the farther of both. */
-static int64_t load_second_line(struct td_sim *sim, const struct td_uop *uop, uint64_t address,
-                                uint32_t size, int64_t t, enum td_level *level)
-{
-    enum td_level other;
-
-    td_core_issue(&sim->core, sim->core.load_mask[uop->memory & TD_MEMORY_VECTOR], t);
-    const int64_t ready = td_memory_access(&sim->memory, address + size - 1, t, false, &other);
-    sim->memory.watched = false;
-    use_line(sim, sim->memory.slot, (address | 63) + 1, (uint32_t)(address & 63) + size - 64);
-    *level = other > *level ? other : *level;
-    return ready;
-}
-
 /* The cycle of a load's data, and what it waits for, whatever it finds. */
 static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const struct load *load,
                                                   struct td_accesses *a, enum td_cause *cause)
@@ -319,8 +314,10 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     if (TD_UNLIKELY(sim->memory.watched))
         ready = share_load(sim, uop, first_word, a->end, t, ready, &shared);
     if (TD_UNLIKELY((address & 63) + size > 64)) {
-        ready = td_cycle_later(ready, load_second_line(sim, uop, address, size, t, &level)) +
-                sim->desc->split;
+        ready =
+            td_cycle_later(ready + sim->desc->split,
+                           load_next_line(sim, uop, (address | 63) + 1,
+                                          (uint32_t)(address & 63) + size - 64, true, t, &level));
         late = late == TD_CAUSE_PORT_LOAD ? TD_CAUSE_SPLIT : late;
     }
     const uint64_t *second = a->at;
@@ -576,7 +573,7 @@ static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uo
         }
         t = free;
     }
-    const int64_t start = td_core_issue(core, uop->issue, t);
+    const int64_t start = td_core_issue_bound(core, uop->issue, t);
     if (start - t > uop->latency && *cause != TD_CAUSE_DIVIDER)
         *cause = (enum td_cause)uop->port;
     return start;
@@ -599,6 +596,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
 {
     struct td_core *core = &sim->core;
 
+    td_core_limit(core, uop->issue, first_cell + uop->cell);
     if (plain)
         core->used++;
     else
@@ -607,7 +605,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
     t = td_cycle_later(t, core->cycle + 1);
     if (plain || uop->issue.add)
-        t = td_core_issue(core, uop->issue, t);
+        t = td_core_issue_bound(core, uop->issue, t);
     const int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
     td_core_retire(core, done, first_cell + uop->cell);
@@ -674,6 +672,7 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     }
     if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
+    td_core_limit(core, uop->issue, td_ledger_cell(row, (enum td_cause)uop->port));
     if (way == TD_WAY_ANY)
         td_core_dispatch(core, uop->slots);
     else

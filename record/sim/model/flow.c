@@ -171,7 +171,7 @@ static void copy_uop(const struct td_sim *sim, const struct td_uop *from, struct
         .busy = from->flags & TD_UOP_BUSY ? from->busy : 0,
         .unit = from->unit,
     };
-    int count = td_ports_sets(td_blocks_ports(sim->blocks), from->issue.add, to->ports, 2);
+    int count = td_ports_sets(td_blocks_ports(sim->blocks), from->issue, to->ports, 2);
     if (loads)
         add_ports(to, &count,
                   from->memory & TD_MEMORY_VECTOR ? desc->load_vector_ports : desc->load_ports);

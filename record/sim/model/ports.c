@@ -19,19 +19,97 @@ static void add_set(struct td_ports *ports, uint16_t set)
     ports->sets[ports->set_count++] = set;
 }
 
+/* The set as places of the quad, or 0 when not all of it is there. */
+static uint32_t places_of(const uint8_t quad[TD_QUAD_PORTS], uint16_t set)
+{
+    uint32_t places = 0;
+
+    for (int i = 0; i < TD_QUAD_PORTS; i++) {
+        if (set >> quad[i] & 1) {
+            places |= 1U << i;
+            set &= (uint16_t) ~(1U << quad[i]);
+        }
+    }
+    return set ? 0 : places;
+}
+
+static uint16_t set_of(const uint8_t quad[TD_QUAD_PORTS], uint32_t places)
+{
+    uint16_t set = 0;
+
+    for (int i = 0; i < TD_QUAD_PORTS; i++)
+        set |= (uint16_t)((places >> i & 1) << quad[i]);
+    return set;
+}
+
+static bool is_bound(const struct td_ports *ports, uint16_t set)
+{
+    for (int i = 0; i < ports->quad_count; i++) {
+        if (places_of(ports->dispatch->quads[i], set))
+            return true;
+    }
+    return false;
+}
+
+static void add_op_set(struct td_ports *ports, uint16_t set)
+{
+    if (!is_bound(ports, set))
+        add_set(ports, set);
+}
+
+static struct td_group_mask limits_of(const struct td_dispatch *dispatch, uint16_t set)
+{
+    struct td_group_mask mask = {0, 0};
+
+    for (uint32_t i = 0; i < dispatch->limit_count; i++) {
+        const uint32_t one = 1U << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
+        if (set && (set & ~dispatch->limits[i].ports) == 0) {
+            mask.add += one;
+            mask.full |= 8 * one;
+        }
+    }
+    return mask;
+}
+
+static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, uint16_t extra);
+
+static void init_quads(struct td_ports *ports)
+{
+    const struct td_dispatch *dispatch = ports->dispatch;
+
+    for (int q = 0; q < ports->quad_count; q++) {
+        for (int i = 0; i < TD_QUAD_PORTS; i++)
+            ports->quads[q].one[i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
+        for (uint32_t places = 0; places < 1 << TD_QUAD_PORTS; places++)
+            ports->quads[q].limits[places] =
+                limits_of(dispatch, set_of(dispatch->quads[q], places));
+    }
+    for (uint32_t i = 0; i < dispatch->limit_count; i++)
+        ports->group |= (8U - dispatch->limits[i].most)
+                        << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
+}
+
 void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
 {
     *ports = (struct td_ports){.set_count = 0};
     if (desc->perfect & TD_PERFECT_PORTS)
         return;
+    ports->vector = desc->scheduler_vector ? desc->vector_ports : 0;
+    ports->dispatch = &desc->dispatch;
+    ports->quad_count = (int)desc->dispatch.quad_count;
+    /* These come first: so td_quad_issued finds them. */
+    for (int q = 0; q < ports->quad_count; q++) {
+        for (int i = 0; i < TD_QUAD_PORTS; i++)
+            add_set(ports, (uint16_t)(1U << desc->dispatch.quads[q][i]));
+    }
     add_set(ports, desc->load_ports);
     add_set(ports, desc->store_address_ports);
     add_set(ports, desc->store_data_ports);
     add_set(ports, desc->load_vector_ports);
     for (int i = 0; i < TD_OP_COUNT; i++)
-        add_set(ports, desc->ops[i].ports);
+        add_op_set(ports, desc->ops[i].ports);
     for (int i = 0; i < TD_OP_COUNT; i++)
-        add_set(ports, desc->ops[i].extra);
+        add_op_set(ports, desc->ops[i].extra);
     /* Unions matter only of sets that share a port. */
     for (int i = 0; i < ports->set_count; i++) {
         for (int k = 0; k < i; k++) {
@@ -43,11 +121,18 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
         const uint64_t room = 8 - (uint64_t)__builtin_popcount(ports->sets[i]);
         ports->empty |= room << (i * TD_PORT_SET_BITS);
     }
+    init_quads(ports);
 }
 
-struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra)
+static uint64_t count_of(const struct td_ports *ports, uint16_t set)
 {
-    struct td_port_mask mask = {.add = TD_PORT_ISSUED};
+    return set & ports->vector ? TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT : TD_PORT_ISSUED;
+}
+
+/* In the counters of sets. */
+static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, uint16_t extra)
+{
+    struct td_port_mask mask = {.add = count_of(ports, set)};
 
     for (int i = 0; i < ports->set_count; i++) {
         const uint16_t all = ports->sets[i];
@@ -63,6 +148,19 @@ struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, ui
     return mask;
 }
 
+struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra)
+{
+    for (int q = 0; q < ports->quad_count; q++) {
+        const uint64_t places = places_of(ports->dispatch->quads[q], set);
+        const uint64_t second = places_of(ports->dispatch->quads[q], extra);
+        if (places)
+            return (struct td_port_mask){
+                .add = count_of(ports, set),
+                .full = (places | second << TD_QUAD_PORTS) << TD_PORT_BOUND_AT | (uint64_t)q};
+    }
+    return counted(ports, set, extra);
+}
+
 /* The smallest set of those that still count something; 0: none does. */
 static uint16_t smallest(const struct td_ports *ports, const int left[TD_PORT_SETS_MAX])
 {
@@ -76,12 +174,17 @@ static uint16_t smallest(const struct td_ports *ports, const int left[TD_PORT_SE
     return found;
 }
 
-int td_ports_sets(const struct td_ports *ports, uint64_t add, uint16_t *sets, int max)
+int td_ports_sets(const struct td_ports *ports, struct td_port_mask mask, uint16_t *sets, int max)
 {
     int left[TD_PORT_SETS_MAX] = {0}, count = 0;
 
+    for (uint64_t bound = mask.full >> TD_PORT_BOUND_AT; bound && count < max;
+         bound >>= TD_QUAD_PORTS) {
+        const uint32_t places = bound & TD_QUAD_ALL;
+        sets[count++] = set_of(ports->dispatch->quads[mask.full & 1], places);
+    }
     for (int i = 0; i < ports->set_count; i++)
-        left[i] = (int)(add >> (i * TD_PORT_SET_BITS) & 7);
+        left[i] = (int)(mask.add >> (i * TD_PORT_SET_BITS) & 7);
     while (count < max) {
         const uint16_t set = smallest(ports, left);
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* What the uops of one cycle of dispatch are to each other, and the queues that they wait in: loops
+ * whose cycles were measured on Zen 4 (formats/cores/uarch/zen4.uarch). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "formats/cores/variant.h"
+#include "record/sim/model/sim.h"
+#include "sim_rig.h"
+
+enum { ROUNDS = 20000, PC = 0x1000, UOPS_MAX = 250, CODE_MAX = 5 * UOPS_MAX + 16 };
+
+/* A loop of instructions, as rig_block takes them. */
+struct loop {
+    uint8_t code[CODE_MAX];
+    size_t size, count;
+};
+
+static void put(struct loop *loop, const uint8_t *bytes, uint8_t count)
+{
+    assert_true(loop->size + count + 8 < CODE_MAX);
+    loop->code[loop->size++] = count;
+    memcpy(loop->code + loop->size, bytes, count);
+    loop->size += count;
+    loop->count++;
+}
+
+/* add r, 1 of one of ten registers; not the stack's. */
+static void put_add(struct loop *loop, uint64_t i)
+{
+    static const uint8_t registers[] = {0, 3, 2, 6, 7, 8, 9, 10, 11, 12};
+    const uint8_t r = registers[i % sizeof(registers)];
+
+    put(loop, (const uint8_t[]){r < 8 ? 0x48 : 0x49, 0x83, (uint8_t)(0xc0 | (r & 7)), 1}, 4);
+}
+
+/* shl r, 7 */
+static void put_shift(struct loop *loop, uint64_t i)
+{
+    const uint8_t r = 8 + i % 5;
+
+    put(loop, (const uint8_t[]){0x49, 0xc1, (uint8_t)(0xe0 | (r & 7)), 7}, 4);
+}
+
+/* mov r13, r14: rename does it. */
+static void put_move(struct loop *loop)
+{
+    put(loop, (const uint8_t[]){0x4d, 0x89, 0xf5}, 3);
+}
+
+/* The cycles of a round of the loop, a jump back behind it; with `lines`, its first instruction
+ * loads from so many of them at random. */
+static double round_of(const char *core, struct loop *loop, uint64_t lines)
+{
+    uint64_t random = RIG_RANDOM;
+    struct rig rig;
+    static const uint8_t back[] = {0xe9, 0, 0, 0, 0};
+
+    put(loop, back, sizeof(back));
+    loop->code[loop->size] = 0;
+    rig_open(&rig, core);
+    const uint32_t block = rig_block(&rig, PC, loop->code);
+    for (int i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(block));
+        if (lines)
+            rig_word(&rig,
+                     td_trace_access(0, false, 3, 0x100000 + rig_random(&random) % lines * 64));
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    loop->size -= sizeof(back) + 1;
+    loop->count--;
+    return (double)sums.cycles / ROUNDS;
+}
+
+static void assert_near(double value, double low, double high)
+{
+    if (value < low || value > high)
+        fail_msg("%.2f cycles a round, not %.2f to %.2f", value, low, high);
+}
+
+/* Twenty additions, then forty moves: Zen 4 dispatches four additions a cycle, 11.5 cycles. */
+static void only_so_many_of_a_kind_are_dispatched_a_cycle(void **state)
+{
+    (void)state;
+    struct loop adds = {.size = 0}, shifts = {.size = 0};
+
+    for (uint64_t i = 0; i < 60; i++) {
+        if (i < 20)
+            put_add(&adds, i);
+        else
+            put_move(&adds);
+        if (i < 20)
+            put_shift(&shifts, i);
+        else
+            put_move(&shifts);
+    }
+    assert_near(round_of("zen4", &adds, 0), 11.3, 11.7);
+    assert_near(round_of("golden-cove", &adds, 0), 10.1, 10.4);
+    assert_near(round_of("zen4", &shifts, 0), 15.8, 16.2);
+    assert_near(round_of("zen4+ports", &shifts, 0), 10.1, 10.4);
+}
+
+/* Sixty additions to `chains` registers in a random order. */
+static void mix(struct loop *loop, uint64_t chains)
+{
+    uint64_t random = RIG_RANDOM, left[8] = {0};
+
+    *loop = (struct loop){.size = 0};
+    for (uint64_t c = 0; c < chains; c++)
+        left[c] = 60 / chains;
+    while (loop->count < 60) {
+        const uint64_t c = rig_random(&random) % chains;
+        if (left[c] > 0) {
+            put_add(loop, c);
+            left[c]--;
+        }
+    }
+}
+
+/* A uop stays in the queue of its port: where all uops could go to any port in time, 20 cycles are
+ * enough for three chains, and 15 for four. Zen 4 takes 23 to 24, and 20 to 21. */
+static void a_uop_stays_with_its_port(void **state)
+{
+    (void)state;
+    struct loop loop;
+
+    mix(&loop, 1);
+    assert_near(round_of("zen4", &loop, 0), 59.5, 60.5);
+    mix(&loop, 3);
+    assert_near(round_of("zen4", &loop, 0), 22, 26.5);
+    assert_near(round_of("zen4+ports", &loop, 0), 19.5, 20.5);
+    mix(&loop, 4);
+    assert_near(round_of("zen4", &loop, 0), 19, 22.5);
+}
+
+/* In turn, none is in another's way. */
+static void uops_are_spread_over_the_ports(void **state)
+{
+    (void)state;
+    struct loop loop = {.size = 0};
+
+    for (uint64_t i = 0; i < 20; i++) {
+        put_add(&loop, 2 * i);
+        put_add(&loop, 2 * i + 1);
+        put_move(&loop);
+        put_move(&loop);
+    }
+    assert_near(round_of("zen4", &loop, 0), 13.4, 13.8); /* 81 uops, six a cycle */
+}
+
+/* A load that misses L1, then `count` uops that wait for it. */
+static void wait_for_load(struct loop *loop, int count, bool vector)
+{
+    *loop = (struct loop){.size = 0};
+    if (vector)
+        put(loop, (const uint8_t[]){0xf3, 0x44, 0x0f, 0x7e, 0x3f}, 5); /* movq xmm15, [rdi] */
+    else
+        put(loop, (const uint8_t[]){0x48, 0x8b, 0x07}, 3); /* mov rax, [rdi] */
+    for (int i = 0; i < count; i++) {
+        if (vector)
+            put(loop, (const uint8_t[]){0x66, 0x41, 0x0f, 0xd4, (uint8_t)(0xc7 | (i % 7) << 3)}, 5);
+        else
+            put(loop, (const uint8_t[]){0x48, 0x8d, (uint8_t)(0x58 | (i % 2) << 3), 1}, 4);
+    }
+}
+
+/* More waiting uops than places keep the next load from being found in time: from memory, each
+ * place less costs. What waits in one scheduler is not in the way of what goes to the other. */
+static void schedulers_are_apart(void **state)
+{
+    (void)state;
+    struct loop loop;
+    enum { LINES = 1 << 20 };
+
+    wait_for_load(&loop, 60, false);
+    const double whole = round_of("zen4", &loop, LINES);
+    assert_true(round_of("zen4+scheduler=48", &loop, LINES) > 1.15 * whole);
+    assert_near(round_of("zen4+scheduler_vector=16", &loop, LINES), 0.999 * whole, 1.001 * whole);
+    wait_for_load(&loop, 60, true);
+    const double vector = round_of("zen4", &loop, LINES);
+    assert_true(round_of("zen4+vector_queue=8", &loop, LINES) > 1.15 * vector);
+    assert_true(round_of("zen4+scheduler=16", &loop, LINES) < 1.05 * vector);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_so_many_of_a_kind_are_dispatched_a_cycle),
+        cmocka_unit_test(a_uop_stays_with_its_port),
+        cmocka_unit_test(uops_are_spread_over_the_ports),
+        cmocka_unit_test(schedulers_are_apart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
