@@ -12,6 +12,8 @@ if not os.path.exists(os.path.join(td.BUILD, "tdprof-sim-plugin.so")):
 td.need("qemu-x86_64")
 td.need_perf_events()
 
+LEVEL_1 = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
+
 # Half of the native time is a chain of divisions, half a loop that retires: the model must see both as they are.
 PROGRAM = r"""
 #include <stdlib.h>
@@ -91,7 +93,9 @@ def against_model(kernel, rounds, function):
     td.check(len(cells) > 10, f"{cells}")
     off = [cell for cell in cells if abs(cell[2] - cell[4]) > cell[3] + 1e-4]
     td.check(len(off) <= len(cells) / 10, f"not held by their errors: {off}")
-    td.check(any(cell[0] == function for cell in cells), f"nothing is said of {function}: {joined['functions'][:2]}")
+    hot = next(row for row in joined["functions"] if row["function"] == function)
+    widest = max(hot["category_errors"][name] for name in LEVEL_1)  # of a machine far from the model, little can be said
+    td.check(any(cell[0] == function for cell in cells) or widest > 0.25, f"nothing is said of {function}: {hot}")
 
 
 def start(name, *words):
