@@ -31,6 +31,14 @@ static const struct field {
 static const char *const sections[] = {"core", "pipeline", "fetch", "predict", "memory",
                                        "tlb",  "prefetch", "ports", "ops"};
 
+/* Family 25 is Zen 3 and Zen 4 in turns (zen3.uarch and zen4-server.uarch, [match]). */
+static const char *amd_base(unsigned family, unsigned model)
+{
+    if (family >= 26)
+        return "zen5";
+    return family < 25 || model < 16 || (model >= 32 && model < 96) ? "zen3" : "zen4";
+}
+
 const char *td_host_core_base(const char *cpu_id)
 {
     unsigned family = 0, model = 0;
@@ -41,9 +49,9 @@ const char *td_host_core_base(const char *cpu_id)
     if (!amd && strncmp(cpu_id, "GenuineIntel-", 13) != 0)
         return strncmp(cpu_id, "0x", 2) == 0 ? "neoverse-n2" : "golden-cove";
     family = (unsigned)strtoul(numbers + 1, &end, 10);
-    if (amd)
-        return family >= 26 ? "zen5" : "zen4";
     model = *end == '-' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
+    if (amd)
+        return amd_base(family, model);
     if (family == 6 && model == 85)
         return "skylake-x";
     /* Up to Comet Lake, but for Ice Lake's servers (106, 108), all other cores are Skylake's kin or

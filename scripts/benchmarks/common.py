@@ -52,13 +52,6 @@ def machine():
     return {"cpu": model, "cpus": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()[0]}
 
 
-def cpu_family():
-    """0: nobody knows."""
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        match = re.search(r"cpu family\s*:\s*(\d+)", file.read())
-    return int(match.group(1)) if match else 0
-
-
 class Run:
     """One finished command."""
 

@@ -6,7 +6,7 @@ Native cycles are the user CPU time times the clock that a chain of multiplicati
 same core halves it. Of the runs that count the least CPU time is taken, and of it the share of
 sampled time that is not the kernel's; what getrusage calls user time is an estimate by ticks of 4 ms. glibc is kept from AVX-512 and `rep movsb`, which the
 emulated CPU has not. Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
-With TD_SIM_SMALL=1 the inputs are a fifth."""
+With TD_SIM_SMALL=1 the inputs are a fifth. The core is the one that tdrec takes: the nearest, or TDPROF_SIM_CORE's."""
 import bisect
 import json
 import os
@@ -18,7 +18,6 @@ import sys
 
 from . import common, sim_programs
 
-CORE = os.environ.get("TD_SIM_CORE") or ("zen5" if common.cpu_family() == 26 else "zen4")
 RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
 MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
@@ -175,7 +174,7 @@ def native(bench, program):
 
 def modelled(bench, program):
     out = bench.path(program.name + ".td")
-    done = launch([common.TDREC, "-q", "--source", "sim", "--sim-core", CORE, "-o", out, "--", *program.words])
+    done = launch([common.TDREC, "-q", "--source", "sim", "-o", out, "--", *program.words])
     if not os.path.exists(out):
         raise common.Unmeasured(f"{program.name}: {done.stderr.strip()}")
     profile = common.td_json(out)

@@ -33,7 +33,7 @@ TREE = {
                                   "shuffle_ports", "vector_ports", "load_ports", "store_ports"],
             **{leaf: [leaf] for leaf in ("divider", "serializing_operation")}}},
 }
-CORES = ("golden-cove", "skylake", "skylake-x", "zen4", "zen5")
+CORES = ("golden-cove", "skylake", "skylake-x", "zen3", "zen4", "zen5")
 MEMORY, CORE = ("backend_bound", "memory_bound"), ("backend_bound", "core_bound")
 LATENCY = ("frontend_bound", "fetch_latency")
 # kernel: (function, (level 1, level 2), the leaves that may lead level 2)
@@ -119,8 +119,8 @@ RETIRING = {
 }
 # The other cores deliver as much from their decoders as they dispatch.
 # Zen 5 has three multipliers: six chains do not fill them.
-ONLY = {"decode_bytes": ["golden-cove"], "decode_uops": ["zen4", "zen5"],
-        "one_port": ["golden-cove", "skylake", "skylake-x", "zen4"]}
+ONLY = {"decode_bytes": ["golden-cove"], "decode_uops": ["zen3", "zen4", "zen5"],
+        "one_port": ["golden-cove", "skylake", "skylake-x", "zen3", "zen4"]}
 # Where a core's answer is another, and why.
 DIFFERENT = {
     # The decoders' 16 or 32 bytes a cycle are less than L2 delivers.
@@ -129,13 +129,14 @@ DIFFERENT = {
     ("skylake", "page_walks"): ("page_walks", MEMORY, ["l1_bound", "l3_bound"]),
     ("skylake", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
     ("skylake-x", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
-    # Its multiplications wait for one another, and fill the scheduler of 96 places before the reorder buffer is full.
+    # Multiplications wait for one another, and fill the scheduler of 96 places before the reorder buffer is full.
+    ("zen3", "probe_ways"): ("probe_ways", MEMORY, ["dram_bound"]),
     ("zen4", "probe_ways"): ("probe_ways", MEMORY, ["dram_bound"]),
     ("zen5", "code_l2"): ("code_l2", ("frontend_bound", "fetch_bandwidth"), None),
 }
 BLAME_SHARE = 0.5
 # kernel: (rounds, {core: cycles of a round}). Of roots_and_divides: `busy` of fsqrt64 and fdiv64 together.
-CYCLES = {"roots_and_divides": (200000, {"golden-cove": 10, "skylake": 10, "skylake-x": 10, "zen4": 14, "zen5": 12})}
+CYCLES = {"roots_and_divides": (200000, {"golden-cove": 10, "skylake": 10, "skylake-x": 10, "zen3": 14, "zen4": 14, "zen5": 12})}
 CYCLES_SLACK = 0.02
 
 

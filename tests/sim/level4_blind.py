@@ -56,16 +56,16 @@ RETIRES = {
     "ms_rotate": "microcode_sequencer", "ms_bits": "microcode_sequencer", "port_fmas": "fp_vector_256b",
     "div_x87": "x87_use",
 }
-NO_ZEN5 = ("golden-cove", "zen4", "skylake", "skylake-x")
+NO_ZEN5 = ("golden-cove", "zen3", "zen4", "skylake", "skylake-x")
 ONLY = {
     # The others decode as many instructions of 3 bytes a cycle as they dispatch.
-    "decode_short": ("zen4", "zen5"),
+    "decode_short": ("zen3", "zen4", "zen5"),
     # AMD's decoders make four a cycle, however long.
     "decode_long": ("golden-cove", "skylake", "skylake-x"),
     # Zen 5 dispatches no more of both than it has ports for.
     "port_popcnt": NO_ZEN5, "port_products": NO_ZEN5,
     # Vector operations of Zen 5 take two cycles each, and L2 of skylake-x gives a line in 1.25: the sum is a chain.
-    "read_l2": ("golden-cove", "zen4", "skylake"),
+    "read_l2": ("golden-cove", "zen3", "zen4", "skylake"),
     # Its uop cache has room for their lines, and it foresees two jumps a cycle: little is lost.
     "jump_lines": NO_ZEN5,
 }

@@ -16,7 +16,12 @@
 static void test_base(void **state)
 {
     (void)state;
+    assert_string_equal(td_host_core_base("AuthenticAMD-23-49-0"), "zen3");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-1-1"), "zen3");
     assert_string_equal(td_host_core_base("AuthenticAMD-25-17-1"), "zen4");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-80-0"), "zen3");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-97-2"), "zen4");
+    assert_string_equal(td_host_core_base("AuthenticAMD-26-2-1"), "zen5");
     assert_string_equal(td_host_core_base("GenuineIntel-6-85-7"), "skylake-x");
     assert_string_equal(td_host_core_base("GenuineIntel-6-158-10"), "skylake");
     assert_string_equal(td_host_core_base("GenuineIntel-6-106-6"), "golden-cove");
@@ -28,8 +33,8 @@ static void test_base(void **state)
 
 static void test_text(void **state)
 {
-    static const char *const bases[] = {"golden-cove", "skylake", "skylake-x", "zen4",
-                                        "neoverse-n2"};
+    static const char *const bases[] = {"golden-cove", "skylake", "skylake-x",
+                                        "zen3",        "zen4",    "neoverse-n2"};
     const struct td_host_value values[] = {
         {"mhz", 2843.4},
         {"dram_line", 6.25},

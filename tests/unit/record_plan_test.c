@@ -345,6 +345,7 @@ static void test_default_core(void **state)
     } cases[] = {
         {"AuthenticAMD-26-2-1", NULL, "tdrec --source sim ./app", "zen5"},
         {"AuthenticAMD-25-97-2", NULL, "tdrec --source sim ./app", "zen4"},
+        {"AuthenticAMD-25-1-1", NULL, "tdrec --source sim ./app", "zen3"},
         {"GenuineIntel-6-85-7", NULL, "tdrec --source sim ./app", "skylake-x"},
         {"GenuineIntel-6-94-3", NULL, "tdrec --source sim ./app", "skylake"},
         {"GenuineIntel-6-106-6", NULL, "tdrec --source sim ./app", "golden-cove"},

@@ -303,7 +303,8 @@ static void popcnt_waits_where_it_does(void **state)
     assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
-static const char *const x86_cores[] = {"golden-cove", "skylake", "skylake-x", "zen4", "zen5"};
+static const char *const x86_cores[] = {"golden-cove", "skylake", "skylake-x",
+                                        "zen3",        "zen4",    "zen5"};
 
 static uint64_t busy_of(const char *core, enum td_op_class op)
 {
@@ -502,11 +503,10 @@ static void wrong_path_begins_loads(void **state)
 {
     (void)state;
     const uint8_t rbx = 0xc3, rax = 0xc0; /* of add: rax is in the load's address */
-    const char *const cores[] = {"golden-cove", "skylake", "skylake-x", "zen4", "zen5"};
-    for (size_t i = 0; i < TD_ARRAY_SIZE(cores); i++) {
-        const uint64_t free = probe_and_branch(cores[i], rbx);
-        const uint64_t bound = probe_and_branch(cores[i], rax);
-        print_message("%s %llu %llu\n", cores[i], (unsigned long long)free,
+    for (size_t i = 0; i < TD_ARRAY_SIZE(x86_cores); i++) {
+        const uint64_t free = probe_and_branch(x86_cores[i], rbx);
+        const uint64_t bound = probe_and_branch(x86_cores[i], rax);
+        print_message("%s %llu %llu\n", x86_cores[i], (unsigned long long)free,
                       (unsigned long long)bound);
         assert_true(3 * free < bound);
     }
