@@ -75,7 +75,8 @@
     X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                                 \
     X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                  \
     X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                      \
-    X(memory, extend_latency, CYCLES, 0, 10, "more of it when bytes or words are extended")       \
+    X(memory, extend_latency, CYCLES, 0, 10, "more of it when the sign is extended")              \
+    X(memory, zero_latency, CYCLES, 0, 10, "more of it when bytes or words get zeros")            \
     X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                           \
     X(memory, l2_kb, COUNT, 16, 65536, "")                                                        \
     X(memory, l2_ways, COUNT, 1, 31, "")                                                          \
@@ -96,6 +97,7 @@
     X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
     X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \
     X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                     \
+    X(memory, store_block, COUNT, 16, 64, "stores that follow each other to it enter L1 at once") \
     X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")      \
     X(memory, split, CYCLES, 0, 50, "a load over two lines")                                      \
     X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")              \

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The modelled core beside the machine: cycles and time by function of real programs, user code only.
 
-Native cycles are the user CPU time times the clock that a chain of multiplications shows right before and after
-(tests/bench/native_cycles.c). A run counts only when the core ran at full speed in both probes too: a neighbour on the
-same core halves it. Of the runs that count the least CPU time is taken, and of it the share of
-sampled time that is not the kernel's; what getrusage calls user time is an estimate by ticks of 4 ms. glibc is kept from AVX-512 and `rep movsb`, which the
-emulated CPU has not. Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
+Native cycles are CPU time times the clock that a chain of multiplications shows right before and after
+(tests/bench/native_cycles.c), times the share of sampled time that is not the kernel's (what getrusage calls user time
+is an estimate by ticks of 4 ms). A neighbour on the same core makes a run longer by up to a half, and is seldom away for
+as long as a program runs. Probes in the run show how much of the core it had. A straight line is drawn through all runs,
+and its value at a free core counts. glibc is kept from AVX-512 and `rep movsb`, which the emulated CPU has not.
+Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
 With TD_SIM_SMALL=1 the inputs are a fifth. The core is the one that tdrec takes: the nearest, or TDPROF_SIM_CORE's."""
 import bisect
+import itertools
 import json
+import math
 import os
 import re
 import statistics
 import struct
 import subprocess
 import sys
+import time
 
 from . import common, sim_programs
 
@@ -22,8 +26,9 @@ RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
 MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
 NATIVE = os.path.join(sim_programs.FOLDER, "native.json")
-ACCEPTED, LEAST, TRIES = 7, 3, 60
-IPC_FULL = 0.93  # of the best probe seen
+FREE, ENOUGH, TRIES = 1.06, 7, 40
+LEAST_SECONDS, ERROR_MAX = 4, 0.05
+SLOPE_WIDTH, DEVIATION = 0.1, 1.48  # a standard deviation is so many times the median one
 CLOCK_CHANGE = 0.02
 LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound "
           "l3_bound dram_bound store_bound divider ports_utilization").split()
@@ -52,25 +57,33 @@ def native_run(words):
     return json.loads(done.stderr.strip().split("\n")[-1])
 
 
-def accepted(run, best):
-    low, high = sorted(run["hertz"])
-    return min(run["ipc"]) >= IPC_FULL * best and high <= low * (1 + CLOCK_CHANGE)
+def free_core(points):
+    """(cycles, their standard error) of [(cycles of a round of the probes, cycles of the run)] where a round takes one:
+    the line of the median slope (Theil, Sen), since an interrupt makes some runs much longer."""
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.combinations(points, 2) if abs(b[0] - a[0]) > SLOPE_WIDTH]
+    slope = max(0, statistics.median(slopes)) if slopes else 0
+    free = [y - slope * (x - 1) for x, y in points]
+    cycles, center = statistics.median(free), statistics.mean(x for x, _ in points)
+    off = DEVIATION * statistics.median(abs(y - cycles) for y in free)
+    spread = sum((x - center) ** 2 for x, _ in points)
+    return cycles, off * math.sqrt(1 / len(points) + ((center - 1) ** 2 / spread if slopes else 0))
 
 
 def native_cycles(program):
-    """{"cycles", kernel included, "runs" accepted, "tried", "spread"} or None."""
-    runs, good = [], []
-    for _ in range(TRIES):
-        runs.append(native_run(program.words))
-        best = statistics.quantiles([i for r in runs for i in r["ipc"]], n=20)[-1] if len(runs) > 1 else 7.0
-        good = [r for r in runs if accepted(r, min(best, 7.0))]
-        if len(good) >= ACCEPTED:
+    """{"cycles", kernel included, "runs" of a free core, "tried", "spread": the standard error's share} or None."""
+    points, began = [], time.monotonic()
+    while len(points) < TRIES or time.monotonic() < began + LEAST_SECONDS:
+        run = native_run(program.words)
+        low, high = sorted(run["hertz"])
+        if high <= low * (1 + CLOCK_CHANGE) and run["beside"]:
+            points.append((run["beside"], (run["user"] + run["system"]) * statistics.mean(run["hertz"])))
+        if sum(point[0] < FREE for point in points) >= ENOUGH:
+            points = [point for point in points if point[0] < FREE]
             break
-    if len(good) < LEAST:
+    cycles, error = free_core(points)
+    if error > ERROR_MAX * cycles:
         return None
-    totals = [(r["user"] + r["system"]) * statistics.mean(r["hertz"]) for r in good]
-    return {"cycles": min(totals), "runs": len(good), "tried": len(runs),
-            "spread": statistics.median(totals) / min(totals) - 1}
+    return {"cycles": cycles, "runs": sum(point[0] < FREE for point in points), "tried": len(points), "spread": error / cycles}
 
 
 def signed(value):

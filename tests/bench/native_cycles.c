@@ -6,8 +6,9 @@
  * known latency is the clock, and instructions that wait for nothing show whether another thread
  * has a part of the core (no vectors: Zen 5's additions take one cycle or two).
  * The run begins as soon as short probes find the core free of one, at the latest after
- * WAIT_SECONDS. The command's input is empty. -r: as a realtime process, alone on its CPU (needs
- * privilege).
+ * WAIT_SECONDS. A probe of some ten microseconds interrupts it each millisecond: the mean cycles of
+ * a round in these tell how much of the core others had. The command's input is empty. -r: as a
+ * realtime process, alone on its CPU (needs privilege).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,9 @@ enum { MULTIPLY_CYCLES = 3, PROBE_INSTRUCTIONS = 7, PRIORITY = 50 };
 /* A part of a probe takes some 0.1 ms: a neighbour comes and goes in tens of milliseconds. */
 enum { ROUNDS = 10000, FREE_ROUNDS = 12 * ROUNDS, PARTS = 10 };
 enum { WAIT_SECONDS = 5, PAUSE_NANOSECONDS = 300000, FREE_IN_A_ROW = 3 };
-#define IPC_FREE 5.6 /* with another thread half as many */
+enum { WATCH_NANOSECONDS = 1000000, WATCH_ROUNDS = 4 * ROUNDS };
+#define IPC_FREE  5.6 /* with another thread half as many */
+#define ROUND_MAX 3.0 /* cycles: more is not another thread but an interrupt */
 
 struct probe {
     double hertz;
@@ -108,6 +111,25 @@ static void run_child(char **command)
     _exit(127);
 }
 
+/* Waits for the child; returns the mean cycles of a round of the probes beside it, 0 without any.
+ */
+static double watch(pid_t child, double hertz, int *status, struct rusage *usage)
+{
+    const struct timespec period = {.tv_nsec = WATCH_NANOSECONDS};
+    double all = 0;
+    int count = 0;
+
+    while (wait4(child, status, WNOHANG, usage) == 0) {
+        const double cycles = free_seconds(WATCH_ROUNDS) * hertz / WATCH_ROUNDS;
+        if (cycles <= ROUND_MAX) {
+            all += cycles;
+            count++;
+        }
+        nanosleep(&period, NULL);
+    }
+    return count ? all / count : 0;
+}
+
 static double seconds(struct timeval t)
 {
     return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
@@ -116,7 +138,7 @@ static double seconds(struct timeval t)
 int main(int argc, char **argv)
 {
     const int first = argc > 1 && strcmp(argv[1], "-r") == 0 ? 2 : 1;
-    const struct sched_param priority = {.sched_priority = PRIORITY};
+    const struct sched_param priority = {.sched_priority = PRIORITY}, above = {PRIORITY + 1};
     struct rusage usage;
     int status;
 
@@ -131,13 +153,16 @@ int main(int argc, char **argv)
     const pid_t child = fork();
     if (child == 0)
         run_child(argv + first);
-    if (child < 0 || wait4(child, &status, 0, &usage) < 0)
+    if (child < 0)
         return 1;
+    if (first == 2)
+        sched_setscheduler(0, SCHED_FIFO, &above);
+    const double beside = watch(child, before.hertz, &status, &usage);
     const struct probe after = measure(PARTS);
     fprintf(stderr,
             "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f], "
-            "\"ipc\": [%.3f, %.3f]}\n",
+            "\"ipc\": [%.3f, %.3f], \"beside\": %.4f}\n",
             status, seconds(usage.ru_utime), seconds(usage.ru_stime), before.hertz, after.hertz,
-            before.ipc, after.ipc);
+            before.ipc, after.ipc, beside);
     return 0;
 }

@@ -461,6 +461,7 @@ static inline uint32_t store_words(struct td_sim *sim, struct td_accesses *a, ui
         /* A second line is a second turn. */
         if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
             stores->last_line = 0;
+            stores->last_place = UINT64_MAX;
             stores->last_commit = ++stores->commit[k];
             td_memory_access(&sim->memory, last, store->address + 1, true, &level);
             sim->memory.watched = false;
@@ -508,9 +509,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
     const enum td_level nearest = level;
     const bool walked = sim->memory.counts.data_walks != walks;
-    /* Stores go to L1 in order, one a cycle, two when to one line. */
-    const bool apart =
-        line != stores->last_line || ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
+    /* Stores go to L1 in order, one a cycle, several when to one block. */
+    const bool apart = (first ^ stores->last_place) >= (uint64_t)sim->desc->store_block ||
+                       ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
     int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
     commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
     if (TD_UNLIKELY(sim->memory.watched))
@@ -519,6 +520,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                                   ? (enum td_cause)stores->shared_cause
                                   : TD_CAUSE_STORE;
     stores->last_line = line;
+    stores->last_place = first;
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;
     stores->cell[k] = td_ledger_cell(row, why);

@@ -363,9 +363,9 @@ static void execute_nowhere(struct td_uop *uop)
     uop->latency = 0;
 }
 
-static bool extends(ZydisMnemonic m)
+static bool extends_sign(ZydisMnemonic m)
 {
-    return m == ZYDIS_MNEMONIC_MOVZX || m == ZYDIS_MNEMONIC_MOVSX || m == ZYDIS_MNEMONIC_MOVSXD;
+    return m == ZYDIS_MNEMONIC_MOVSX || m == ZYDIS_MNEMONIC_MOVSXD;
 }
 
 /* The stores that gather a line and write it to memory, whatever the caches hold. */
@@ -390,15 +390,18 @@ static void set_load(struct work *w)
         uop->memory |= TD_MEMORY_PAST;
     if (!w->load)
         return;
-    const bool changed = extends(w->in.mnemonic) || !is_plain_move(w->in.mnemonic);
+    const bool sign = extends_sign(w->in.mnemonic), zeros = w->in.mnemonic == ZYDIS_MNEMONIC_MOVZX;
+    const bool changed = sign || zeros || !is_plain_move(w->in.mnemonic);
     if (changed && !w->store)
         uop->memory &= (uint8_t)~TD_MEMORY_WHOLE;
     if (w->vector_result)
         more += desc->vector_latency;
     if (w->scaled)
         more += desc->index_latency;
-    if (extends(w->in.mnemonic))
+    if (sign)
         more += desc->extend_latency;
+    if (zeros)
+        more += desc->zero_latency;
     uop->load_latency = (uint8_t)more;
 }
 

@@ -42,7 +42,8 @@ struct td_stores {
     int64_t shared_until;
     int shared_cause;
     uint64_t last_line;
-    int64_t last_known; /* cycle in which the addresses of all stores so far are known */
+    uint64_t last_place; /* address of the last store */
+    int64_t last_known;  /* cycle in which the addresses of all stores so far are known */
     /* How often yet the load at this hash waits for the addresses of older stores. */
     uint8_t waits[TD_ORDER_ENTRIES];
     uint32_t latest[TD_ORDER_ENTRIES]; /* by hash of an instruction: its latest store's number */
