@@ -64,6 +64,7 @@
     X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")     \
     X(predict, indirect_block, TICKS, 0, 1024,                                                    \
       "prediction of an indirect branch, beyond a jump's")                                        \
+    X(predict, far_delay, CYCLES, 0, 20, "an indirect branch between program and library")        \
     X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")      \
     X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")                \
     X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                               \

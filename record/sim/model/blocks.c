@@ -35,6 +35,7 @@ struct td_blocks {
     struct td_map ids; /* (pc, hash of the bytes) to id */
     struct draft draft;
     uint32_t count;
+    uint64_t own_end;
     struct td_block *chunks[CHUNKS_MAX];
 };
 
@@ -299,6 +300,11 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
     free(parts);
 }
 
+void td_blocks_set_own_end(struct td_blocks *blocks, uint64_t end)
+{
+    blocks->own_end = end;
+}
+
 uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_t *bytes,
                           const uint8_t *lengths, uint32_t count)
 {
@@ -321,6 +327,7 @@ uint32_t td_blocks_define(struct td_blocks *blocks, uint64_t place, const uint8_
     struct td_block *block = &(*chunk)[id & (CHUNK - 1)];
     *block = (struct td_block){
         .pc = TD_PLACE_ADDRESS(place), .place = place, .id = id, .insn_count = (uint16_t)count};
+    block->own = block->pc < blocks->own_end;
     block->pc_hash = (uint32_t)(block->pc ^ block->pc >> 10);
     begin_draft(&blocks->draft, count);
     decode_block(blocks, block, bytes, lengths, &blocks->draft);

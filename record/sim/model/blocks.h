@@ -45,6 +45,7 @@ struct td_block {
     uint8_t branch;        /* enum td_branch_kind */
     bool plain;            /* ends in a direct jump or none: no call, return or indirect branch */
     bool repeats;          /* the last instruction is a repeated string instruction */
+    bool own;              /* code of the program's own file, not of a library */
     uint8_t sp_effect;     /* enum td_sp_effect of the whole block */
     bool sp_lost;          /* somewhere in it: sp_moved says nothing */
     uint16_t sp_key;       /* shown: td_trace_key of the access, which sp_offset is added to */
@@ -81,6 +82,9 @@ struct td_blocks *td_blocks_new(const struct td_core_desc *desc);
 void td_blocks_free(struct td_blocks *blocks); /* NULL is allowed */
 const struct td_core_desc *td_blocks_desc(const struct td_blocks *blocks);
 const struct td_ports *td_blocks_ports(const struct td_blocks *blocks);
+
+/* Code below this address, of blocks from now on, is the program's own. 0, as at first: none is. */
+void td_blocks_set_own_end(struct td_blocks *blocks, uint64_t end);
 
 /* Announces the block at `place` (trace.h) of `count` instructions (1 to TD_TRACE_INSNS_MAX - 1)
  * with their lengths; the same code at the same place gives the same id again. One caller at a

@@ -257,14 +257,18 @@ static inline void note_outcome(struct td_sim *sim, const struct td_block *block
 }
 
 /* Prediction of what is no direct jump takes more time. */
-static void slow_prediction(struct td_sim *sim, const struct td_block *block)
+static void slow_prediction(struct td_sim *sim, const struct td_block *block,
+                            const struct td_block *next)
 {
     if (td_block_calls(block))
         td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
-    if (is_indirect(block))
-        td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
+    if (!is_indirect(block))
+        return;
+    td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
+    if (block->own != next->own)
+        td_fetch_delay(&sim->fetch, sim->desc->far_delay, false);
 }
 
 /* Resolves the last block's branch, now that `next` is known, unless that was done when the mode
@@ -280,7 +284,7 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
     if (outcome & ODD_OUTCOMES)
         pay_for_branch(sim, block, outcome);
     if (!block->plain)
-        slow_prediction(sim, block);
+        slow_prediction(sim, block, next);
     if (outcome & TD_TRACE_TAKEN)
         td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);

@@ -26,6 +26,8 @@
 #define WAIT_FREE_NS   (TD_NS_PER_S / 50)
 #define WAIT_SHARE     20
 #define COUNT_EVERY_NS (TD_NS_PER_S / 16)
+/* Linux maps libraries from the top of 47 bits down, programs not above two thirds of that. */
+#define LIBRARIES UINT64_C(0x700000000000)
 /* Threads with shared models that are asked whether they have ended, when another one begins. */
 #define PROBES 16
 
@@ -709,6 +711,16 @@ void td_image_read_maps(struct td_image *process)
 uint64_t td_image_place(struct td_image *process, uint64_t pc, const uint8_t *code, size_t size)
 {
     return process->mailbox ? td_snapshot_maps_place(&process->maps, pc, code, size) : pc;
+}
+
+/* Of a copied process everything is where its machine had it. */
+void td_image_set_own_end(struct td_image *process, uint64_t end)
+{
+    if (process->window.wanted)
+        end = LIBRARIES;
+    td_blocks_set_own_end(process->blocks, end);
+    for (unsigned i = 0; i < process->variant_count; i++)
+        td_blocks_set_own_end(process->variants[i].blocks, end);
 }
 
 const struct td_block *td_image_define(struct td_image *process, uint64_t place,

@@ -177,6 +177,9 @@ void td_image_abandon(struct td_image *process);
 void td_image_before_wait(struct td_image *process, struct td_image_thread *thread);
 /* Where /proc is out of reach afterwards, what is known of the mappings stays. */
 void td_image_read_maps(struct td_image *process);
+/* Where the code of the program's own file ends, for blocks that are announced from now on;
+ * process->lock is held. */
+void td_image_set_own_end(struct td_image *process, uint64_t end);
 /* Announces a block at `place` to all cores (td_blocks_define); process->lock is held. */
 const struct td_block *td_image_define(struct td_image *process, uint64_t place,
                                        const uint8_t *bytes, const uint8_t *lengths,
