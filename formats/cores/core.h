@@ -31,6 +31,8 @@
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")     \
     X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
     X(pipeline, rename_any, COUNT, 0, 2, "0: only the stack's; 1: any; 2: of a store's last run") \
+    X(pipeline, stack_sync, CYCLES, 0, 5,                                                         \
+      "more of an add to the stack pointer after push or call")                                   \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \

@@ -160,6 +160,16 @@ static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fu
     draft->slots[insn] = 0;
 }
 
+/* Arithmetic on the stack pointer waits for what the stack engine has moved. Before a block it has,
+ * mostly: it begins after a call or a return. */
+static void sync_stack(struct td_insn *insn, int cycles, bool *moved)
+{
+    if (insn->stack == TD_STACK_ARITHMETIC && *moved)
+        insn->uop.latency = (uint8_t)(insn->uop.latency + cycles);
+    if (insn->stack != TD_STACK_NONE)
+        *moved = insn->stack == TD_STACK_ENGINE;
+}
+
 static void add_uop(struct draft *draft, const struct td_uop *uop, uint32_t insn, uint64_t line,
                     uint16_t bytes)
 {
@@ -185,11 +195,13 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
 {
     struct td_insn insn = {0};
     enum td_fusion fuses = TD_FUSION_NONE;
+    bool stack_moved = true;
     size_t at = 0;
 
     for (uint32_t i = 0; i < block->insn_count; i++) {
         const uint64_t pc = block->pc + at;
         td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
+        sync_stack(&insn, blocks->desc.stack_sync, &stack_moved);
         draft->offsets[i] = (uint16_t)at;
         draft->retired[i] = insn.retired;
         if (fuses && fuses == insn.fuses_second)

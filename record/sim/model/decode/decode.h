@@ -106,6 +106,9 @@ enum td_sp_effect {
     TD_SP_LOST,  /* set to what is not known here */
 };
 
+/* How the stack pointer is moved: by the stack engine, which later arithmetic waits for (x86). */
+enum td_stack_use { TD_STACK_NONE, TD_STACK_ENGINE, TD_STACK_ARITHMETIC };
+
 /* Pairs of instructions that are renamed as one; the first of a pair and the second carry it. */
 enum td_fusion { TD_FUSION_NONE, TD_FUSION_JUMP, TD_FUSION_AES };
 
@@ -121,6 +124,7 @@ struct td_insn {
     uint8_t fuses_second; /* enum td_fusion */
     uint8_t sp_effect;    /* enum td_sp_effect */
     uint8_t retired;      /* enum td_retired */
+    uint8_t stack;        /* enum td_stack_use */
     int32_t sp_offset;
     int32_t sp_moved; /* by so much it moved the stack pointer, when it did not lose it */
     enum td_branch_kind branch;

@@ -492,13 +492,28 @@ static void drop_stack_pointer(uint8_t *regs, int *count)
     *count = kept;
 }
 
+static enum td_stack_use stack_use(const struct work *w)
+{
+    const ZydisMnemonic m = w->in.mnemonic;
+    const bool arithmetic =
+        m == ZYDIS_MNEMONIC_ADD || m == ZYDIS_MNEMONIC_SUB || m == ZYDIS_MNEMONIC_AND;
+
+    for (int i = 0; arithmetic && i < w->dst_count; i++) {
+        if (w->dst[i] == STACK_POINTER)
+            return TD_STACK_ARITHMETIC;
+    }
+    return TD_STACK_NONE;
+}
+
 static void set_registers(struct work *w)
 {
     struct td_uop *uop = &w->insn->uop;
     const ZydisInstructionCategory category = w->in.meta.category;
 
+    w->insn->stack = (uint8_t)stack_use(w);
     if (category == ZYDIS_CATEGORY_PUSH || category == ZYDIS_CATEGORY_POP ||
         category == ZYDIS_CATEGORY_CALL || category == ZYDIS_CATEGORY_RET) {
+        w->insn->stack = TD_STACK_ENGINE;
         drop_stack_pointer(w->src, &w->src_count);
         drop_stack_pointer(w->dst, &w->dst_count);
         for (int i = 0; i < 2; i++) {
