@@ -777,6 +777,54 @@ static void jumps_take_prediction(void **state)
     assert_in_range(ten_rounds("zen5+loop=0.5", (const uint8_t *const[]){self}, 1), 5, 6);
 }
 
+/* An indirect jump from the program to a library and one back, cycles of a round times ten. */
+static uint64_t round_trip(const char *core, uint64_t own_end)
+{
+    static const uint8_t jump[] = {2, 0xff, 0xe0, 0};
+    struct rig rig;
+
+    rig_open(&rig, core);
+    td_blocks_set_own_end(rig.blocks, own_end);
+    const uint32_t there = rig_block(&rig, PC, jump), back = rig_block(&rig, PC + 0x40, jump);
+    for (int i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(there));
+        rig_word(&rig, td_trace_block(back));
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return (sums.cycles * 10 + ROUNDS / 2) / ROUNDS;
+}
+
+static void far_jumps_wait_for_their_target(void **state)
+{
+    (void)state;
+    enum { FAR_DELAY = 3 }; /* zen4.uarch */
+    const uint64_t near = round_trip("zen4", 0);
+    assert_int_equal(round_trip("zen4", PC + 0x80), near);
+    assert_in_range(round_trip("zen4", PC + 0x40), near + 20 * FAR_DELAY - 1,
+                    near + 20 * FAR_DELAY + 1);
+    assert_in_range(round_trip("zen4+far_delay=0", PC + 0x40), near, near + 1);
+}
+
+/* push rax; add rsp,8 or lea rsp,[rsp+8]; jmp back: a chain through the stack pointer. */
+static void arithmetic_waits_for_the_stack_engine(void **state)
+{
+    (void)state;
+    static const uint8_t add[] = {1, 0x50, 4, 0x48, 0x83, 0xc4, 0x08, 2, 0xeb, 0xf9, 0};
+    static const uint8_t lea[] = {1, 0x50, 5, 0x48, 0x8d, 0x64, 0x24, 0x08, 2, 0xeb, 0xf8, 0};
+    const struct access push[] = {{0, true, 3, 0x7000, 0}};
+    struct rig rig;
+    uint64_t cycles = run(&rig, "zen4", add, push, 1).cycles;
+    assert_in_range(cycles * 10 / ROUNDS, 20, 21);
+    rig_close(&rig);
+    cycles = run(&rig, "zen4", lea, push, 1).cycles;
+    assert_in_range(cycles * 10 / ROUNDS, 10, 11);
+    rig_close(&rig);
+    cycles = run(&rig, "zen4+stack_sync=0", add, push, 1).cycles;
+    assert_in_range(cycles * 10 / ROUNDS, 10, 11);
+    rig_close(&rig);
+}
+
 /* Twenty instructions and a jump in one line of code: the uop cache pauses once. */
 static void dense_code_pauses_the_uop_cache(void **state)
 {
@@ -951,6 +999,8 @@ int main(void)
         cmocka_unit_test(string_scans_by_elements),
         cmocka_unit_test(calls_and_returns_take_prediction),
         cmocka_unit_test(jumps_take_prediction),
+        cmocka_unit_test(far_jumps_wait_for_their_target),
+        cmocka_unit_test(arithmetic_waits_for_the_stack_engine),
         cmocka_unit_test(dense_code_pauses_the_uop_cache),
         cmocka_unit_test(decoders_stop_at_a_jump),
         cmocka_unit_test(prediction_begins_after_a_mispredict),
