@@ -62,8 +62,12 @@ uint32_t __wrap_td_blocks_define(struct td_blocks *blocks, uint64_t place, const
     begin(blocks);
     for (uint32_t i = 0; i < count; i++)
         size += lengths[i];
-    const struct words_head head = {
-        .kind = WORDS_BLOCK, .count = count, .mode = size, .id = id, .value = place};
+    const struct words_head head = {.kind = WORDS_BLOCK,
+                                    .count = count,
+                                    .mode = size,
+                                    .id = id,
+                                    .value = place,
+                                    .own = td_blocks_get(blocks, id)->own};
     if (blocks == recording.blocks && begin_record(&head, count + size)) {
         write_or_die(lengths, count);
         write_or_die(bytes, size);

@@ -69,6 +69,7 @@ static void run_file(struct replay *replay, const struct td_buf *file)
         at += head.kind == WORDS_BLOCK ? head.count + head.mode : head.count * sizeof(uint64_t);
         if (at > file->len || (head.kind != WORDS_BLOCK && head.kind != WORDS_BATCH))
             fail("the file is damaged");
+        td_blocks_set_own_end(replay->blocks, head.own ? UINT64_MAX : 0);
         if (head.kind == WORDS_BATCH)
             run_batch(replay, &head, data);
         else if (td_blocks_define(replay->blocks, head.value, data + head.count, data,

@@ -18,6 +18,7 @@ struct words_head {
     uint32_t mode;  /* enum td_sim_mode of the batch; bytes of the block */
     uint32_t id;    /* of the block */
     uint64_t value; /* the block's place; instructions that were skipped with the batch */
+    uint64_t own;   /* 1: the block is of the program's own file (td_blocks_set_own_end) */
 };
 
 #endif
