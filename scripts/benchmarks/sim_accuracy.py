@@ -26,7 +26,7 @@ RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
 MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
 NATIVE = os.path.join(sim_programs.FOLDER, "native.json")
-FREE, ENOUGH, TRIES = 1.06, 7, 40
+FREE, ENOUGH, LEAST, TRIES = 1.06, 7, 3, 40
 LEAST_SECONDS, ERROR_MAX = 4, 0.05
 SLOPE_WIDTH, DEVIATION = 0.1, 1.48  # a standard deviation is so many times the median one
 CLOCK_CHANGE = 0.02
@@ -71,19 +71,20 @@ def free_core(points):
 
 def native_cycles(program):
     """{"cycles", kernel included, "runs" of a free core, "tried", "spread": the standard error's share} or None."""
-    points, began = [], time.monotonic()
-    while len(points) < TRIES or time.monotonic() < began + LEAST_SECONDS:
+    points, free, tried, began = [], [], 0, time.monotonic()
+    while len(free) < ENOUGH and (tried < TRIES or time.monotonic() < began + LEAST_SECONDS):
         run = native_run(program.words)
+        tried += 1
         low, high = sorted(run["hertz"])
         if high <= low * (1 + CLOCK_CHANGE) and run["beside"]:
             points.append((run["beside"], (run["user"] + run["system"]) * statistics.mean(run["hertz"])))
-        if sum(point[0] < FREE for point in points) >= ENOUGH:
-            points = [point for point in points if point[0] < FREE]
-            break
-    cycles, error = free_core(points)
+        free = [point for point in points if point[0] < FREE]
+    if len(points) < LEAST:
+        return None
+    cycles, error = free_core(free if len(free) >= ENOUGH else points)
     if error > ERROR_MAX * cycles:
         return None
-    return {"cycles": cycles, "runs": sum(point[0] < FREE for point in points), "tried": len(points), "spread": error / cycles}
+    return {"cycles": cycles, "runs": len(free), "tried": tried, "spread": error / cycles}
 
 
 def signed(value):

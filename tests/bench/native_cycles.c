@@ -111,8 +111,7 @@ static void run_child(char **command)
     _exit(127);
 }
 
-/* Waits for the child; returns the mean cycles of a round of the probes beside it, 0 without any.
- */
+/* Waits for the child. Returns the mean cycles of a round of the probes beside it; 0: none. */
 static double watch(pid_t child, double hertz, int *status, struct rusage *usage)
 {
     const struct timespec period = {.tv_nsec = WATCH_NANOSECONDS};
@@ -161,8 +160,8 @@ int main(int argc, char **argv)
     const struct probe after = measure(PARTS);
     fprintf(stderr,
             "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f], "
-            "\"ipc\": [%.3f, %.3f], \"beside\": %.4f}\n",
+            "\"beside\": %.4f}\n",
             status, seconds(usage.ru_utime), seconds(usage.ru_stime), before.hertz, after.hertz,
-            before.ipc, after.ipc, beside);
+            beside);
     return 0;
 }

@@ -57,6 +57,14 @@ static void run_batch(struct replay *replay, const struct words_head *head, cons
     td_sim_skipped(replay->sim, head->value);
 }
 
+static void define_block(struct replay *replay, const struct words_head *head, const uint8_t *data)
+{
+    td_blocks_set_own_end(replay->blocks, head->own ? UINT64_MAX : 0);
+    if (td_blocks_define(replay->blocks, head->value, data + head->count, data, head->count) !=
+        head->id)
+        fail("a block has another number");
+}
+
 static void run_file(struct replay *replay, const struct td_buf *file)
 {
     struct words_head head;
@@ -69,12 +77,10 @@ static void run_file(struct replay *replay, const struct td_buf *file)
         at += head.kind == WORDS_BLOCK ? head.count + head.mode : head.count * sizeof(uint64_t);
         if (at > file->len || (head.kind != WORDS_BLOCK && head.kind != WORDS_BATCH))
             fail("the file is damaged");
-        td_blocks_set_own_end(replay->blocks, head.own ? UINT64_MAX : 0);
         if (head.kind == WORDS_BATCH)
             run_batch(replay, &head, data);
-        else if (td_blocks_define(replay->blocks, head.value, data + head.count, data,
-                                  head.count) != head.id)
-            fail("a block has another number");
+        else
+            define_block(replay, &head, data);
         td_sim_totals(replay->sim, &totals);
         if (totals.instructions >= replay->limit)
             return;

@@ -749,12 +749,15 @@ static void calls_and_returns_take_prediction(void **state)
     rig_close(&rig);
 }
 
-/* Cycles of a round through blocks that follow each other, times ten. */
-static uint64_t ten_rounds(const char *core, const uint8_t *const *codes, uint32_t count)
+/* Cycles of a round through blocks that follow each other, times ten; those below `own_end` are the
+ * program's, the others a library's. */
+static uint64_t ten_rounds_of(const char *core, uint64_t own_end, const uint8_t *const *codes,
+                              uint32_t count)
 {
     struct rig rig;
 
     rig_open(&rig, core);
+    td_blocks_set_own_end(rig.blocks, own_end);
     for (uint32_t i = 0; i < count; i++)
         rig_block(&rig, PC + 64 * (uint64_t)i, codes[i]);
     for (uint32_t i = 0; i < ROUNDS * count; i++)
@@ -762,6 +765,11 @@ static uint64_t ten_rounds(const char *core, const uint8_t *const *codes, uint32
     const struct sums sums = rig_sums(&rig);
     rig_close(&rig);
     return (sums.cycles * 10 + ROUNDS / 2) / ROUNDS;
+}
+
+static uint64_t ten_rounds(const char *core, const uint8_t *const *codes, uint32_t count)
+{
+    return ten_rounds_of(core, 0, codes, count);
 }
 
 /* Two jumps a cycle, but not the same one twice; indirect ones take twice as long. */
@@ -777,33 +785,18 @@ static void jumps_take_prediction(void **state)
     assert_in_range(ten_rounds("zen5+loop=0.5", (const uint8_t *const[]){self}, 1), 5, 6);
 }
 
-/* An indirect jump from the program to a library and one back, cycles of a round times ten. */
-static uint64_t round_trip(const char *core, uint64_t own_end)
-{
-    static const uint8_t jump[] = {2, 0xff, 0xe0, 0};
-    struct rig rig;
-
-    rig_open(&rig, core);
-    td_blocks_set_own_end(rig.blocks, own_end);
-    const uint32_t there = rig_block(&rig, PC, jump), back = rig_block(&rig, PC + 0x40, jump);
-    for (int i = 0; i < ROUNDS; i++) {
-        rig_word(&rig, td_trace_block(there));
-        rig_word(&rig, td_trace_block(back));
-    }
-    const struct sums sums = rig_sums(&rig);
-    rig_close(&rig);
-    return (sums.cycles * 10 + ROUNDS / 2) / ROUNDS;
-}
-
+/* An indirect jump from the program to a library, and one back. */
 static void far_jumps_wait_for_their_target(void **state)
 {
     (void)state;
     enum { FAR_DELAY = 3 }; /* zen4.uarch */
-    const uint64_t near = round_trip("zen4", 0);
-    assert_int_equal(round_trip("zen4", PC + 0x80), near);
-    assert_in_range(round_trip("zen4", PC + 0x40), near + 20 * FAR_DELAY - 1,
+    static const uint8_t jump[] = {2, 0xff, 0xe0, 0};
+    const uint8_t *const codes[] = {jump, jump};
+    const uint64_t near = ten_rounds("zen4", codes, 2);
+    assert_int_equal(ten_rounds_of("zen4", PC + 0x80, codes, 2), near);
+    assert_in_range(ten_rounds_of("zen4", PC + 0x40, codes, 2), near + 20 * FAR_DELAY - 1,
                     near + 20 * FAR_DELAY + 1);
-    assert_in_range(round_trip("zen4+far_delay=0", PC + 0x40), near, near + 1);
+    assert_in_range(ten_rounds_of("zen4+far_delay=0", PC + 0x40, codes, 2), near, near + 1);
 }
 
 /* push rax; add rsp,8 or lea rsp,[rsp+8]; jmp back: a chain through the stack pointer. */

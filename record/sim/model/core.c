@@ -33,6 +33,8 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
                            (HALF_FULL - core->scheduler);
     for (int i = 0; i < TD_PORT_RING; i++)
         core->ports[i] = ports->empty;
+    for (int q = 0; q < TD_DISPATCH_QUADS; q++)
+        core->crowd[q] = TD_LANES_EMPTY;
 }
 
 /* Moves the clock to the beginning of `cycle`. When no uop waits, none is booked to issue later. */
@@ -208,12 +210,11 @@ int64_t td_core_depth(struct td_core *core)
 
 int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    const uint32_t both = (uint32_t)(mask.full >> TD_PORT_BOUND_AT);
-    const uint32_t q = mask.full & 1, at = q * TD_QUAD_PORTS;
-    const uint32_t place = td_core_least(core, q, both & TD_QUAD_ALL);
-    const uint32_t others = both >> TD_QUAD_PORTS & ~(1U << place);
+    const uint32_t q = mask.choice >> TD_QUAD_PORTS, at = q * TD_QUAD_PORTS;
+    const uint32_t place = td_core_least(core, q, mask.choice & TD_QUAD_ALL);
+    const uint32_t others = mask.second & ~(1U << place);
     struct td_port_mask ports = core->rules->quads[q].one[place];
-    uint64_t crowd = UINT64_C(1) << (8 * (at + place));
+    uint64_t crowd = td_lanes_one(place);
 
     core->group |= 1U << place << at;
     if (others) {
@@ -222,12 +223,12 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
         const struct td_port_mask more = core->rules->quads[q].one[second];
         ports.add += more.add & ((UINT64_C(1) << TD_PORT_ISSUED_AT) - 1);
         ports.full |= more.full;
-        crowd += UINT64_C(1) << (8 * (at + second));
+        crowd += td_lanes_one(second);
         core->group |= 1U << second << at;
     }
     t = td_core_issue(core, ports, t);
     if (t - core->cycle < TD_PORT_RING - 1)
-        core->crowd += crowd;
+        core->crowd[q] += crowd;
     return t;
 }
 
@@ -235,7 +236,7 @@ int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
     const uint32_t places = core->vector_crowded >> TD_WAITING_VECTOR_AT;
 
-    if (td_core_issued(core, mask.add) < 1U << TD_WAITING_VECTOR_AT)
+    if (mask.waits < 1U << TD_WAITING_VECTOR_AT)
         return t;
     if (core->entered < core->cycle) {
         core->entered = core->cycle;

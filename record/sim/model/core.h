@@ -64,7 +64,7 @@ struct td_core {
     const struct td_ports *rules;     /* borrowed: how ports are chosen and dispatch is limited */
     uint32_t group;                   /* word of what this cycle dispatched */
     uint32_t no_group;                /* the same when it has dispatched nothing */
-    uint64_t crowd;                   /* uops that wait at each port of the quads, a byte a port */
+    uint64_t crowd[TD_DISPATCH_QUADS]; /* uops that wait at each port of a quad, in lanes */
     struct td_port_mask load_mask[2]; /* of general, of vector registers */
     struct td_port_mask store_mask;
     struct td_ledger *ledger;
@@ -128,9 +128,7 @@ static inline uint64_t td_core_slots(const struct td_core *core)
     return (uint64_t)core->cycle * core->width + core->used;
 }
 
-enum { TD_WAITING_VECTOR_AT = 16 };
-
-/* The uops that a word or mask of ports counts as issued, as in `waiting`. */
+/* The uops that a word of ports counts as issued, as in `waiting`. */
 static inline uint32_t td_core_issued(const struct td_core *core, uint64_t word)
 {
     const uint32_t byte = (uint32_t)(word >> TD_PORT_ISSUED_AT);
@@ -145,22 +143,16 @@ static inline bool td_core_full(const struct td_core *core, uint32_t waiting)
     return ((waiting + core->scheduler_room) & UINT32_C(0x80008000)) != 0;
 }
 
-/* What was booked in a cycle waits no more. */
-static inline void td_core_has_issued(struct td_core *core, uint64_t *word)
-{
-    TD_INVARIANT(core->waiting >= td_core_issued(core, *word));
-    core->waiting -= td_core_issued(core, *word);
-    if (core->rules->quad_count)
-        core->crowd -= td_quad_issued(*word - core->empty);
-    *word = core->empty;
-}
-
-/* Goes on to the next cycle: what was booked in it has issued. */
+/* Goes on to the next cycle: what was booked in it has issued, and waits no more. */
 static inline void td_core_step(struct td_core *core)
 {
     uint64_t *word = &core->ports[++core->cycle & (TD_PORT_RING - 1)];
 
-    td_core_has_issued(core, word);
+    TD_INVARIANT(core->waiting >= td_core_issued(core, *word));
+    core->waiting -= td_core_issued(core, *word);
+    for (int q = 0; q < core->rules->quad_count; q++)
+        core->crowd[q] -= td_lanes_issued(*word - core->empty, (uint32_t)q);
+    *word = core->empty;
     core->group = core->no_group;
 }
 
@@ -178,11 +170,8 @@ static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
  * its ports as the core dispatches. The slots lost are charged to `cell`. */
 static inline void td_core_limit(struct td_core *core, struct td_port_mask mask, uint32_t cell)
 {
-    const uint32_t places = mask.full >> TD_PORT_BOUND_AT & TD_QUAD_ALL;
+    const struct td_group_mask limit = core->rules->limits[mask.choice];
 
-    if (!places)
-        return;
-    const struct td_group_mask limit = core->rules->quads[mask.full & 1].limits[places];
     if (TD_UNLIKELY((core->group & limit.full) != 0))
         td_core_lose(core, core->cycle + 1, cell);
     core->group += limit.add;
@@ -203,40 +192,30 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
             return t;
     }
     core->ports[t & (TD_PORT_RING - 1)] += mask.add;
-    core->waiting += td_core_issued(core, mask.add);
+    core->waiting += mask.waits;
     return t;
 }
 
 /* Of some places of a quad the one at which the fewest uops wait. */
 static inline uint32_t td_core_least(const struct td_core *core, uint32_t q, uint32_t places)
 {
-    const uint32_t counts = (uint32_t)(core->crowd >> (q * 8 * TD_QUAD_PORTS));
-    uint32_t least = UINT32_MAX;
-
-    for (uint32_t i = 0; i < TD_QUAD_PORTS; i++) {
-        const uint32_t never = (~places >> i & 1) << 31;
-        const uint32_t key = (counts >> (8 * i) & 255) << 2 | i | never;
-        least = key < least ? key : least;
-    }
-    return least & 3;
+    return td_lanes_least(core->crowd[q], core->rules->never[places]);
 }
 
 /* td_core_issue for a uop whose port dispatch chooses. */
 static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    const uint32_t both = (uint32_t)(mask.full >> TD_PORT_BOUND_AT);
-    const uint32_t places = both & TD_QUAD_ALL;
-
-    if (!both)
+    if (!mask.choice)
         return td_core_issue(core, mask, t);
-    if (TD_UNLIKELY(both != places))
+    if (TD_UNLIKELY(mask.second))
         return td_core_issue_two(core, mask, t);
-    const uint32_t q = mask.full & 1, at = q * TD_QUAD_PORTS;
+    const uint32_t places = mask.choice & TD_QUAD_ALL;
+    const uint32_t q = mask.choice >> TD_QUAD_PORTS, at = q * TD_QUAD_PORTS;
     const uint32_t left = places & ~(core->group >> at);
     const uint32_t place = td_core_least(core, q, left ? left : places);
     core->group |= 1U << place << at;
     t = td_core_issue(core, core->rules->quads[q].one[place], t);
-    core->crowd += (uint64_t)(t - core->cycle < TD_PORT_RING - 1) << (8 * (at + place));
+    core->crowd[q] += t - core->cycle < TD_PORT_RING - 1 ? td_lanes_one(place) : 0;
     return t;
 }
 
@@ -256,14 +235,10 @@ static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t c
 /* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */
 static inline void td_core_make_room(struct td_core *core)
 {
-    /* Whether the cycle is used up is hard to foresee, so no branch asks: clearing the current
-     * cycle's ports again does no harm. */
-    const bool full = core->used >= core->width;
-    core->used = full ? 0 : core->used;
-    core->cycle += full;
-    core->group = full ? core->no_group : core->group;
-    uint64_t *word = &core->ports[core->cycle & (TD_PORT_RING - 1)];
-    td_core_has_issued(core, word);
+    if (core->used >= core->width) {
+        core->used = 0;
+        td_core_step(core);
+    }
     if (TD_UNLIKELY(core->uops >= core->roomy))
         td_core_wait_reorder(core);
     if (TD_UNLIKELY(td_core_full(core, core->waiting)))

@@ -445,7 +445,7 @@ static inline uint32_t store_words(struct td_sim *sim, struct td_accesses *a, ui
 {
     struct td_stores *stores = &sim->stores;
     const int64_t commit = stores->commit[k];
-    uint64_t used = stores->last_line; /* that memory gave last */
+    uint64_t used = stores->last_place >> TD_LINE_BITS; /* the line that memory gave last */
     uint32_t bytes = 0;
 
     for (; td_access_is(a, key); a->at++) {
@@ -459,8 +459,7 @@ static inline uint32_t store_words(struct td_sim *sim, struct td_accesses *a, ui
         if (address >> TD_LINE_BITS == used)
             use_line(sim, slot, address, size);
         /* A second line is a second turn. */
-        if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_line)) {
-            stores->last_line = 0;
+        if (TD_UNLIKELY(last >> TD_LINE_BITS != stores->last_place >> TD_LINE_BITS)) {
             stores->last_place = UINT64_MAX;
             stores->last_commit = ++stores->commit[k];
             td_memory_access(&sim->memory, last, store->address + 1, true, &level);
@@ -498,7 +497,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
         stores->cell[k] = td_ledger_cell(row, TD_CAUSE_STORE);
         return done;
     }
-    const uint64_t first = TD_TRACE_ADDRESS(*a->at), line = first >> TD_LINE_BITS;
+    const uint64_t first = TD_TRACE_ADDRESS(*a->at);
     enum td_level level = TD_LEVEL_L1;
     sim->stack_place = first;
     const bool past = (uop->memory & TD_MEMORY_PAST) != 0;
@@ -519,7 +518,6 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const enum td_cause why = TD_UNLIKELY(retired < stores->shared_until)
                                   ? (enum td_cause)stores->shared_cause
                                   : TD_CAUSE_STORE;
-    stores->last_line = line;
     stores->last_place = first;
     stores->last_commit = stores->commit[k] = commit;
     stores->retired[k] = retired < commit ? retired : commit;

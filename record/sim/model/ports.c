@@ -80,9 +80,13 @@ static void init_quads(struct td_ports *ports)
     for (int q = 0; q < ports->quad_count; q++) {
         for (int i = 0; i < TD_QUAD_PORTS; i++)
             ports->quads[q].one[i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
-        for (uint32_t places = 0; places < 1 << TD_QUAD_PORTS; places++)
-            ports->quads[q].limits[places] =
+        for (uint32_t places = 0; places <= TD_QUAD_ALL; places++)
+            ports->limits[TD_CHOICE(q, places)] =
                 limits_of(dispatch, set_of(dispatch->quads[q], places));
+    }
+    for (uint32_t i = 0; i < TD_QUAD_PORTS << TD_QUAD_PORTS; i++) {
+        const uint32_t place = i % TD_QUAD_PORTS, places = i / TD_QUAD_PORTS;
+        ports->never[places] |= (~places >> place & UINT64_C(1)) << (place * TD_LANE_BITS + 15);
     }
     for (uint32_t i = 0; i < dispatch->limit_count; i++)
         ports->group |= (8U - dispatch->limits[i].most)
@@ -97,7 +101,7 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
     ports->vector = desc->scheduler_vector ? desc->vector_ports : 0;
     ports->dispatch = &desc->dispatch;
     ports->quad_count = (int)desc->dispatch.quad_count;
-    /* These come first: so td_quad_issued finds them. */
+    /* These come first: so td_lanes_issued finds them. */
     for (int q = 0; q < ports->quad_count; q++) {
         for (int i = 0; i < TD_QUAD_PORTS; i++)
             add_set(ports, (uint16_t)(1U << desc->dispatch.quads[q][i]));
@@ -124,15 +128,20 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
     init_quads(ports);
 }
 
-static uint64_t count_of(const struct td_ports *ports, uint16_t set)
+/* Of a uop that goes to no port but what is counted for all. */
+static struct td_port_mask uncounted(const struct td_ports *ports, uint16_t set)
 {
-    return set & ports->vector ? TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT : TD_PORT_ISSUED;
+    const bool vector = (set & ports->vector) != 0;
+
+    return (struct td_port_mask){
+        .add = vector ? TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT : TD_PORT_ISSUED,
+        .waits = vector ? 1U << TD_WAITING_VECTOR_AT : 1};
 }
 
 /* In the counters of sets. */
 static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, uint16_t extra)
 {
-    struct td_port_mask mask = {.add = count_of(ports, set)};
+    struct td_port_mask mask = uncounted(ports, set);
 
     for (int i = 0; i < ports->set_count; i++) {
         const uint16_t all = ports->sets[i];
@@ -151,12 +160,13 @@ static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, u
 struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra)
 {
     for (int q = 0; q < ports->quad_count; q++) {
-        const uint64_t places = places_of(ports->dispatch->quads[q], set);
-        const uint64_t second = places_of(ports->dispatch->quads[q], extra);
-        if (places)
-            return (struct td_port_mask){
-                .add = count_of(ports, set),
-                .full = (places | second << TD_QUAD_PORTS) << TD_PORT_BOUND_AT | (uint64_t)q};
+        const uint32_t places = places_of(ports->dispatch->quads[q], set);
+        struct td_port_mask mask = uncounted(ports, set);
+        if (!places)
+            continue;
+        mask.choice = (uint8_t)TD_CHOICE(q, places);
+        mask.second = (uint8_t)places_of(ports->dispatch->quads[q], extra);
+        return mask;
     }
     return counted(ports, set, extra);
 }
@@ -178,11 +188,9 @@ int td_ports_sets(const struct td_ports *ports, struct td_port_mask mask, uint16
 {
     int left[TD_PORT_SETS_MAX] = {0}, count = 0;
 
-    for (uint64_t bound = mask.full >> TD_PORT_BOUND_AT; bound && count < max;
-         bound >>= TD_QUAD_PORTS) {
-        const uint32_t places = bound & TD_QUAD_ALL;
-        sets[count++] = set_of(ports->dispatch->quads[mask.full & 1], places);
-    }
+    for (uint32_t places = mask.choice & TD_QUAD_ALL; places && count < max;
+         places = count < 2 ? mask.second : 0)
+        sets[count++] = set_of(ports->dispatch->quads[mask.choice >> TD_QUAD_PORTS], places);
     for (int i = 0; i < ports->set_count; i++)
         left[i] = (int)(mask.add >> (i * TD_PORT_SET_BITS) & 7);
     while (count < max) {

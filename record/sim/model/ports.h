@@ -19,15 +19,16 @@
 #define TD_PORT_ISSUED_AT        56
 #define TD_PORT_ISSUED           (UINT64_C(1) << TD_PORT_ISSUED_AT)
 #define TD_PORT_ISSUED_VECTOR_AT 4
-/* Of a uop whose port dispatch chooses, `full` says between which: in its top byte a bit a place of
- * the quad for the uop, above them those for its second one, and in bit 0 which quad. `add` is then
- * no more than its count. */
-#define TD_PORT_BOUND_AT 56
-#define TD_QUAD_ALL      ((1U << TD_QUAD_PORTS) - 1) /* every place of a quad */
+/* Of numbers of uops that wait, the half of those of the vector scheduler. */
+#define TD_WAITING_VECTOR_AT 16
+#define TD_QUAD_ALL              ((1U << TD_QUAD_PORTS) - 1) /* every place of a quad */
 
 struct td_port_mask {
-    uint64_t add;  /* added to the cycle's word */
+    uint64_t add;  /* added to the cycle's word; of a uop with a choice its count alone */
     uint64_t full; /* bits that must be clear before */
+    uint32_t waits; /* what it counts while it waits: in the lower half, of vectors in the upper */
+    uint8_t choice; /* between which ports dispatch chooses (TD_CHOICE); 0: it does not */
+    uint8_t second; /* the same places for its second uop; 0: it has none, or it is not bound */
 };
 
 /*
@@ -43,19 +44,45 @@ struct td_group_mask {
     uint32_t add, full;
 };
 
+/* Of a quad those of its places (a bit each) that a uop may go to. */
+#define TD_CHOICE(quad, places) ((uint32_t)(quad) << TD_QUAD_PORTS | (places))
+#define TD_CHOICES              TD_CHOICE(TD_DISPATCH_QUADS, 0)
+
 struct td_quad {
-    struct td_port_mask one[TD_QUAD_PORTS];          /* of a uop that goes to this place */
-    struct td_group_mask limits[1 << TD_QUAD_PORTS]; /* of one that may go to these */
+    struct td_port_mask one[TD_QUAD_PORTS]; /* of a uop that goes to this place */
 };
 
-/* Of what was added to a cycle's word: how many went to each port of the quads, a byte a port. */
-static inline uint64_t td_quad_issued(uint64_t added)
-{
-    uint64_t bytes = added & UINT64_C(0x11111111);
+/*
+ * How many uops wait at the ports of a quad: a lane of 16 bits a place, of which the lower two bits
+ * are the place itself, so that the least of all lanes says where.
+ */
+enum { TD_LANE_BITS = 16, TD_LANE_PLACE_BITS = 2 };
+#define TD_LANES_EMPTY (UINT64_C(3) << 48 | UINT64_C(2) << 32 | UINT64_C(1) << 16)
 
-    bytes = (bytes | bytes << 16) & UINT64_C(0x0000ffff0000ffff);
-    bytes = (bytes | bytes << 8) & UINT64_C(0x00ff00ff00ff00ff);
-    return (bytes | bytes << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+/* One uop at the place. */
+static inline uint64_t td_lanes_one(uint32_t place)
+{
+    return UINT64_C(1) << (place * TD_LANE_BITS + TD_LANE_PLACE_BITS);
+}
+
+/* Those that a cycle's word has for quad `q`: one a port at most. */
+static inline uint64_t td_lanes_issued(uint64_t added, uint32_t q)
+{
+    uint64_t lanes = added >> (q * TD_QUAD_PORTS * TD_PORT_SET_BITS) & 0x1111;
+
+    lanes = (lanes | lanes << 24) & UINT64_C(0x0000001100000011);
+    return ((lanes | lanes << 12) & UINT64_C(0x0001000100010001)) << TD_LANE_PLACE_BITS;
+}
+
+/* The place at which the fewest wait, of those that `never` leaves; of equals the first. */
+static inline uint32_t td_lanes_least(uint64_t lanes, uint64_t never)
+{
+    lanes |= never;
+    const uint32_t a = (uint16_t)lanes, b = (uint16_t)(lanes >> 16);
+    const uint32_t c = (uint16_t)(lanes >> 32), d = (uint16_t)(lanes >> 48);
+    const uint32_t first = b < a ? b : a, last = d < c ? d : c;
+
+    return (last < first ? last : first) & (TD_QUAD_PORTS - 1);
 }
 
 struct td_ports {
@@ -64,6 +91,8 @@ struct td_ports {
     uint16_t vector; /* ports of the vector scheduler; 0: the core has none */
     const struct td_dispatch *dispatch;
     struct td_quad quads[TD_DISPATCH_QUADS];
+    struct td_group_mask limits[TD_CHOICES]; /* of a uop with this choice */
+    uint64_t never[1 << TD_QUAD_PORTS];      /* to lanes, so that none but these is the least */
     int quad_count;
     uint32_t group; /* the word of a group without a uop */
     uint64_t empty; /* the word of a cycle in which nothing has issued */

@@ -338,7 +338,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     pthread_mutex_lock(&self->lock);
     const uint64_t place = td_image_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
-    td_image_set_own_end(self, qemu_plugin_end_code());
+    if (qemu_plugin_end_code)
+        td_image_set_own_end(self, qemu_plugin_end_code());
     const struct td_block *block = td_image_define(self, place, bytes, lengths, (uint32_t)count);
     pthread_mutex_unlock(&self->lock);
     for (size_t i = 0; i < count; i++) {

@@ -298,7 +298,7 @@ static void add_writeback(struct work *w, uint8_t base)
 
 static void execute_nowhere(struct td_uop *uop)
 {
-    uop->issue = (struct td_port_mask){0, 0};
+    uop->issue = (struct td_port_mask){0};
     uop->latency = 0;
 }
 

@@ -359,7 +359,7 @@ static void set_execution(struct work *w, enum td_op_class class)
 
 static void execute_nowhere(struct td_uop *uop)
 {
-    uop->issue = (struct td_port_mask){0, 0};
+    uop->issue = (struct td_port_mask){0};
     uop->latency = 0;
 }
 
@@ -428,7 +428,7 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
         execute_nowhere(uop);
     } else if (w->decoder->desc->fold_add_immediate && is_small_add(w)) {
         uop->flags |= TD_UOP_FOLD;
-        uop->issue = (struct td_port_mask){0, 0};
+        uop->issue = (struct td_port_mask){0};
     }
     set_load(w);
     if (w->load && w->store && !stack && class != TD_OP_STRING &&

@@ -41,8 +41,7 @@ struct td_stores {
      * enum td_cause of that. */
     int64_t shared_until;
     int shared_cause;
-    uint64_t last_line;
-    uint64_t last_place; /* address of the last store */
+    uint64_t last_place; /* address of the last store; UINT64_MAX: it went over the end of a line */
     int64_t last_known;  /* cycle in which the addresses of all stores so far are known */
     /* How often yet the load at this hash waits for the addresses of older stores. */
     uint8_t waits[TD_ORDER_ENTRIES];
