@@ -428,8 +428,17 @@ static int check_core(const struct td_core_desc *desc, struct td_err *err)
         if (rc != TD_OK)
             return rc;
     }
-    if (desc->uop_cache_lines)
-        return check_sets("uop cache", desc->uop_cache_lines, desc->uop_cache_ways, err);
+    if (desc->uop_cache_lines) {
+        const int rc = check_sets("uop cache", desc->uop_cache_lines, desc->uop_cache_ways, err);
+        if (rc != TD_OK)
+            return rc;
+    }
+    if (desc->store_block & (desc->store_block - 1))
+        return td_fail(err, TD_EFORMAT, "store_block: %d bytes are no power of two",
+                       desc->store_block);
+    if (desc->l1d_lru && desc->l1d_ways > TD_LRU_WAYS_MAX)
+        return td_fail(err, TD_EFORMAT, "l1d_lru: at most %d ways are kept in order",
+                       TD_LRU_WAYS_MAX);
     return TD_OK;
 }
 

@@ -31,6 +31,8 @@
     X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small immediates to registers")     \
     X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
     X(pipeline, rename_any, COUNT, 0, 2, "0: only the stack's; 1: any; 2: of a store's last run") \
+    X(pipeline, rename_loads, COUNT, 0, 1024, "loads not of the stack that it keeps; 0: all")     \
+    X(pipeline, rename_pause, CYCLES, 0, 8, "between two stores that it passes on")               \
     X(pipeline, stack_sync, CYCLES, 0, 5,                                                         \
       "more of an add to the stack pointer after push or call")                                   \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
@@ -47,6 +49,7 @@
     X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")               \
     X(fetch, uop_cache_group, COUNT, 0, 255, "uops of a line of code that come without a pause")  \
     X(fetch, uop_cache_pause, TICKS, 0, 1024, "before as many more of the same line of code")     \
+    X(fetch, uop_cache_taken, COUNT, 0, 1, "1: what a jump goes to comes in another cycle")       \
     X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
     X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
     X(fetch, decode_taken, COUNT, 0, 1, "1: what a jump goes to is decoded in another cycle")     \
@@ -75,6 +78,7 @@
     X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                             \
     X(memory, l1d_kb, COUNT, 1, 1024, "data cache")                                               \
     X(memory, l1d_ways, COUNT, 1, 31, "")                                                         \
+    X(memory, l1d_lru, COUNT, 0, 1, "1: what was used least recently gives way")                  \
     X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                                 \
     X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                  \
     X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                      \
@@ -248,7 +252,8 @@ struct td_op_cost {
     uint16_t extra;  /* ports of a second uop; 0: none */
 };
 
-#define TD_DISPATCH_LIMITS 4
+#define TD_LRU_WAYS_MAX    8 /* of a cache in the order of use (l1d_lru) */
+#define TD_DISPATCH_LIMITS 6
 #define TD_DISPATCH_MOST   7 /* of a limit */
 #define TD_DISPATCH_QUADS  2
 #define TD_QUAD_PORTS      4

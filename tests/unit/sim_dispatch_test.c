@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the uops of one cycle of dispatch are to each other, and the queues that they wait in: loops
- * whose cycles were measured on Zen 4 (formats/cores/uarch/zen4.uarch). */
+ * whose cycles were measured on Zen 3 and 4 (formats/cores/uarch/zen3.uarch, zen4.uarch). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +106,58 @@ static void only_so_many_of_a_kind_are_dispatched_a_cycle(void **state)
     assert_near(round_of("zen4+ports", &shifts, 0), 10.1, 10.4);
 }
 
+/* mov [rdi], r13 and mov r13, [rdi], both without a trace of their accesses; movq xmm15, [rdi] */
+static void put_store(struct loop *loop)
+{
+    put(loop, (const uint8_t[]){0x4c, 0x89, 0x2f}, 3);
+}
+
+static void put_load(struct loop *loop, bool vector)
+{
+    if (vector)
+        put(loop, (const uint8_t[]){0xf3, 0x44, 0x0f, 0x7e, 0x3f}, 5);
+    else
+        put(loop, (const uint8_t[]){0x4c, 0x8b, 0x2f}, 3);
+}
+
+/* Two stores are dispatched a cycle, three loads, two of them of vectors: Zen 3 takes 4.0 cycles
+ * for the first loop of 21 uops, and 3.9 for the second of 19. */
+static void only_so_many_accesses_are_dispatched_a_cycle(void **state)
+{
+    (void)state;
+    struct loop both = {.size = 0}, vectors = {.size = 0};
+
+    for (int i = 0; i < 4; i++)
+        put_store(&both);
+    for (int i = 0; i < 12; i++)
+        put_move(&both);
+    for (int i = 0; i < 4; i++)
+        put_load(&both, false);
+    for (int i = 0; i < 18; i++) {
+        if (i < 6)
+            put_load(&vectors, true);
+        else
+            put_move(&vectors);
+    }
+    assert_near(round_of("zen3", &both, 0), 3.9, 4.1);
+    assert_near(round_of("zen3+ports", &both, 0), 3.4, 3.6);
+    assert_near(round_of("zen3", &vectors, 0), 3.9, 4.1);
+    assert_near(round_of("zen3+ports", &vectors, 0), 3.1, 3.3);
+}
+
+/* Ten moves and a jump: Zen 3's uop cache delivers eight uops a cycle, and what the jump leaves of
+ * the second cycle is lost; it takes 2.06. */
+static void a_jump_ends_a_cycle_of_the_uop_cache(void **state)
+{
+    (void)state;
+    struct loop loop = {.size = 0};
+
+    for (int i = 0; i < 10; i++)
+        put_move(&loop);
+    assert_near(round_of("zen3", &loop, 0), 1.99, 2.07);
+    assert_near(round_of("zen3+uop_cache_taken=0", &loop, 0), 1.82, 1.9);
+}
+
 /* Sixty additions to `chains` registers in a random order. */
 static void mix(struct loop *loop, uint64_t chains)
 {
@@ -192,6 +244,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_so_many_of_a_kind_are_dispatched_a_cycle),
+        cmocka_unit_test(only_so_many_accesses_are_dispatched_a_cycle),
+        cmocka_unit_test(a_jump_ends_a_cycle_of_the_uop_cache),
         cmocka_unit_test(a_uop_stays_with_its_port),
         cmocka_unit_test(uops_are_spread_over_the_ports),
         cmocka_unit_test(schedulers_are_apart),

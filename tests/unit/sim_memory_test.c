@@ -61,6 +61,30 @@ static void replaced_keys_come_back_whole(void **state)
     td_cache_release(&cache);
 }
 
+/* Of eight ways any that was used since another stays; nine keys in turn never meet. */
+static void the_least_recently_used_gives_way(void **state)
+{
+    (void)state;
+    enum { WAYS = 8, TURNS = 20 };
+    struct td_cache cache;
+
+    td_cache_init(&cache, WAYS, WAYS);
+    td_cache_set_lru(&cache);
+    for (uint64_t i = 0; i < WAYS; i++)
+        td_cache_fill(&cache, i);
+    for (uint64_t i = 0; i < WAYS; i += 3)
+        assert_int_not_equal(td_cache_find(&cache, i), TD_CACHE_MISS);
+    static const uint64_t order[WAYS] = {1, 2, 4, 5, 7, 0, 3, 6};
+    for (uint64_t i = 0; i < WAYS; i++) {
+        assert_true(td_cache_holds(&cache, order[i]));
+        td_cache_fill(&cache, 100 + i);
+        assert_false(td_cache_holds(&cache, order[i]));
+    }
+    for (uint64_t i = 0; i < TURNS * (WAYS + 1); i++)
+        assert_false(td_cache_touch(&cache, 200 + i % (WAYS + 1)));
+    td_cache_release(&cache);
+}
+
 /* A line that nobody uses is gone when neighbours have brought in as much as the cache holds. */
 static void neighbours_push_lines_out(void **state)
 {
@@ -278,6 +302,7 @@ static void stores_past_the_caches_read_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_recently_used_gives_way),
         cmocka_unit_test(replaced_keys_come_back_whole),
         cmocka_unit_test(neighbours_push_lines_out),
         cmocka_unit_test(victims_of_l2_are_in_the_last_level),

@@ -113,6 +113,47 @@ static void memory_is_renamed(void **state)
     assert_in_range(cycles_a_round(&rig, "zen4", code, bytes, 2), 6, 8);
 }
 
+/* Cycles of a round of `pairs` times mov [BASE],rdx; mov rdx,[BASE]; and a jump back. The base is
+ * rdi, or the stack pointer. */
+static uint64_t pairs_in_turn(const char *core, uint32_t pairs, bool stack)
+{
+    static const uint8_t of_rdi[] = {3, 0x48, 0x89, 0x17, 3, 0x48, 0x8b, 0x17};
+    static const uint8_t of_stack[] = {4, 0x48, 0x89, 0x14, 0x24, 4, 0x48, 0x8b, 0x14, 0x24};
+    static const uint8_t back[] = {5, 0xe9, 0, 0, 0, 0, 0};
+    const size_t size = stack ? sizeof(of_stack) : sizeof(of_rdi);
+    uint8_t code[40 * sizeof(of_stack) + sizeof(back)];
+    struct access words[80];
+    struct rig rig;
+
+    assert_true(pairs <= 40);
+    for (uint32_t i = 0; i < pairs; i++) {
+        memcpy(code + i * size, stack ? of_stack : of_rdi, size);
+        words[2 * i] = (struct access){(uint8_t)(2 * i), true, 3, 0x20000, 0};
+        words[2 * i + 1] = (struct access){(uint8_t)(2 * i + 1), false, 3, 0x20000, 0};
+    }
+    memcpy(code + pairs * size, back, sizeof(back));
+    return cycles_a_round(&rig, core, code, words, (int)(2 * pairs));
+}
+
+/* Zen 3 knows 24 loads of other addresses than the stack's; a pair takes a cycle, or is forwarded.
+ */
+static void rename_keeps_few_loads(void **state)
+{
+    (void)state;
+    assert_in_range(pairs_in_turn("zen3", 20, false), 20, 22);
+    assert_in_range(pairs_in_turn("zen3", 32, false), 32 * 6, 32 * 6 + 4);
+    assert_in_range(pairs_in_turn("zen3+rename_loads=0", 32, false), 32, 34);
+    assert_in_range(pairs_in_turn("zen3", 32, true), 32, 34);
+}
+
+/* A store a cycle is passed on; without that only its dispatch is in the way. */
+static void rename_passes_on_a_store_a_cycle(void **state)
+{
+    (void)state;
+    assert_in_range(pairs_in_turn("zen4", 18, true), 18, 19);
+    assert_in_range(pairs_in_turn("zen4+rename_pause=0", 18, true), 9, 13);
+}
+
 static void split_loads_take_longer(void **state)
 {
     (void)state;
@@ -962,6 +1003,8 @@ int main(void)
         cmocka_unit_test(forwarding_takes_its_latency),
         cmocka_unit_test(partial_store_blocks_forwarding),
         cmocka_unit_test(memory_is_renamed),
+        cmocka_unit_test(rename_keeps_few_loads),
+        cmocka_unit_test(rename_passes_on_a_store_a_cycle),
         cmocka_unit_test(split_loads_take_longer),
         cmocka_unit_test(a_store_covers_a_load_or_not),
         cmocka_unit_test(vectors_are_forwarded_whole),

@@ -95,7 +95,7 @@ static void damaged_cores_are_refused(void **state)
     free(text);
 }
 
-/* zen4 with one more line at the beginning of its [dispatch]. */
+/* zen4 with another line, or several, in place of the first of its [dispatch]. */
 static int read_with_dispatch_line(const char *line, struct td_core_desc *ret, struct td_err *err)
 {
     static const char head[] = "[dispatch]\n";
@@ -103,13 +103,17 @@ static int read_with_dispatch_line(const char *line, struct td_core_desc *ret, s
     const char *found = memmem(builtin->text, builtin->size, head, strlen(head));
     assert_non_null(found);
     const size_t before = (size_t)(found - builtin->text) + strlen(head), len = strlen(line);
-    char *text = td_xalloc(builtin->size + len);
+    const char *rest = memchr(builtin->text + before, '\n', builtin->size - before);
+    assert_non_null(rest);
+    rest++;
+    const size_t after = builtin->size - (size_t)(rest - builtin->text);
+    char *text = td_xalloc(before + len + after);
     struct td_uarch *uarch = NULL;
 
     memcpy(text, builtin->text, before);
     memcpy(text + before, line, len);
-    memcpy(text + before + len, builtin->text + before, builtin->size - before);
-    int rc = td_uarch_parse(&uarch, text, builtin->size + len, err);
+    memcpy(text + before + len, rest, after);
+    int rc = td_uarch_parse(&uarch, text, before + len + after, err);
     if (rc == TD_OK)
         rc = td_core_desc_read(ret, uarch, err);
     td_uarch_free(uarch);
@@ -133,7 +137,7 @@ static void rules_of_dispatch_are_checked(void **state)
         assert_non_null(strstr(err.text, "line "));
     }
     assert_int_equal(read_with_dispatch_line("456 3\n", &desc, &good), TD_OK);
-    assert_int_equal(desc.dispatch.limit_count, 4);
+    assert_int_equal(desc.dispatch.limit_count, 6);
     assert_int_equal(desc.dispatch.limits[0].ports, 0x70);
     assert_int_equal(desc.dispatch.limits[0].most, 3);
     assert_int_equal(desc.dispatch.quad_count, 2);

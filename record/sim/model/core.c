@@ -27,6 +27,7 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .load_mask = {td_ports_mask(ports, desc->load_ports, 0),
                       td_ports_mask(ports, desc->load_vector_ports, 0)},
         .store_mask = td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
+        .store_group = td_ports_mask(ports, desc->store_data_ports, 0).group,
         .ledger = ledger,
     };
     core->scheduler_room = (HALF_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |

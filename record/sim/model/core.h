@@ -60,13 +60,14 @@ struct td_core {
     uint64_t head;     /* the oldest not known to have retired */
     uint64_t roomy;    /* uops of lower numbers find a place in the reorder buffer at once */
     int64_t last_retire;
-    uint64_t empty;                   /* word of a cycle's ports when nothing has issued */
-    const struct td_ports *rules;     /* borrowed: how ports are chosen and dispatch is limited */
-    uint32_t group;                   /* word of what this cycle dispatched */
-    uint32_t no_group;                /* the same when it has dispatched nothing */
+    uint64_t empty;                    /* word of a cycle's ports when nothing has issued */
+    const struct td_ports *rules;      /* borrowed: how ports are chosen and dispatch is limited */
+    uint32_t group;                    /* word of what this cycle dispatched */
+    uint32_t no_group;                 /* the same when it has dispatched nothing */
     uint64_t crowd[TD_DISPATCH_QUADS]; /* uops that wait at each port of a quad, in lanes */
-    struct td_port_mask load_mask[2]; /* of general, of vector registers */
+    struct td_port_mask load_mask[2];  /* of general, of vector registers */
     struct td_port_mask store_mask;
+    struct td_group_mask store_group; /* what limits the dispatch of stores: their data's ports */
     struct td_ledger *ledger;
     struct td_counting *counting; /* borrowed; NULL: nobody asks */
     struct td_unit units[TD_UNIT_KIND_COUNT];
@@ -166,12 +167,10 @@ static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
     }
 }
 
-/* Before a uop of `mask` is dispatched: it waits for the next cycle when this one has as many for
- * its ports as the core dispatches. The slots lost are charged to `cell`. */
-static inline void td_core_limit(struct td_core *core, struct td_port_mask mask, uint32_t cell)
+/* Before a uop is dispatched: it waits for the next cycle when this one has as many of its kind as
+ * the core dispatches. The slots lost are charged to `cell`. */
+static inline void td_core_limit(struct td_core *core, struct td_group_mask limit, uint32_t cell)
 {
-    const struct td_group_mask limit = core->rules->limits[mask.choice];
-
     if (TD_UNLIKELY((core->group & limit.full) != 0))
         td_core_lose(core, core->cycle + 1, cell);
     core->group += limit.add;

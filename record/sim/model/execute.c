@@ -50,6 +50,21 @@ static void machine_clear(struct td_sim *sim, uint32_t row, int64_t cycle)
     td_fetch_redirect(&sim->fetch, cycle, sim->desc->clear);
 }
 
+/* Whether rename knows the load from its last run. It keeps few that are not of the stack: where
+ * more take turns, each is forgotten before it comes again. */
+static bool keeps_load(struct td_sim *sim, const struct td_uop *uop, uint32_t hash)
+{
+    struct td_stores *stores = &sim->stores;
+    uint32_t *kept = &stores->kept[hash & (TD_ORDER_ENTRIES - 1)];
+
+    if (!sim->desc->rename_loads || uop->memory & TD_MEMORY_STACK)
+        return true;
+    if (*kept && stores->keeps - *kept < (uint32_t)sim->desc->rename_loads)
+        return true;
+    *kept = ++stores->keeps;
+    return false;
+}
+
 /* Whether rename gives the load the register that was stored: for plain loads at the store's own
  * address, when the store is as many stores back as the last time, and, where the core goes by
  * instructions, its instruction has not stored since. */
@@ -67,7 +82,19 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
         return false;
     const bool same = *usual == back;
     *usual = (uint8_t)back;
-    return same;
+    return same && keeps_load(sim, uop, hash);
+}
+
+/* The cycle in which rename has passed on the store's register to a load. */
+static int64_t pass_on(struct td_sim *sim, const struct td_store_word *word)
+{
+    struct td_stores *stores = &sim->stores;
+    const bool other = word->serial != stores->passed;
+
+    stores->passed = word->serial;
+    stores->passed_at = td_cycle_later(sim->core.cycle + 1,
+                                       stores->passed_at + (other ? sim->desc->rename_pause : 0));
+    return td_cycle_later(stores->passed_at, word->data);
 }
 
 /* The row of a store in the buffer. */
@@ -107,7 +134,7 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
         return -1;
     if (found.covers && renames(sim, load->uop, word, address, load->hash)) {
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, true);
-        return td_cycle_later(sim->core.cycle + 1, word->data);
+        return pass_on(sim, word);
     }
     if (word->address > *t) {
         machine_clear(sim, load->row, word->address);
@@ -596,7 +623,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
 {
     struct td_core *core = &sim->core;
 
-    td_core_limit(core, uop->issue, first_cell + uop->cell);
+    td_core_limit(core, uop->issue.group, first_cell + uop->cell);
     if (plain)
         core->used++;
     else
@@ -672,7 +699,12 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     }
     if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
-    td_core_limit(core, uop->issue, td_ledger_cell(row, (enum td_cause)uop->port));
+    td_core_limit(core, uop->issue.group, td_ledger_cell(row, (enum td_cause)uop->port));
+    if (flags & TD_UOP_STORE)
+        td_core_limit(core, core->store_group, td_ledger_cell(row, TD_CAUSE_PORT_STORE));
+    else if (flags & TD_UOP_LOAD)
+        td_core_limit(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR].group,
+                      td_ledger_cell(row, TD_CAUSE_PORT_LOAD));
     if (way == TD_WAY_ANY)
         td_core_dispatch(core, uop->slots);
     else

@@ -228,7 +228,7 @@ void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool p
     fetch->last_line = 0;
     fetch->again = pc == fetch->taken_pc;
     fetch->taken_pc = pc;
-    if (fetch->decoding && fetch->desc->decode_taken)
+    if (fetch->decoding ? fetch->desc->decode_taken : fetch->desc->uop_cache_taken)
         fetch->delivered = (fetch->delivered + TICKS - 1) / TICKS * TICKS;
     if (plain && target <= pc && pc - target < LOOP_BYTES) {
         fetch->loop_count = fetch->loop_pc == target ? fetch->loop_count + 1 : 0;

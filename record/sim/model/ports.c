@@ -80,9 +80,6 @@ static void init_quads(struct td_ports *ports)
     for (int q = 0; q < ports->quad_count; q++) {
         for (int i = 0; i < TD_QUAD_PORTS; i++)
             ports->quads[q].one[i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
-        for (uint32_t places = 0; places <= TD_QUAD_ALL; places++)
-            ports->limits[TD_CHOICE(q, places)] =
-                limits_of(dispatch, set_of(dispatch->quads[q], places));
     }
     for (uint32_t i = 0; i < TD_QUAD_PORTS << TD_QUAD_PORTS; i++) {
         const uint32_t place = i % TD_QUAD_PORTS, places = i / TD_QUAD_PORTS;
@@ -128,12 +125,13 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
     init_quads(ports);
 }
 
-/* Of a uop that goes to no port but what is counted for all. */
+/* Of a uop for some of these ports what is not counted by port. */
 static struct td_port_mask uncounted(const struct td_ports *ports, uint16_t set)
 {
     const bool vector = (set & ports->vector) != 0;
 
     return (struct td_port_mask){
+        .group = ports->dispatch ? limits_of(ports->dispatch, set) : (struct td_group_mask){0, 0},
         .add = vector ? TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT : TD_PORT_ISSUED,
         .waits = vector ? 1U << TD_WAITING_VECTOR_AT : 1};
 }

@@ -21,14 +21,21 @@
 #define TD_PORT_ISSUED_VECTOR_AT 4
 /* Of numbers of uops that wait, the half of those of the vector scheduler. */
 #define TD_WAITING_VECTOR_AT 16
-#define TD_QUAD_ALL              ((1U << TD_QUAD_PORTS) - 1) /* every place of a quad */
+#define TD_QUAD_ALL          ((1U << TD_QUAD_PORTS) - 1) /* every place of a quad */
+
+/* Of the word of a dispatch group (below). */
+struct td_group_mask {
+    uint32_t add;  /* added to it */
+    uint32_t full; /* bits that must be clear before */
+};
 
 struct td_port_mask {
-    uint64_t add;  /* added to the cycle's word; of a uop with a choice its count alone */
-    uint64_t full; /* bits that must be clear before */
+    uint64_t add;   /* added to the cycle's word; of a uop with a choice its count alone */
+    uint64_t full;  /* bits that must be clear before */
     uint32_t waits; /* what it counts while it waits: in the lower half, of vectors in the upper */
     uint8_t choice; /* between which ports dispatch chooses (TD_CHOICE); 0: it does not */
     uint8_t second; /* the same places for its second uop; 0: it has none, or it is not bound */
+    struct td_group_mask group; /* what limits its dispatch */
 };
 
 /*
@@ -40,13 +47,8 @@ struct td_port_mask {
  */
 enum { TD_GROUP_COUNTS_AT = TD_DISPATCH_QUADS * TD_QUAD_PORTS, TD_GROUP_COUNT_BITS = 4 };
 
-struct td_group_mask {
-    uint32_t add, full;
-};
-
 /* Of a quad those of its places (a bit each) that a uop may go to. */
 #define TD_CHOICE(quad, places) ((uint32_t)(quad) << TD_QUAD_PORTS | (places))
-#define TD_CHOICES              TD_CHOICE(TD_DISPATCH_QUADS, 0)
 
 struct td_quad {
     struct td_port_mask one[TD_QUAD_PORTS]; /* of a uop that goes to this place */
@@ -91,8 +93,7 @@ struct td_ports {
     uint16_t vector; /* ports of the vector scheduler; 0: the core has none */
     const struct td_dispatch *dispatch;
     struct td_quad quads[TD_DISPATCH_QUADS];
-    struct td_group_mask limits[TD_CHOICES]; /* of a uop with this choice */
-    uint64_t never[1 << TD_QUAD_PORTS];      /* to lanes, so that none but these is the least */
+    uint64_t never[1 << TD_QUAD_PORTS]; /* to lanes, so that none but these is the least */
     int quad_count;
     uint32_t group; /* the word of a group without a uop */
     uint64_t empty; /* the word of a cycle in which nothing has issued */

@@ -402,7 +402,7 @@ static void set_address(struct work *w)
     uop->address[0] = a & VBASE ? vector(field(w, 5)) : base;
     if (a & INDEX)
         uop->address[1] = general(field(w, 16));
-    if (!(a & (INDEX | ZVA)) && (base == STACK_POINTER || base == FRAME_POINTER))
+    if (!(a & (INDEX | ZVA)) && base == STACK_POINTER)
         uop->memory |= TD_MEMORY_STACK;
     if (a & (POST | PRE))
         add_writeback(w, base);

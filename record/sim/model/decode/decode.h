@@ -51,7 +51,7 @@ enum td_uop_way {
 /* What its load or store is. */
 enum td_uop_memory {
     TD_MEMORY_VECTOR = 1 << 0, /* to or from a vector register */
-    TD_MEMORY_STACK = 1 << 1,  /* its address is the stack or frame pointer and a constant */
+    TD_MEMORY_STACK = 1 << 1,  /* its address is the stack pointer and a constant */
     TD_MEMORY_WHOLE = 1 << 2,  /* 4 or 8 bytes of a general register, as they are */
     TD_MEMORY_PAST = 1 << 3,   /* a store past the caches, by whole lines */
 };

@@ -113,7 +113,7 @@ static void read_memory(struct work *w, const ZydisDecodedOperand *operand)
     uop->address[0] = base;
     uop->address[1] = index;
     w->scaled = index != TD_REG_NONE && operand->mem.scale > 1;
-    if (index == TD_REG_NONE && (base == STACK_POINTER || base == FRAME_POINTER))
+    if (index == TD_REG_NONE && base == STACK_POINTER)
         uop->memory |= TD_MEMORY_STACK;
     if (operand->size == 32 || operand->size == 64)
         uop->memory |= TD_MEMORY_WHOLE;

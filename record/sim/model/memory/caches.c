@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/model/memory/caches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #ifdef __SSE2__
@@ -22,6 +23,14 @@ void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways)
     cache->tags = td_xcalloc((size_t)lines + TAGS_AT_ONCE, sizeof(*cache->tags));
     cache->used = td_xcalloc(sets, sizeof(*cache->used));
     cache->last = td_xcalloc(sets, sizeof(*cache->last));
+}
+
+void td_cache_set_lru(struct td_cache *cache)
+{
+    assert(cache->ways <= TD_LRU_WAYS_MAX);
+    cache->lru = true;
+    for (uint32_t set = 0; set <= cache->set_mask; set++)
+        cache->used[set] = 0x76543210;
 }
 
 void td_cache_release(struct td_cache *cache)
@@ -54,8 +63,25 @@ static inline uint32_t matches(const struct td_cache *cache, uint32_t first, uin
     return found & cache->all;
 }
 
+/* The order of all ways when this one is used. */
+static inline uint32_t move_to_front(uint32_t order, uint32_t way)
+{
+    /* The way's place is the first four bits that are 0 here. */
+    const uint32_t other = order ^ way * 0x11111111;
+    const uint32_t zero = (other - 0x11111111) & ~other & 0x88888888;
+    const uint32_t at = (uint32_t)__builtin_ctz(zero) - 3;
+    const uint32_t before = (1U << at) - 1, whole = before << 4 | 15;
+
+    return (order & ~whole) | (order & before) << 4 | way;
+}
+
 static inline void use(struct td_cache *cache, uint32_t set, uint32_t way)
 {
+    if (cache->lru) {
+        cache->used[set] = move_to_front(cache->used[set], way);
+        cache->last[set] = (uint8_t)way;
+        return;
+    }
     const uint32_t used = cache->used[set] | 1U << way;
 
     cache->used[set] = used == cache->all ? 1U << way : used;
@@ -85,7 +111,8 @@ bool td_cache_holds(const struct td_cache *cache, uint64_t key)
 static inline uint32_t take(struct td_cache *cache, uint32_t set)
 {
     const uint32_t unused = ~cache->used[set] & cache->all;
-    const uint32_t way = unused ? (uint32_t)__builtin_ctz(unused) : 0;
+    const uint32_t first = unused ? (uint32_t)__builtin_ctz(unused) : 0;
+    const uint32_t way = cache->lru ? cache->used[set] >> 4 * (cache->ways - 1) & 15 : first;
 
     use(cache, set, way);
     return set * cache->ways + way;

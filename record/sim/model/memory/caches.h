@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A set-associative table of keys (lines, pages, branches). A way that was not used since the set's
- * ways had last all been used is replaced, as the cores' pseudo-LRU does. The way used last in a
+ * ways had last all been used is replaced, as most cores' pseudo-LRU does; or the one used least
+ * recently (td_cache_set_lru). The way used last in a
  * set is tried first and costs nothing to use again, so the usual hit writes nothing. It holds no
  * data; callers keep theirs in arrays by slot.
  */
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/likely.h"
+#include "formats/cores/core.h"
 
 #define TD_CACHE_MISS   UINT32_MAX
 #define TD_CACHE_NO_KEY UINT64_MAX
@@ -20,14 +22,19 @@
 struct td_cache {
     uint32_t set_mask, ways;
     uint32_t set_bits;
-    uint32_t all;   /* a bit a way */
+    uint32_t all; /* a bit a way */
+    bool lru;
     uint32_t *tags; /* by slot: set * ways + way; 0: empty */
-    uint32_t *used; /* by set: ways used since all had been */
+    uint32_t *used; /* by set: ways used since all had been; or all ways, four bits each, the one
+                       used last in the lowest */
     uint8_t *last;  /* by set: the way used last */
 };
 
 /* `lines` / `ways` must be a power of two. */
 void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways);
+/* From now on the way used least recently is replaced. The cache is empty and has at most
+ * TD_LRU_WAYS_MAX. */
+void td_cache_set_lru(struct td_cache *cache);
 void td_cache_release(struct td_cache *cache);
 
 static inline uint32_t td_cache_slots(const struct td_cache *cache)

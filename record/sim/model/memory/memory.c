@@ -22,6 +22,8 @@ void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, s
     if (!llc->used)
         llc->used = true;
     td_cache_init(&memory->l1d, (uint32_t)desc->l1d_kb * 16, (uint32_t)desc->l1d_ways);
+    if (desc->l1d_lru)
+        td_cache_set_lru(&memory->l1d);
     td_cache_init(&memory->l2, (uint32_t)desc->l2_kb * 16, (uint32_t)desc->l2_ways);
     td_cache_init(&memory->dtlb, (uint32_t)desc->dtlb, (uint32_t)desc->dtlb_ways);
     td_cache_init(&memory->stlb, (uint32_t)desc->stlb, (uint32_t)desc->stlb_ways);

@@ -48,6 +48,10 @@ struct td_stores {
     uint32_t latest[TD_ORDER_ENTRIES]; /* by hash of an instruction: its latest store's number */
     uint32_t origin;                   /* of the store that is executed: its place there */
     uint8_t back[TD_ORDER_ENTRIES];    /* from how many stores back it last had its data; 0: not */
+    /* Loads that rename has begun to keep so far, and the number of this one among them; 0: not. */
+    uint32_t keeps, kept[TD_ORDER_ENTRIES];
+    uint32_t passed;   /* number of the store that rename passed on last, */
+    int64_t passed_at; /* and the cycle */
 };
 
 /* Which of a word's 8 bytes [address, address + size) covers. */
