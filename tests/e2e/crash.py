@@ -113,15 +113,15 @@ def record_into(out, done):
 
 
 def full_disk():
-    """A file system that holds half of what the profile needs: how many samples there are, and so how large it is,
-    is the machine's."""
+    """A file system that holds a quarter of what the profile needs: how many samples there are, and so how large it is,
+    is the machine's, and one recording may be half of the one before."""
     if os.geteuid() != 0:
         td.skip("mounting a small file system needs root")
     page = os.sysconf("SC_PAGE_SIZE")
     whole, done = td.scratch("whole.td"), td.scratch("full.done")
     record_into(whole, done)
     os.remove(done)
-    pages = max(os.path.getsize(whole) // 2 // page, 1)
+    pages = max(os.path.getsize(whole) // 4 // page, 1)
     mount = td.scratch("small")
     os.makedirs(mount)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * page}", "tmpfs", mount],

@@ -639,6 +639,24 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     sim->branch_done = done;
 }
 
+/* Waits until this cycle's group has room for the uop, its operation and its access. */
+static inline void limit_dispatch(struct td_core *core, const struct td_uop *uop, uint8_t flags,
+                                  uint32_t row)
+{
+    static const struct td_group_mask none = {0, 0};
+    const struct td_group_mask own = uop->issue.group;
+    const struct td_group_mask access = flags & TD_UOP_STORE ? core->store_group
+                                        : flags & TD_UOP_LOAD
+                                            ? core->load_mask[uop->memory & TD_MEMORY_VECTOR].group
+                                            : none;
+    const enum td_cause busy = core->group & own.full ? (enum td_cause)uop->port
+                               : flags & TD_UOP_STORE ? TD_CAUSE_PORT_STORE
+                                                      : TD_CAUSE_PORT_LOAD;
+
+    td_core_limit(core, (struct td_group_mask){own.add + access.add, own.full | access.full},
+                  td_ledger_cell(row, busy));
+}
+
 /* What holds up dispatch before it begins. */
 static void begin_slow(struct td_sim *sim, const struct td_uop *uop, uint32_t row)
 {
@@ -699,12 +717,7 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     }
     if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
-    td_core_limit(core, uop->issue.group, td_ledger_cell(row, (enum td_cause)uop->port));
-    if (flags & TD_UOP_STORE)
-        td_core_limit(core, core->store_group, td_ledger_cell(row, TD_CAUSE_PORT_STORE));
-    else if (flags & TD_UOP_LOAD)
-        td_core_limit(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR].group,
-                      td_ledger_cell(row, TD_CAUSE_PORT_LOAD));
+    limit_dispatch(core, uop, flags, row);
     if (way == TD_WAY_ANY)
         td_core_dispatch(core, uop->slots);
     else
