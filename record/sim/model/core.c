@@ -214,14 +214,14 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
     const uint32_t q = mask.choice >> TD_QUAD_PORTS, at = q * TD_QUAD_PORTS;
     const uint32_t place = td_core_least(core, q, mask.choice & TD_QUAD_ALL);
     const uint32_t others = mask.second & ~(1U << place);
-    struct td_port_mask ports = core->rules->quads[q].one[place];
+    struct td_port_mask ports = core->rules->bound[q][place];
     uint64_t crowd = td_lanes_one(place);
 
     core->group |= 1U << place << at;
     if (others) {
         /* Both are one uop in the scheduler. */
         const uint32_t second = td_core_least(core, q, others);
-        const struct td_port_mask more = core->rules->quads[q].one[second];
+        const struct td_port_mask more = core->rules->bound[q][second];
         ports.add += more.add & ((UINT64_C(1) << TD_PORT_ISSUED_AT) - 1);
         ports.full |= more.full;
         crowd += td_lanes_one(second);

@@ -213,7 +213,7 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
     const uint32_t left = places & ~(core->group >> at);
     const uint32_t place = td_core_least(core, q, left ? left : places);
     core->group |= 1U << place << at;
-    t = td_core_issue(core, core->rules->quads[q].one[place], t);
+    t = td_core_issue(core, core->rules->bound[q][place], t);
     core->crowd[q] += t - core->cycle < TD_PORT_RING - 1 ? td_lanes_one(place) : 0;
     return t;
 }

@@ -79,7 +79,7 @@ static void init_quads(struct td_ports *ports)
 
     for (int q = 0; q < ports->quad_count; q++) {
         for (int i = 0; i < TD_QUAD_PORTS; i++)
-            ports->quads[q].one[i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
+            ports->bound[q][i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
     }
     for (uint32_t i = 0; i < TD_QUAD_PORTS << TD_QUAD_PORTS; i++) {
         const uint32_t place = i % TD_QUAD_PORTS, places = i / TD_QUAD_PORTS;
@@ -159,9 +159,9 @@ struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, ui
 {
     for (int q = 0; q < ports->quad_count; q++) {
         const uint32_t places = places_of(ports->dispatch->quads[q], set);
-        struct td_port_mask mask = uncounted(ports, set);
         if (!places)
             continue;
+        struct td_port_mask mask = uncounted(ports, set);
         mask.choice = (uint8_t)TD_CHOICE(q, places);
         mask.second = (uint8_t)places_of(ports->dispatch->quads[q], extra);
         return mask;

@@ -46,13 +46,11 @@ struct td_port_mask {
  * counter of four bits a limit, whose top bit says that the limit is reached.
  */
 enum { TD_GROUP_COUNTS_AT = TD_DISPATCH_QUADS * TD_QUAD_PORTS, TD_GROUP_COUNT_BITS = 4 };
+_Static_assert(TD_GROUP_COUNTS_AT + TD_DISPATCH_LIMITS * TD_GROUP_COUNT_BITS <= 32,
+               "a word has a counter for each limit");
 
 /* Of a quad those of its places (a bit each) that a uop may go to. */
 #define TD_CHOICE(quad, places) ((uint32_t)(quad) << TD_QUAD_PORTS | (places))
-
-struct td_quad {
-    struct td_port_mask one[TD_QUAD_PORTS]; /* of a uop that goes to this place */
-};
 
 /*
  * How many uops wait at the ports of a quad: a lane of 16 bits a place, of which the lower two bits
@@ -92,7 +90,7 @@ struct td_ports {
     int set_count;
     uint16_t vector; /* ports of the vector scheduler; 0: the core has none */
     const struct td_dispatch *dispatch;
-    struct td_quad quads[TD_DISPATCH_QUADS];
+    struct td_port_mask bound[TD_DISPATCH_QUADS][TD_QUAD_PORTS]; /* of a uop that goes there */
     uint64_t never[1 << TD_QUAD_PORTS]; /* to lanes, so that none but these is the least */
     int quad_count;
     uint32_t group; /* the word of a group without a uop */

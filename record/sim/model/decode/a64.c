@@ -8,7 +8,6 @@
 
 /* Registers 31: the stack pointer or zero, as the operand says. */
 enum { STACK_POINTER = TD_REG_GPR + 31, LINK_REGISTER = TD_REG_GPR + 30 };
-enum { FRAME_POINTER = TD_REG_GPR + 29 };
 
 /* What a form reads and writes. G: integer register, S: the same with the stack pointer for 31, V:
  * vector, P: predicate; D: destination (bits 0 to 4), N (5 to 9), M (16 to 20), A (10 to 14), T:

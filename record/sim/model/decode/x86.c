@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "record/sim/model/decode/isa.h"
 
-enum { STACK_POINTER = TD_REG_GPR + 4, FRAME_POINTER = TD_REG_GPR + 5, OPERANDS_MAX = 8 };
+enum { STACK_POINTER = TD_REG_GPR + 4, OPERANDS_MAX = 8 };
 
 /* Zero (TD_OP_NOP) stands for "not named in the list". */
 static const uint8_t classes[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
