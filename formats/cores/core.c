@@ -139,7 +139,10 @@ static const struct field *find_field(const char *section, const char *key)
 /* Numbers that a description need not say: they are 0 then. */
 static bool may_lack(const struct field *field)
 {
-    static const char *const keys[] = {"dram_shared", "scheduler_vector", "vector_queue"};
+    static const char *const keys[] = {"dram_shared",    "scheduler_memory", "scheduler_vector",
+                                       "vector_queue",   "registers",        "registers_vector",
+                                       "uop_cache_line", "uop_cache_group",  "uop_cache_pause",
+                                       "block_next"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)
@@ -267,21 +270,28 @@ static int read_limit(struct td_dispatch *dispatch, const struct td_uarch_line *
     return TD_OK;
 }
 
-/* bind PORTS */
-static int read_quad(struct td_dispatch *dispatch, const struct td_uarch_line *line,
+/* bind PORTS, spread PORTS */
+static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *line,
                      struct td_err *err)
 {
     const char *word = line->words[1];
+    const bool spread = strcmp(line->words[0], "spread") == 0;
+    const size_t count = strlen(word);
+    struct td_dispatch_bank *bank = &dispatch->banks[dispatch->bank_count];
     uint16_t all = 0;
 
-    for (uint32_t i = 0; i < dispatch->quad_count; i++) {
-        for (int k = 0; k < TD_QUAD_PORTS; k++)
-            all |= (uint16_t)(1U << dispatch->quads[i][k]);
+    for (uint32_t i = 0; i < dispatch->bank_count; i++) {
+        for (int k = 0; k < dispatch->banks[i].count; k++)
+            all |= (uint16_t)(1U << dispatch->banks[i].ports[k]);
     }
-    if (dispatch->quad_count == TD_DISPATCH_QUADS || strlen(word) != TD_QUAD_PORTS)
-        return td_fail(err, TD_EFORMAT, "line %u: at most %d times are %d ports bound",
-                       line->number, TD_DISPATCH_QUADS, TD_QUAD_PORTS);
-    for (int k = 0; k < TD_QUAD_PORTS; k++) {
+    if (dispatch->bank_count == TD_DISPATCH_BANKS)
+        return td_fail(err, TD_EFORMAT,
+                       "line %u: [dispatch] has at most %d lines of bind or spread", line->number,
+                       TD_DISPATCH_BANKS);
+    if (spread ? count < 2 || count > TD_BANK_PORTS : count != TD_BIND_PORTS)
+        return td_fail(err, TD_EFORMAT, "line %u: bind takes %d ports, spread takes 2 to %d",
+                       line->number, TD_BIND_PORTS, TD_BANK_PORTS);
+    for (size_t k = 0; k < count; k++) {
         const char letter[] = {word[k], '\0'};
         uint16_t port = 0;
         const int rc = parse_ports(line, letter, &port, err);
@@ -290,9 +300,11 @@ static int read_quad(struct td_dispatch *dispatch, const struct td_uarch_line *l
         if (port == 0 || all & port)
             return td_fail(err, TD_EFORMAT, "line %u: each port is bound once", line->number);
         all |= port;
-        dispatch->quads[dispatch->quad_count][k] = (uint8_t)__builtin_ctz(port);
+        bank->ports[k] = (uint8_t)__builtin_ctz(port);
     }
-    dispatch->quad_count++;
+    bank->count = (uint8_t)count;
+    bank->spread = spread;
+    dispatch->bank_count++;
     return TD_OK;
 }
 
@@ -305,9 +317,12 @@ static int read_dispatch(struct td_core_desc *desc, const struct td_uarch *uarch
         const struct td_uarch_line *line = &section->lines[i];
         if (line->word_count != 2)
             return td_fail(err, TD_EFORMAT,
-                           "line %u: [dispatch] has 'PORTS COUNT' and 'bind PORTS'", line->number);
-        const int rc = strcmp(line->words[0], "bind") == 0 ? read_quad(&desc->dispatch, line, err)
-                                                           : read_limit(&desc->dispatch, line, err);
+                           "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS', 'spread PORTS'",
+                           line->number);
+        const bool bank =
+            strcmp(line->words[0], "bind") == 0 || strcmp(line->words[0], "spread") == 0;
+        const int rc =
+            bank ? read_bank(&desc->dispatch, line, err) : read_limit(&desc->dispatch, line, err);
         if (rc != TD_OK)
             return rc;
     }
@@ -328,7 +343,7 @@ static int read_op_option(struct td_op_cost *cost, const struct td_uarch_line *l
         rc = parse_number(word, 1, 250, &value, err);
         cost->busy = (uint8_t)value;
     } else if (strcmp(key, "forward") == 0) {
-        rc = parse_number(word, 1, cost->latency, &value, err);
+        rc = parse_number(word, 1, cost->latency < 3 ? cost->latency : 3, &value, err);
         cost->forward = (uint8_t)value;
     } else {
         rc = td_fail(err, TD_EFORMAT, "'%s' is none of busy, extra, forward", key);
@@ -433,6 +448,8 @@ static int check_core(const struct td_core_desc *desc, struct td_err *err)
         if (rc != TD_OK)
             return rc;
     }
+    if (desc->scheduler_memory && !(desc->load_ports & desc->store_address_ports))
+        return td_fail(err, TD_EFORMAT, "scheduler_memory: loads and stores must share a port");
     if (desc->store_block & (desc->store_block - 1))
         return td_fail(err, TD_EFORMAT, "store_block: %d bytes are no power of two",
                        desc->store_block);

@@ -21,8 +21,11 @@
     X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")          \
     X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                                \
     X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                               \
+    X(pipeline, scheduler_memory, COUNT, 0, 1024, "the same of loads and stores; 0: one for all") \
     X(pipeline, scheduler_vector, COUNT, 0, 1024, "the same of [ports] vector; 0: one for all")   \
     X(pipeline, vector_queue, COUNT, 0, 1024, "uops that wait for a place in that, in order")     \
+    X(pipeline, registers, COUNT, 0, 512, "results not retired in general registers; 0: any")     \
+    X(pipeline, registers_vector, COUNT, 0, 512, "the same in vector registers")                  \
     X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
     X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
     X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")   \
@@ -47,8 +50,9 @@
     X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                    \
     X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")             \
     X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")               \
-    X(fetch, uop_cache_group, COUNT, 0, 255, "uops of a line of code that come without a pause")  \
-    X(fetch, uop_cache_pause, TICKS, 0, 1024, "before as many more of the same line of code")     \
+    X(fetch, uop_cache_line, TICKS, 0, 1024, "delivery of its line, full or not; 0: by uops")     \
+    X(fetch, uop_cache_group, COUNT, 0, 255, "lines of a run that one look finds; 0: all")        \
+    X(fetch, uop_cache_pause, CYCLES, 0, 16, "between two looks for the same run")                \
     X(fetch, uop_cache_taken, COUNT, 0, 1, "1: what a jump goes to comes in another cycle")       \
     X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
     X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
@@ -58,6 +62,7 @@
     X(fetch, ahead, COUNT, 1, 64, "blocks that prediction may be ahead of fetch")                 \
     X(fetch, lead, CYCLES, 0, 255, "by which prediction is ahead of delivery when it restarts")   \
     X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                           \
+    X(fetch, block_next, TICKS, 0, 1024, "the same, of a line of code that follows; 0: as block") \
     X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats; if more, its jump's") \
     X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")                 \
     X(predict, btb_ways, COUNT, 1, 31, "")                                                        \
@@ -155,10 +160,13 @@
     X(DIV64, div64, ANY, "divide, 64 bits")                                                    \
     X(BITS, bits, ANY, "popcnt, lzcnt, tzcnt, bsf, bsr, clz, rbit, rev")                       \
     X(BIT_TEST, bit_test, X86, "bt, bts, btr, btc")                                            \
+    X(BIT_SET, bit_set, X86, "bts, btr, btc")                                                  \
     X(BMI, bmi, X86, "andn, bextr, blsr, bzhi")                                                \
     X(PDEP, pdep, X86, "pdep, pext")                                                           \
     X(CRC, crc, ANY, "crc32")                                                                  \
     X(CMOV, cmov, ANY, "conditional move, select")                                             \
+    X(CMOV_SIGN, cmov_sign, X86, "the same by sign and overflow: l, ge, le, g")                \
+    X(CMOV_CARRY, cmov_carry, X86, "the same by carry and zero: be, a")                        \
     X(SETCC, setcc, X86, "set byte on condition")                                              \
     X(BSWAP, bswap, X86, "byte swap")                                                          \
     X(XCHG, xchg, X86, "exchange of registers")                                                \
@@ -255,8 +263,9 @@ struct td_op_cost {
 #define TD_LRU_WAYS_MAX    8 /* of a cache in the order of use (l1d_lru) */
 #define TD_DISPATCH_LIMITS 6
 #define TD_DISPATCH_MOST   7 /* of a limit */
-#define TD_DISPATCH_QUADS  2
-#define TD_QUAD_PORTS      4
+#define TD_DISPATCH_BANKS  2
+#define TD_BANK_PORTS      6
+#define TD_BIND_PORTS      4 /* of a bank that chooses by what waits */
 
 /* What the uops of one cycle of dispatch are to each other; section [dispatch], which a core need
  * not have. */
@@ -267,11 +276,15 @@ struct td_dispatch {
         uint16_t most;
     } limits[TD_DISPATCH_LIMITS];
     uint32_t limit_count;
-    /* Four ports with a queue each: dispatch puts a uop into one of them, of those that none of the
-     * cycle's uops has yet the one where the fewest wait, the first of these when there are more.
-     */
-    uint8_t quads[TD_DISPATCH_QUADS][TD_QUAD_PORTS];
-    uint32_t quad_count;
+    /* Ports with a queue each: dispatch puts a uop into one of them, of those that none of the
+     * cycle's uops has yet. `spread`: into any. Else there are TD_BIND_PORTS, and it is the one
+     * where the fewest wait, the first of these when there are more. */
+    struct td_dispatch_bank {
+        uint8_t ports[TD_BANK_PORTS];
+        uint8_t count;
+        bool spread;
+    } banks[TD_DISPATCH_BANKS];
+    uint32_t bank_count;
 };
 
 /* What never is in the way of a varied core (variant.h). No description file says it. */

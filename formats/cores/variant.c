@@ -117,7 +117,9 @@ int td_variant_apply(struct td_core_desc *desc, const char *words, struct td_err
     for (char *word; rc == TD_OK && (word = strsep(&rest, "+"));)
         rc = apply_word(&changed, word, err);
     if (rc == TD_OK && changed.perfect & TD_PERFECT_PORTS &&
-        changed.scheduler + changed.scheduler_vector + changed.vector_queue > SCHEDULER_MAX)
+        changed.scheduler + changed.scheduler_memory + changed.scheduler_vector +
+                changed.vector_queue >
+            SCHEDULER_MAX)
         rc = td_fail(err, TD_EUSAGE, "%s: with ports, a scheduler has at most %d places", words,
                      SCHEDULER_MAX);
     if (rc == TD_OK)

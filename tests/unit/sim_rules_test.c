@@ -920,9 +920,25 @@ static uint64_t jumps_after_a_mispredict(const char *core)
 static void prediction_begins_after_a_mispredict(void **state)
 {
     (void)state;
-    const uint64_t with = jumps_after_a_mispredict("zen5");
-    const uint64_t ahead = jumps_after_a_mispredict("zen5+lead=255");
+    /* Without lines, of which each jump needs one: they take as long as its prediction. */
+    const uint64_t with = jumps_after_a_mispredict("zen5+uop_cache_line=0");
+    const uint64_t ahead = jumps_after_a_mispredict("zen5+uop_cache_line=0+lead=255");
     assert_in_range(with, ahead + 3, ahead + 5); /* of 8 cycles, every other round */
+}
+
+/* Zen 5's conditional moves by sign and overflow take a cycle more: cmp eax,ebx; cmovcc eax,ecx. */
+static void conditional_moves_go_by_their_flags(void **state)
+{
+    (void)state;
+    uint8_t code[] = {2, 0x39, 0xd8, 3, 0x0f, 0x4e, 0xc1, 2, 0xeb, 0xf9, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "zen5", code, NULL, 0), 3); /* le */
+    assert_int_equal(cycles_a_round(&rig, "golden-cove", code, NULL, 0), 2);
+    code[5] = 0x46; /* be */
+    assert_int_equal(cycles_a_round(&rig, "zen5", code, NULL, 0), 3);
+    assert_int_equal(cycles_a_round(&rig, "golden-cove", code, NULL, 0), 3);
+    code[5] = 0x42; /* b */
+    assert_int_equal(cycles_a_round(&rig, "zen5", code, NULL, 0), 2);
 }
 
 /* Zen 5's additions: sooner when the sum they add to is of the last one. */
@@ -934,7 +950,11 @@ static void sums_are_forwarded_sooner(void **state)
     /* vmulsd xmm1,xmm0,xmm14; vaddsd xmm0,xmm14,xmm1; jmp back */
     static const uint8_t product[] = {5,    0xc4, 0xc1, 0x7b, 0x59, 0xce, 4, 0xc5,
                                       0x8b, 0x58, 0xc1, 2,    0xeb, 0xf5, 0};
+    /* vmulsd xmm0,xmm0,xmm14; vaddsd xmm0,xmm0,xmm14; jmp back */
+    static const uint8_t mixed[] = {5,    0xc4, 0xc1, 0x7b, 0x59, 0xc6, 5,    0xc4,
+                                    0xc1, 0x7b, 0x58, 0xc6, 2,    0xeb, 0xf4, 0};
     struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "zen5", mixed, NULL, 0), 6);
     assert_int_equal(cycles_a_round(&rig, "zen5", sum, NULL, 0), 2);
     assert_int_equal(cycles_a_round(&rig, "zen5", product, NULL, 0), 6);
     assert_int_equal(cycles_a_round(&rig, "zen4", sum, NULL, 0), 3);
@@ -1040,6 +1060,7 @@ int main(void)
         cmocka_unit_test(dense_code_pauses_the_uop_cache),
         cmocka_unit_test(decoders_stop_at_a_jump),
         cmocka_unit_test(prediction_begins_after_a_mispredict),
+        cmocka_unit_test(conditional_moves_go_by_their_flags),
         cmocka_unit_test(sums_are_forwarded_sooner),
         cmocka_unit_test(only_the_latest_store_is_renamed),
         cmocka_unit_test(first_stores_to_pages_fault),

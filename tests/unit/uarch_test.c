@@ -126,7 +126,7 @@ static void rules_of_dispatch_are_checked(void **state)
     (void)state;
     static const char *const bad[] = {"bind 012\n", "bind 0122\n", "bind 45CZ\n", "bind 45CD\n",
                                       "bind\n",     "0123 9\n",    "0123 0\n",    "01X 2\n",
-                                      "0123\n",     "4 1\n5 1\n"};
+                                      "0123\n",     "4 1\n5 1\n",  "spread 4\n",  "spread 44\n"};
     struct td_core_desc desc;
     struct td_err good = TD_ERR_INIT;
 
@@ -140,8 +140,9 @@ static void rules_of_dispatch_are_checked(void **state)
     assert_int_equal(desc.dispatch.limit_count, 6);
     assert_int_equal(desc.dispatch.limits[0].ports, 0x70);
     assert_int_equal(desc.dispatch.limits[0].most, 3);
-    assert_int_equal(desc.dispatch.quad_count, 2);
-    assert_memory_equal(desc.dispatch.quads[0], ((const uint8_t[]){1, 2, 0, 3}), 4);
+    assert_int_equal(desc.dispatch.bank_count, 2);
+    assert_memory_equal(desc.dispatch.banks[0].ports, ((const uint8_t[]){1, 2, 0, 3}), 4);
+    assert_false(desc.dispatch.banks[0].spread);
 }
 
 int main(void)

@@ -190,6 +190,13 @@ static void add_insn(struct draft *draft, const struct td_insn *insn, uint32_t i
         add_uop(draft, &insn->more[k], i, line, 0);
 }
 
+/* The line of code that an instruction belongs to: decoders need all of it, a uop cache that is
+ * read by lines has it where it begins. */
+static uint64_t line_of(const struct td_core_desc *desc, uint64_t pc, uint8_t length)
+{
+    return (desc->uop_cache_line ? pc : pc + length - 1) >> LINE_BITS;
+}
+
 static void decode_block(struct td_blocks *blocks, struct td_block *block, const uint8_t *bytes,
                          const uint8_t *lengths, struct draft *draft)
 {
@@ -207,7 +214,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
         if (fuses && fuses == insn.fuses_second)
             fuse(draft, blocks, fuses, i, lengths[i]);
         else
-            add_insn(draft, &insn, i, (pc + lengths[i] - 1) >> LINE_BITS, lengths[i]);
+            add_insn(draft, &insn, i, line_of(&blocks->desc, pc, lengths[i]), lengths[i]);
         follow_stack_pointer(block, &insn, i);
         fuses = (enum td_fusion)insn.fuses_first;
         at += lengths[i];
@@ -245,7 +252,7 @@ static void cost_part(const struct td_core_desc *desc, const struct draft *draft
     const uint32_t by_bytes = bytes * (uint32_t)desc->decode_byte;
     const uint32_t by_uops = slots * (uint32_t)desc->decode_uop;
     const uint32_t decode = by_bytes > by_uops ? by_bytes : by_uops;
-    const uint32_t cached = slots * (uint32_t)desc->uop_cache_uop;
+    const uint32_t cached = desc->uop_cache_line ? 0 : slots * (uint32_t)desc->uop_cache_uop;
     part->decode_cost = (uint16_t)(decode + microcode);
     part->uop_cost = (uint16_t)(cached + microcode);
     part->cause = microcode > cached ? TD_CAUSE_MICROCODE : TD_CAUSE_UOP_CACHE;
@@ -288,7 +295,23 @@ static enum td_uop_way way_of(const struct td_uop *uop)
         return TD_WAY_LOADS;
     if (flags == TD_UOP_STORE)
         return TD_WAY_STORES;
-    return flags == 0 && uop->issue.add ? TD_WAY_COMPUTES : TD_WAY_ANY;
+    return flags == 0 && uop->issue.add && !uop->forward ? TD_WAY_COMPUTES : TD_WAY_ANY;
+}
+
+/* Rename itself does moves and zeros; what a store writes besides is the stack pointer. */
+static enum td_result result_of(const struct td_uop *uop)
+{
+    enum td_result ret = TD_RESULT_NONE;
+
+    if (!(uop->flags & TD_UOP_LOAD) && (uop->flags & TD_UOP_STORE || !uop->issue.add))
+        return TD_RESULT_NONE;
+    for (int i = 0; i < 2; i++) {
+        if (uop->dst[i] >= TD_REG_GPR && uop->dst[i] < TD_REG_FLAGS)
+            ret = TD_RESULT_GENERAL;
+        else if (uop->dst[i] >= TD_REG_VECTOR && uop->dst[i] < TD_REG_MASK)
+            ret = TD_RESULT_VECTOR;
+    }
+    return ret;
 }
 
 static void finish_block(struct td_blocks *blocks, struct td_block *block,
@@ -300,8 +323,11 @@ static void finish_block(struct td_blocks *blocks, struct td_block *block,
     split_parts(blocks, block, draft, parts);
     for (uint32_t i = 0; i < block->insn_count; i++)
         slots += draft->slots[i];
-    for (uint32_t i = 0; i < draft->uop_count; i++)
-        draft->uops[i].way = (uint8_t)way_of(&draft->uops[i]);
+    for (uint32_t i = 0; i < draft->uop_count; i++) {
+        struct td_uop *uop = &draft->uops[i];
+        uop->way = (uint8_t)(way_of(uop) & 15);
+        uop->result = (uint8_t)(result_of(uop) & 15);
+    }
     block->slots = (uint16_t)slots;
     block->uop_count = draft->uop_count;
     block->uops = keep(blocks, draft->uops, draft->uop_count * sizeof(draft->uops[0]));

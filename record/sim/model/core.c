@@ -4,22 +4,25 @@
 #include <assert.h>
 #include <string.h>
 
-/* Uops that fill a half of `waiting`; more than ever wait. */
-enum { HALF_FULL = 0x8000, NEVER_FULL = 0x4000 };
+/* Uops that fill a scheduler's place in `waiting`; more than ever wait. */
+enum { PLACE_FULL = 0x8000, NEVER_FULL = 0x4000 };
 
 void td_core_init(struct td_core *core, const struct td_core_desc *desc,
                   const struct td_ports *ports, struct td_ledger *ledger)
 {
     const int vector = desc->scheduler_vector + desc->vector_queue;
+    const int general = desc->scheduler + (ports->vector ? 0 : vector) +
+                        (ports->memory ? 0 : desc->scheduler_memory);
+    const uint64_t memory = ports->memory ? (uint64_t)desc->scheduler_memory : NEVER_FULL;
 
     *core = (struct td_core){
         .width = (uint32_t)desc->width,
         .rob = (uint32_t)desc->rob,
-        .scheduler = (uint32_t)(desc->scheduler + (ports->vector ? 0 : vector)),
+        .scheduler = (uint32_t)general,
         .scheduler_vector = ports->vector ? (uint32_t)vector : NEVER_FULL,
-        .vector_crowded =
-            ports->vector ? (uint32_t)desc->scheduler_vector << TD_WAITING_VECTOR_AT : UINT32_MAX,
+        .vector_crowded = ports->vector ? (uint32_t)desc->scheduler_vector : UINT32_MAX,
         .issued_general = ports->vector ? (1U << TD_PORT_ISSUED_VECTOR_AT) - 1 : UINT8_MAX,
+        .issued_memory = ports->memory ? (1U << TD_PORT_SET_BITS) - 1 : 0,
         .empty = ports->empty,
         .rules = ports,
         .group = ports->group,
@@ -30,12 +33,19 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .store_group = td_ports_mask(ports, desc->store_data_ports, 0).group,
         .ledger = ledger,
     };
-    core->scheduler_room = (HALF_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |
-                           (HALF_FULL - core->scheduler);
+    core->scheduler_room = (PLACE_FULL - memory) << TD_WAITING_MEMORY_AT |
+                           (uint64_t)(PLACE_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |
+                           (PLACE_FULL - core->scheduler);
+    const int registers[TD_RESULT_COUNT] = {
+        [TD_RESULT_GENERAL] = desc->registers, [TD_RESULT_VECTOR] = desc->registers_vector};
+    for (int i = 0; i < TD_RESULT_COUNT; i++) {
+        core->results[i].most = (uint32_t)registers[i];
+        core->results[i].roomy = registers[i] ? (uint64_t)registers[i] : UINT64_MAX;
+    }
     for (int i = 0; i < TD_PORT_RING; i++)
         core->ports[i] = ports->empty;
-    for (int q = 0; q < TD_DISPATCH_QUADS; q++)
-        core->crowd[q] = TD_LANES_EMPTY;
+    for (int b = 0; b < TD_DISPATCH_BANKS; b++)
+        core->crowd[b] = TD_LANES_EMPTY;
 }
 
 /* Moves the clock to the beginning of `cycle`. When no uop waits, none is booked to issue later. */
@@ -114,7 +124,7 @@ void td_core_stall(struct td_core *core, int64_t cycle)
 
 void td_core_wait_scheduler(struct td_core *core)
 {
-    uint32_t waiting = core->waiting;
+    uint64_t waiting = core->waiting;
     int64_t cycle = core->cycle;
 
     while (td_core_full(core, waiting)) {
@@ -135,6 +145,20 @@ void td_core_wait_reorder(struct td_core *core)
     while (ahead > 1 && core->retire[(oldest + ahead - 1) & (TD_ROB_RING - 1)] > core->cycle)
         ahead /= 8;
     core->roomy = core->uops + ahead;
+}
+
+void td_core_wait_register(struct td_core *core, enum td_result kind)
+{
+    struct td_results *results = &core->results[kind];
+    const uint64_t oldest = results->count - results->most;
+    const int64_t retired = results->retire[oldest & (TD_RESULT_RING - 1)];
+    uint32_t ahead = results->most < LOOK_FAR ? 1 : LOOK_FAR;
+
+    if (retired > core->cycle)
+        td_core_stall(core, retired);
+    while (ahead > 1 && results->retire[(oldest + ahead - 1) & (TD_RESULT_RING - 1)] > core->cycle)
+        ahead /= 8;
+    results->roomy = results->count + ahead;
 }
 
 /* Puts one span in the place of `gone` others from `i` on, which may be none. */
@@ -202,50 +226,49 @@ static uint64_t depth(const struct td_core *core, uint64_t held, uint64_t waitin
 int64_t td_core_depth(struct td_core *core)
 {
     const uint64_t held = core->uops - find_head(core);
-    const uint64_t general = depth(core, held, core->waiting & (HALF_FULL - 1), core->scheduler);
-    const uint64_t vector =
-        depth(core, held, core->waiting >> TD_WAITING_VECTOR_AT, core->scheduler_vector);
+    const uint64_t general = depth(core, held, core->waiting & (PLACE_FULL - 1), core->scheduler);
+    const uint64_t vector = depth(core, held, td_core_waiting_vector(core), core->scheduler_vector);
 
     return (int64_t)(general < vector ? general : vector);
 }
 
 int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    const uint32_t q = mask.choice >> TD_QUAD_PORTS, at = q * TD_QUAD_PORTS;
-    const uint32_t place = td_core_least(core, q, mask.choice & TD_QUAD_ALL);
+    const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
+    const struct td_port_bank *bank = &core->rules->banks[b];
+    const uint32_t place = td_core_place(core, b, mask.choice & TD_BANK_ALL);
     const uint32_t others = mask.second & ~(1U << place);
-    struct td_port_mask ports = core->rules->bound[q][place];
-    uint64_t crowd = td_lanes_one(place);
+    struct td_port_mask ports = bank->bound[place];
+    uint32_t second = place;
 
-    core->group |= 1U << place << at;
     if (others) {
         /* Both are one uop in the scheduler. */
-        const uint32_t second = td_core_least(core, q, others);
-        const struct td_port_mask more = core->rules->bound[q][second];
+        second = td_core_place(core, b, others);
+        const struct td_port_mask more = bank->bound[second];
         ports.add += more.add & ((UINT64_C(1) << TD_PORT_ISSUED_AT) - 1);
         ports.full |= more.full;
-        crowd += td_lanes_one(second);
-        core->group |= 1U << second << at;
     }
+    core->group |= (UINT64_C(1) << place | UINT64_C(1) << second) << at;
     t = td_core_issue(core, ports, t);
-    if (t - core->cycle < TD_PORT_RING - 1)
-        core->crowd[q] += crowd;
+    td_core_crowd(core, b, place, t);
+    if (others)
+        td_core_crowd(core, b, second, t);
     return t;
 }
 
 int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    const uint32_t places = core->vector_crowded >> TD_WAITING_VECTOR_AT;
+    const uint32_t places = core->vector_crowded;
 
-    if (mask.waits < 1U << TD_WAITING_VECTOR_AT)
+    if (mask.waits != UINT64_C(1) << TD_WAITING_VECTOR_AT)
         return t;
     if (core->entered < core->cycle) {
         core->entered = core->cycle;
-        core->unissued = core->waiting >> TD_WAITING_VECTOR_AT;
+        core->unissued = td_core_waiting_vector(core);
     }
     while (core->unissued >= places && core->entered - core->cycle < TD_PORT_RING - 1) {
         const uint64_t word = core->ports[++core->entered & (TD_PORT_RING - 1)];
-        core->unissued -= td_core_issued(core, word) >> TD_WAITING_VECTOR_AT;
+        core->unissued -= (uint16_t)(td_core_issued(core, word) >> TD_WAITING_VECTOR_AT);
     }
     t = td_cycle_later(t, core->entered + 1);
     /* What is farther away is not booked. */

@@ -16,8 +16,17 @@
 #include "record/sim/model/blocks.h"
 #include "record/sim/model/counting.h"
 
-#define TD_ROB_RING  512
-#define TD_PORT_RING 512 /* cycles ahead for which ports are booked */
+#define TD_ROB_RING    512
+#define TD_PORT_RING   512 /* cycles ahead for which ports are booked */
+#define TD_RESULT_RING 512
+
+/* The results of one kind (td_uop.result), each of which has a register until it has retired. */
+struct td_results {
+    uint64_t count;                 /* so far */
+    uint64_t roomy;                 /* those of lower numbers find a register at once */
+    uint32_t most;                  /* registers; 0: any number */
+    int64_t retire[TD_RESULT_RING]; /* by result: the cycle in which it has retired */
+};
 
 /* A run of cycles in which uops of one kind cannot issue: where to begin to look. */
 struct td_port_hint {
@@ -46,25 +55,26 @@ struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
     uint32_t width, rob;
-    /* Uops dispatched and not issued: of the scheduler in the lower half, of the vector scheduler
-     * and its queue in the upper. */
-    uint32_t waiting;
+    /* Uops dispatched and not issued, 16 bits a scheduler: the general one, the vector scheduler
+     * with its queue, that of loads and stores. */
+    uint64_t waiting;
     uint32_t scheduler, scheduler_vector; /* places; the queue's are some of the latter */
-    uint32_t scheduler_room; /* added to `waiting`, a half's top bit says that it is full */
+    uint64_t scheduler_room; /* added to `waiting`, the top bit of each says that it is full */
     uint32_t issued_general; /* bits of a word's top byte that count for the scheduler */
-    /* `waiting` when the vector scheduler is full: the next uop goes to its queue. */
-    uint32_t vector_crowded;
-    uint32_t unissued; /* vector uops dispatched that issue after `entered` */
-    int64_t entered;   /* cycle in which the last one came from the queue into its scheduler */
-    uint64_t uops;     /* dispatched so far */
-    uint64_t head;     /* the oldest not known to have retired */
-    uint64_t roomy;    /* uops of lower numbers find a place in the reorder buffer at once */
+    uint32_t issued_memory;  /* of the counter of loads and stores: all, or no bits */
+    uint32_t vector_crowded; /* waiting for the vector scheduler when the next goes to its queue */
+    uint32_t unissued;       /* vector uops dispatched that issue after `entered` */
+    int64_t entered; /* cycle in which the last one came from the queue into its scheduler */
+    uint64_t uops;   /* dispatched so far */
+    uint64_t head;   /* the oldest not known to have retired */
+    uint64_t roomy;  /* uops of lower numbers find a place in the reorder buffer at once */
     int64_t last_retire;
     uint64_t empty;                    /* word of a cycle's ports when nothing has issued */
     const struct td_ports *rules;      /* borrowed: how ports are chosen and dispatch is limited */
-    uint32_t group;                    /* word of what this cycle dispatched */
-    uint32_t no_group;                 /* the same when it has dispatched nothing */
-    uint64_t crowd[TD_DISPATCH_QUADS]; /* uops that wait at each port of a quad, in lanes */
+    uint64_t group;                    /* word of what this cycle dispatched */
+    uint64_t no_group;                 /* the same when it has dispatched nothing */
+    uint64_t crowd[TD_DISPATCH_BANKS]; /* uops that wait at each port of a bank, in lanes */
+    uint64_t chance;                   /* of a linear congruence, for banks that spread */
     struct td_port_mask load_mask[2];  /* of general, of vector registers */
     struct td_port_mask store_mask;
     struct td_group_mask store_group; /* what limits the dispatch of stores: their data's ports */
@@ -72,7 +82,9 @@ struct td_core {
     struct td_counting *counting; /* borrowed; NULL: nobody asks */
     struct td_unit units[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];
+    int64_t forwarded[TD_REG_COUNT]; /* the same of results that their like has earlier */
     struct td_port_hint hints[16];
+    struct td_results results[TD_RESULT_COUNT];
     uint64_t ports[TD_PORT_RING];           /* by cycle */
     int64_t retire[TD_ROB_RING];            /* by uop: the cycle in which it has retired */
     uint32_t blame[TD_ROB_RING];            /* by uop: cell of what it waits for */
@@ -89,6 +101,8 @@ void td_core_lose(struct td_core *core, int64_t cycle, uint32_t cell);
 /* Stalls until the scheduler has room, the reorder buffer has. */
 void td_core_wait_scheduler(struct td_core *core);
 void td_core_wait_reorder(struct td_core *core);
+/* Stalls until one more result of the kind has a register. */
+void td_core_wait_register(struct td_core *core, enum td_result kind);
 /* The uops that can be in the reorder buffer when the scheduler is full, if what comes waits as
  * much as what is there. */
 int64_t td_core_depth(struct td_core *core);
@@ -130,18 +144,27 @@ static inline uint64_t td_core_slots(const struct td_core *core)
 }
 
 /* The uops that a word of ports counts as issued, as in `waiting`. */
-static inline uint32_t td_core_issued(const struct td_core *core, uint64_t word)
+static inline uint64_t td_core_issued(const struct td_core *core, uint64_t word)
 {
     const uint32_t byte = (uint32_t)(word >> TD_PORT_ISSUED_AT);
     const uint32_t general = byte & core->issued_general;
+    const uint64_t memory =
+        (uint32_t)((word - core->empty) >> core->rules->memory_at) & core->issued_memory;
 
-    return general | (byte - general) << (TD_WAITING_VECTOR_AT - TD_PORT_ISSUED_VECTOR_AT);
+    return general | (byte - general) << (TD_WAITING_VECTOR_AT - TD_PORT_ISSUED_VECTOR_AT) |
+           memory << TD_WAITING_MEMORY_AT;
 }
 
 /* Whether so many waiting uops fill a scheduler. */
-static inline bool td_core_full(const struct td_core *core, uint32_t waiting)
+static inline bool td_core_full(const struct td_core *core, uint64_t waiting)
 {
-    return ((waiting + core->scheduler_room) & UINT32_C(0x80008000)) != 0;
+    return ((waiting + core->scheduler_room) & UINT64_C(0x800080008000)) != 0;
+}
+
+/* Of those that wait, the vector scheduler's and its queue's. */
+static inline uint32_t td_core_waiting_vector(const struct td_core *core)
+{
+    return (uint16_t)(core->waiting >> TD_WAITING_VECTOR_AT);
 }
 
 /* Goes on to the next cycle: what was booked in it has issued, and waits no more. */
@@ -151,8 +174,11 @@ static inline void td_core_step(struct td_core *core)
 
     TD_INVARIANT(core->waiting >= td_core_issued(core, *word));
     core->waiting -= td_core_issued(core, *word);
-    for (int q = 0; q < core->rules->quad_count; q++)
-        core->crowd[q] -= td_lanes_issued(*word - core->empty, (uint32_t)q);
+    for (uint32_t b = 0; b < core->rules->bank_count; b++) {
+        if (!core->rules->banks[b].spread)
+            core->crowd[b] -=
+                td_lanes_issued(*word - core->empty, core->rules->banks[b].counters_at);
+    }
     *word = core->empty;
     core->group = core->no_group;
 }
@@ -179,7 +205,7 @@ static inline void td_core_limit(struct td_core *core, struct td_group_mask limi
 /* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
 static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
-    if (TD_UNLIKELY(core->waiting >= core->vector_crowded))
+    if (TD_UNLIKELY(td_core_waiting_vector(core) >= core->vector_crowded))
         t = td_core_enter(core, mask, t);
     if (TD_UNLIKELY(t - core->cycle >= TD_PORT_RING - 1))
         return t;
@@ -195,10 +221,24 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
     return t;
 }
 
-/* Of some places of a quad the one at which the fewest uops wait. */
-static inline uint32_t td_core_least(const struct td_core *core, uint32_t q, uint32_t places)
+/* The place of a bank that dispatch gives a uop, of those to which it may go (not none). */
+static inline uint32_t td_core_place(struct td_core *core, uint32_t b, uint32_t places)
 {
-    return td_lanes_least(core->crowd[q], core->rules->never[places]);
+    const struct td_ports *rules = core->rules;
+
+    if (!rules->banks[b].spread)
+        return td_lanes_least(core->crowd[b], rules->never[places]);
+    /* Knuth's congruence for 64 bits (MMIX), of which the upper bits are the better ones. */
+    core->chance = core->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return rules->places[places][(core->chance >> 40) * rules->place_count[places] >> 24];
+}
+
+/* Notes that a uop waits at the place, to issue in cycle `t`. */
+static inline void td_core_crowd(struct td_core *core, uint32_t b, uint32_t place, int64_t t)
+{
+    /* What is farther away is not booked. */
+    if (!core->rules->banks[b].spread && t - core->cycle < TD_PORT_RING - 1)
+        core->crowd[b] += td_lanes_one(place);
 }
 
 /* td_core_issue for a uop whose port dispatch chooses. */
@@ -208,27 +248,43 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
         return td_core_issue(core, mask, t);
     if (TD_UNLIKELY(mask.second))
         return td_core_issue_two(core, mask, t);
-    const uint32_t places = mask.choice & TD_QUAD_ALL;
-    const uint32_t q = mask.choice >> TD_QUAD_PORTS, at = q * TD_QUAD_PORTS;
-    const uint32_t left = places & ~(core->group >> at);
-    const uint32_t place = td_core_least(core, q, left ? left : places);
-    core->group |= 1U << place << at;
-    t = td_core_issue(core, core->rules->bound[q][place], t);
-    core->crowd[q] += t - core->cycle < TD_PORT_RING - 1 ? td_lanes_one(place) : 0;
+    const uint32_t places = mask.choice & TD_BANK_ALL;
+    const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
+    const uint32_t left = places & ~(uint32_t)(core->group >> at);
+    const uint32_t place = td_core_place(core, b, left ? left : places);
+    core->group |= UINT64_C(1) << place << at;
+    t = td_core_issue(core, core->rules->banks[b].bound[place], t);
+    td_core_crowd(core, b, place, t);
     return t;
+}
+
+/* Gives the result of the uop that is next to enter the reorder buffer a register. */
+static inline void td_core_take_register(struct td_core *core, enum td_result kind)
+{
+    if (TD_UNLIKELY(core->results[kind].count >= core->results[kind].roomy))
+        td_core_wait_register(core, kind);
+}
+
+/* When the register is there for a uop that has its like's results `cycles` earlier. */
+static inline int64_t td_core_ready_early(const struct td_core *core, uint8_t reg, int cycles)
+{
+    return core->ready[reg] - (core->forwarded[reg] == core->ready[reg] ? cycles : 0);
 }
 
 /* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. When that
  * is a port, the last cycles are the port's, as many as were noted, and the rest a chain's or L1's.
  */
-static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell)
+static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell,
+                                  enum td_result kind)
 {
     const uint64_t k = core->uops++ & (TD_ROB_RING - 1);
+    struct td_results *results = &core->results[kind];
 
     if (done > core->last_retire)
         core->last_retire = done;
     core->retire[k] = core->last_retire;
     core->blame[k] = cell;
+    results->retire[results->count++ & (TD_RESULT_RING - 1)] = core->last_retire;
 }
 
 /* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */

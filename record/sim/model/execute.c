@@ -616,6 +616,29 @@ static void execute_prefetch(struct td_sim *sim, const struct td_uop *uop, struc
         td_memory_prefetch(&sim->memory, TD_TRACE_ADDRESS(*a->at++), t);
 }
 
+/* When the last source is there, which its like's result may be earlier. Where it is not an
+ * accumulator, any may be. */
+static inline int64_t early_operands(const struct td_core *core, const struct td_uop *uop)
+{
+    const int early = uop->forward;
+
+    if (uop->src[2] != TD_REG_NONE)
+        return td_cycle_later(td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]),
+                              td_core_ready_early(core, uop->src[2], early));
+    return td_cycle_later(td_core_ready_early(core, uop->src[0], early),
+                          td_core_ready_early(core, uop->src[1], early));
+}
+
+/* When all sources are there. */
+static inline int64_t operands_ready(const struct td_core *core, const struct td_uop *uop,
+                                     bool plain)
+{
+    if (!plain && TD_UNLIKELY(uop->forward))
+        return early_operands(core, uop);
+    return td_cycle_later(td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]),
+                          core->ready[uop->src[2]]);
+}
+
 /* A uop that only computes: most are. There is room for it (td_core_make_room), as for that below.
  * `plain`: its way is TD_WAY_COMPUTES. */
 static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell,
@@ -623,19 +646,20 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
 {
     struct td_core *core = &sim->core;
 
+    td_core_take_register(core, (enum td_result)uop->result);
     td_core_limit(core, uop->issue.group, first_cell + uop->cell);
     if (plain)
         core->used++;
     else
         td_core_dispatch(core, uop->slots);
-    int64_t t = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
-    t = td_cycle_later(t, core->ready[uop->src[2]] - uop->load_latency);
-    t = td_cycle_later(t, core->cycle + 1);
+    int64_t t = td_cycle_later(operands_ready(core, uop, plain), core->cycle + 1);
     if (plain || uop->issue.add)
         t = td_core_issue_bound(core, uop->issue, t);
     const int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
-    td_core_retire(core, done, first_cell + uop->cell);
+    if (!plain && uop->forward)
+        core->forwarded[uop->dst[0]] = done;
+    td_core_retire(core, done, first_cell + uop->cell, (enum td_result)uop->result);
     sim->branch_done = done;
 }
 
@@ -717,6 +741,7 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     }
     if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
+    td_core_take_register(core, (enum td_result)uop->result);
     limit_dispatch(core, uop, flags, row);
     if (way == TD_WAY_ANY)
         td_core_dispatch(core, uop->slots);
@@ -732,8 +757,7 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     } else if (TD_UNLIKELY(flags & TD_UOP_PREFETCH)) {
         execute_prefetch(sim, uop, a, known);
     }
-    int64_t operands = td_cycle_later(core->ready[uop->src[0]], core->ready[uop->src[1]]);
-    operands = td_cycle_later(operands, core->ready[uop->src[2]]);
+    const int64_t operands = operands_ready(core, uop, way == TD_WAY_STORES);
     if (operands > t) {
         t = operands;
         if (operands > load_done + uop->latency && cause != TD_CAUSE_SERIAL)
@@ -745,9 +769,11 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = TD_UNLIKELY(flags & TD_UOP_FOLD) ? folded : done;
     core->ready[uop->dst[1]] = done;
+    if (way != TD_WAY_STORES && TD_UNLIKELY(uop->forward))
+        core->forwarded[uop->dst[0]] = done;
     if (flags & TD_UOP_STORE)
         done = execute_store(sim, uop, a, known, done, row, &cause);
-    td_core_retire(core, done, td_ledger_cell(row, cause));
+    td_core_retire(core, done, td_ledger_cell(row, cause), (enum td_result)uop->result);
     sim->branch_done = done;
     if (TD_UNLIKELY(sim->memory.fresh) && flags & TD_UOP_STORE && sim->desc->page_fault)
         page_fault(sim, row);

@@ -56,14 +56,23 @@ static bool in_uop_cache(struct td_fetch *fetch, const struct td_fetch_part *par
     return all;
 }
 
-/* Where a run begins. */
+/* Whether the part's line of code follows in sequence on the one before. */
+static inline bool follows(const struct td_fetch *fetch, const struct td_fetch_part *part)
+{
+    return part->line == fetch->last_line + 1;
+}
+
+/* Where a run begins. A line of the uop cache goes on into the next line of code. */
 static inline void enter_line(struct td_fetch *fetch, const struct td_fetch_part *part)
 {
-    if (part->line != fetch->last_line) {
-        fetch->entry = part->offset;
-        fetch->run_slots = 0;
-        fetch->run_group = (uint32_t)fetch->desc->uop_cache_group;
-    }
+    if (part->line == fetch->last_line)
+        return;
+    if (!follows(fetch, part))
+        fetch->line_room = 0;
+    fetch->entry = part->offset;
+    fetch->run_slots = 0;
+    fetch->run_lines = 0;
+    fetch->run_found = (uint32_t)fetch->desc->uop_cache_group;
 }
 
 static int64_t translate(struct td_fetch *fetch, struct td_memory *memory, uint64_t page, int64_t t)
@@ -144,14 +153,40 @@ static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
     return fetch->predicted;
 }
 
-/* The uop cache pauses before what is more than a group of one line's uops. */
-static void pause_uop_cache(struct td_fetch *fetch)
+/* Asks the uop cache for the run that the part begins: as soon as it is predicted, the run before
+ * has been found, and the queue has room. */
+static void ask_uop_cache(struct td_fetch *fetch, bool next, int64_t limit)
 {
-    if (!fetch->desc->uop_cache_group)
-        return;
-    for (; fetch->run_slots > fetch->run_group;
-         fetch->run_group += (uint32_t)fetch->desc->uop_cache_group)
-        fetch->delivered += fetch->desc->uop_cache_pause;
+    const struct td_core_desc *desc = fetch->desc;
+    int64_t t = fetch->looks > fetch->predicted ? fetch->looks : fetch->predicted;
+
+    t = t > limit ? t : limit;
+    fetch->asked = t;
+    fetch->looks = t + (next && desc->block_next ? desc->block_next : desc->block);
+    if (fetch->delivered < t)
+        fetch->delivered = t;
+}
+
+/* What the uop cache takes for the part by its lines, full or not. A look finds a group of them; to
+ * find more of the same run it must look again, and what follows waits for that. */
+static void deliver_lines(struct td_fetch *fetch, uint32_t slots)
+{
+    const struct td_core_desc *desc = fetch->desc;
+
+    for (; slots > fetch->line_room; fetch->line_room += (uint32_t)desc->uop_cache_line_uops) {
+        fetch->delivered += desc->uop_cache_line;
+        if (desc->uop_cache_group && fetch->run_lines == fetch->run_found) {
+            fetch->run_found += (uint32_t)desc->uop_cache_group;
+            const int64_t first = fetch->run_lines == (uint32_t)desc->uop_cache_group
+                                      ? fetch->asked / TICKS * TICKS + TICKS
+                                      : fetch->looks;
+            fetch->looks = first + desc->uop_cache_pause * TICKS;
+            if (fetch->delivered < fetch->looks - TICKS + desc->uop_cache_line)
+                fetch->delivered = fetch->looks - TICKS + desc->uop_cache_line;
+        }
+        fetch->run_lines++;
+    }
+    fetch->line_room -= slots;
 }
 
 /* Of a core whose front end is never late: what is left are mispredicts, clears and the queue's
@@ -174,6 +209,8 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
         return fetch_at_once(fetch, limit);
     const int64_t predicted = predict_part(fetch, part->line);
 
+    if (fetch->desc->uop_cache_line && part->line != fetch->last_line)
+        ask_uop_cache(fetch, follows(fetch, part), limit);
     enter_line(fetch, part);
     if (fetch->delivered < limit)
         fetch->delivered = limit;
@@ -207,8 +244,10 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
     fetch->started[fetch->part_count++ & (TD_AHEAD_MAX - 1)] = fetch->delivered;
     const int64_t cycle = (fetch->delivered + TICKS - 1) / TICKS;
     fetch->delivered += hit ? part->uop_cost : part->decode_cost;
-    if (hit)
-        pause_uop_cache(fetch);
+    if (!hit)
+        fetch->line_room = 0;
+    else if (fetch->desc->uop_cache_line)
+        deliver_lines(fetch, part->slots);
     fetch->rate = (enum td_cause)(hit ? part->cause : part->decoding);
     return cycle;
 }
@@ -223,8 +262,11 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
     fetch->cause = fetch->rate;
 }
 
-void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain)
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, uint64_t target, bool plain)
 {
+    /* A jump over the end of a line of code is only over when the next line has been asked for. */
+    if (fetch->desc->uop_cache_line && (pc ^ (end - 1)) >> TD_LINE_BITS)
+        fetch->looks += fetch->desc->block_next;
     fetch->last_line = 0;
     fetch->again = pc == fetch->taken_pc;
     fetch->taken_pc = pc;
@@ -240,7 +282,7 @@ void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool p
 
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)
 {
-    fetch->predicted = cycle * TICKS;
+    fetch->predicted = fetch->looks = cycle * TICKS;
     if (refill > fetch->desc->lead)
         fetch->predicted += (refill - fetch->desc->lead) * TICKS;
     if (fetch->delivered < (cycle + refill) * TICKS)

@@ -34,13 +34,17 @@ struct td_fetch {
     const struct td_core_desc *desc;
     int64_t predicted;             /* ticks: when the next part's address is known */
     int64_t delivered;             /* ticks: when the next uop can be there */
+    int64_t asked;                 /* ticks: when the uop cache was first asked for the run */
+    int64_t looks;                 /* ticks: when it can be for the next one */
     int64_t started[TD_AHEAD_MAX]; /* ticks: delivery of the last parts, in order */
     uint32_t part_count;
     struct td_fetch_dispatch dispatched[TD_FETCH_RING]; /* of parts, for the queue's limit */
     uint32_t newest, limit;
     uint64_t last_line, last_page;
-    /* Of the run: where it entered last_line, its slots so far, those that come without a pause. */
-    uint32_t entry, run_slots, run_group;
+    /* Of the run: where it entered last_line, its slots so far, how many more the line of the uop
+     * cache that they are in holds, lines so far, and how many of them the looks so far have found.
+     */
+    uint32_t entry, run_slots, line_room, run_lines, run_found;
     int64_t walked;      /* cycle in which the last translation was done */
     int64_t translating; /* cycles that it took of the last line's */
     int64_t filled;      /* cycle in which the last line from L2 was there */
@@ -70,8 +74,8 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
                       const struct td_fetch_part *part, uint64_t uop, bool known);
 /* The part's first uop was dispatched in `cycle`. */
 void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle);
-/* After a branch: a jump taken to `target`, from `pc`. */
-void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t target, bool plain);
+/* After a branch: a jump taken to `target`, from `pc`; `end` is the address after it. */
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, uint64_t target, bool plain);
 /* Prediction resumes in `cycle`, delivery `refill` cycles later. */
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
 /* Prediction loses so many ticks. */

@@ -19,33 +19,33 @@ static void add_set(struct td_ports *ports, uint16_t set)
     ports->sets[ports->set_count++] = set;
 }
 
-/* The set as places of the quad, or 0 when not all of it is there. */
-static uint32_t places_of(const uint8_t quad[TD_QUAD_PORTS], uint16_t set)
+/* The set as places of the bank, or 0 when not all of it is there. */
+static uint32_t places_of(const struct td_dispatch_bank *bank, uint16_t set)
 {
     uint32_t places = 0;
 
-    for (int i = 0; i < TD_QUAD_PORTS; i++) {
-        if (set >> quad[i] & 1) {
+    for (uint32_t i = 0; i < bank->count; i++) {
+        if (set >> bank->ports[i] & 1) {
             places |= 1U << i;
-            set &= (uint16_t) ~(1U << quad[i]);
+            set &= (uint16_t) ~(1U << bank->ports[i]);
         }
     }
     return set ? 0 : places;
 }
 
-static uint16_t set_of(const uint8_t quad[TD_QUAD_PORTS], uint32_t places)
+static uint16_t set_of(const struct td_dispatch_bank *bank, uint32_t places)
 {
     uint16_t set = 0;
 
-    for (int i = 0; i < TD_QUAD_PORTS; i++)
-        set |= (uint16_t)((places >> i & 1) << quad[i]);
+    for (uint32_t i = 0; i < bank->count; i++)
+        set |= (uint16_t)((places >> i & 1) << bank->ports[i]);
     return set;
 }
 
 static bool is_bound(const struct td_ports *ports, uint16_t set)
 {
-    for (int i = 0; i < ports->quad_count; i++) {
-        if (places_of(ports->dispatch->quads[i], set))
+    for (uint32_t b = 0; b < ports->bank_count; b++) {
+        if (places_of(&ports->dispatch->banks[b], set))
             return true;
     }
     return false;
@@ -62,7 +62,7 @@ static struct td_group_mask limits_of(const struct td_dispatch *dispatch, uint16
     struct td_group_mask mask = {0, 0};
 
     for (uint32_t i = 0; i < dispatch->limit_count; i++) {
-        const uint32_t one = 1U << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
+        const uint64_t one = UINT64_C(1) << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
         if (set && (set & ~dispatch->limits[i].ports) == 0) {
             mask.add += one;
             mask.full |= 8 * one;
@@ -73,21 +73,43 @@ static struct td_group_mask limits_of(const struct td_dispatch *dispatch, uint16
 
 static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, uint16_t extra);
 
-static void init_quads(struct td_ports *ports)
+static void init_places(struct td_ports *ports)
+{
+    for (uint32_t i = 0; i < TD_BIND_PORTS << TD_BIND_PORTS; i++) {
+        const uint32_t place = i % TD_BIND_PORTS, places = i / TD_BIND_PORTS;
+        ports->never[places] |= (~places >> place & UINT64_C(1)) << (place * TD_LANE_BITS + 15);
+    }
+    for (uint32_t places = 0; places <= TD_BANK_ALL; places++) {
+        for (uint8_t place = 0; place < TD_BANK_PORTS; place++) {
+            if (places >> place & 1)
+                ports->places[places][ports->place_count[places]++] = place;
+        }
+    }
+}
+
+static void init_dispatch(struct td_ports *ports)
 {
     const struct td_dispatch *dispatch = ports->dispatch;
 
-    for (int q = 0; q < ports->quad_count; q++) {
-        for (int i = 0; i < TD_QUAD_PORTS; i++)
-            ports->bound[q][i] = counted(ports, (uint16_t)(1U << dispatch->quads[q][i]), 0);
-    }
-    for (uint32_t i = 0; i < TD_QUAD_PORTS << TD_QUAD_PORTS; i++) {
-        const uint32_t place = i % TD_QUAD_PORTS, places = i / TD_QUAD_PORTS;
-        ports->never[places] |= (~places >> place & UINT64_C(1)) << (place * TD_LANE_BITS + 15);
+    for (uint32_t b = 0; b < ports->bank_count; b++) {
+        ports->banks[b].spread = dispatch->banks[b].spread;
+        for (int i = 0; i < dispatch->banks[b].count; i++)
+            ports->banks[b].bound[i] =
+                counted(ports, (uint16_t)(1U << dispatch->banks[b].ports[i]), 0);
     }
     for (uint32_t i = 0; i < dispatch->limit_count; i++)
-        ports->group |= (8U - dispatch->limits[i].most)
+        ports->group |= (UINT64_C(8) - dispatch->limits[i].most)
                         << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
+}
+
+/* Bit of a cycle's word at which the set's counter begins. */
+static uint32_t counter_at(const struct td_ports *ports, uint16_t set)
+{
+    uint32_t i = 0;
+
+    while (ports->sets[i] != set)
+        i++;
+    return i * TD_PORT_SET_BITS;
 }
 
 void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
@@ -97,11 +119,18 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
         return;
     ports->vector = desc->scheduler_vector ? desc->vector_ports : 0;
     ports->dispatch = &desc->dispatch;
-    ports->quad_count = (int)desc->dispatch.quad_count;
-    /* These come first: so td_lanes_issued finds them. */
-    for (int q = 0; q < ports->quad_count; q++) {
-        for (int i = 0; i < TD_QUAD_PORTS; i++)
-            add_set(ports, (uint16_t)(1U << desc->dispatch.quads[q][i]));
+    ports->bank_count = desc->dispatch.bank_count;
+    /* These come first: so td_lanes_issued finds them side by side. */
+    for (uint32_t b = 0; b < ports->bank_count; b++) {
+        const struct td_dispatch_bank *bank = &desc->dispatch.banks[b];
+        ports->banks[b].counters_at = (uint32_t)ports->set_count * TD_PORT_SET_BITS;
+        for (int i = 0; i < bank->count; i++)
+            add_set(ports, (uint16_t)(1U << bank->ports[i]));
+    }
+    if (desc->scheduler_memory) {
+        ports->memory = desc->load_ports | desc->store_address_ports;
+        add_set(ports, ports->memory);
+        ports->memory_at = counter_at(ports, ports->memory);
     }
     add_set(ports, desc->load_ports);
     add_set(ports, desc->store_address_ports);
@@ -122,18 +151,26 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
         const uint64_t room = 8 - (uint64_t)__builtin_popcount(ports->sets[i]);
         ports->empty |= room << (i * TD_PORT_SET_BITS);
     }
-    init_quads(ports);
+    init_places(ports);
+    init_dispatch(ports);
 }
 
 /* Of a uop for some of these ports what is not counted by port. */
 static struct td_port_mask uncounted(const struct td_ports *ports, uint16_t set)
 {
-    const bool vector = (set & ports->vector) != 0;
+    struct td_port_mask mask = {.group = ports->dispatch ? limits_of(ports->dispatch, set)
+                                                         : (struct td_group_mask){0, 0},
+                                .add = TD_PORT_ISSUED,
+                                .waits = 1};
 
-    return (struct td_port_mask){
-        .group = ports->dispatch ? limits_of(ports->dispatch, set) : (struct td_group_mask){0, 0},
-        .add = vector ? TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT : TD_PORT_ISSUED,
-        .waits = vector ? 1U << TD_WAITING_VECTOR_AT : 1};
+    if (set & ports->vector) {
+        mask.add = TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT;
+        mask.waits = UINT64_C(1) << TD_WAITING_VECTOR_AT;
+    } else if (set & ports->memory) {
+        mask.add = 0; /* the counter of these ports counts it */
+        mask.waits = UINT64_C(1) << TD_WAITING_MEMORY_AT;
+    }
+    return mask;
 }
 
 /* In the counters of sets. */
@@ -157,13 +194,14 @@ static struct td_port_mask counted(const struct td_ports *ports, uint16_t set, u
 
 struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, uint16_t extra)
 {
-    for (int q = 0; q < ports->quad_count; q++) {
-        const uint32_t places = places_of(ports->dispatch->quads[q], set);
+    for (uint32_t b = 0; b < ports->bank_count; b++) {
+        const struct td_dispatch_bank *bank = &ports->dispatch->banks[b];
+        const uint32_t places = places_of(bank, set);
         if (!places)
             continue;
         struct td_port_mask mask = uncounted(ports, set);
-        mask.choice = (uint8_t)TD_CHOICE(q, places);
-        mask.second = (uint8_t)places_of(ports->dispatch->quads[q], extra);
+        mask.choice = (uint8_t)TD_CHOICE(b, places);
+        mask.second = (uint8_t)places_of(bank, extra);
         return mask;
     }
     return counted(ports, set, extra);
@@ -186,9 +224,9 @@ int td_ports_sets(const struct td_ports *ports, struct td_port_mask mask, uint16
 {
     int left[TD_PORT_SETS_MAX] = {0}, count = 0;
 
-    for (uint32_t places = mask.choice & TD_QUAD_ALL; places && count < max;
+    for (uint32_t places = mask.choice & TD_BANK_ALL; places && count < max;
          places = count < 2 ? mask.second : 0)
-        sets[count++] = set_of(ports->dispatch->quads[mask.choice >> TD_QUAD_PORTS], places);
+        sets[count++] = set_of(&ports->dispatch->banks[mask.choice >> TD_BANK_PORTS], places);
     for (int i = 0; i < ports->set_count; i++)
         left[i] = (int)(mask.add >> (i * TD_PORT_SET_BITS) & 7);
     while (count < max) {

@@ -8,6 +8,7 @@
 #ifndef TD_RECORD_SIM_MODEL_PORTS_H
 #define TD_RECORD_SIM_MODEL_PORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/cores/core.h"
@@ -19,20 +20,21 @@
 #define TD_PORT_ISSUED_AT        56
 #define TD_PORT_ISSUED           (UINT64_C(1) << TD_PORT_ISSUED_AT)
 #define TD_PORT_ISSUED_VECTOR_AT 4
-/* Of numbers of uops that wait, the half of those of the vector scheduler. */
+/* Of numbers of uops that wait, those of the vector scheduler and of that of loads and stores. */
 #define TD_WAITING_VECTOR_AT 16
-#define TD_QUAD_ALL          ((1U << TD_QUAD_PORTS) - 1) /* every place of a quad */
+#define TD_WAITING_MEMORY_AT 32
+#define TD_BANK_ALL          ((1U << TD_BANK_PORTS) - 1) /* every place of a bank */
 
 /* Of the word of a dispatch group (below). */
 struct td_group_mask {
-    uint32_t add;  /* added to it */
-    uint32_t full; /* bits that must be clear before */
+    uint64_t add;  /* added to it */
+    uint64_t full; /* bits that must be clear before */
 };
 
 struct td_port_mask {
     uint64_t add;   /* added to the cycle's word; of a uop with a choice its count alone */
     uint64_t full;  /* bits that must be clear before */
-    uint32_t waits; /* what it counts while it waits: in the lower half, of vectors in the upper */
+    uint64_t waits; /* what it counts while it waits: one, in its scheduler's place */
     uint8_t choice; /* between which ports dispatch chooses (TD_CHOICE); 0: it does not */
     uint8_t second; /* the same places for its second uop; 0: it has none, or it is not bound */
     struct td_group_mask group; /* what limits its dispatch */
@@ -40,21 +42,21 @@ struct td_port_mask {
 
 /*
  * Where each port has a queue of its own, a uop is put into one of them when it is dispatched, and
- * must wait there though another port is idle. Such ports are told in fours (td_dispatch).
+ * must wait there though another port is idle. Such ports are told in banks (td_dispatch).
  *
- * The word of a dispatch group: from bit 0 on the places of both quads that are taken, then a
+ * The word of a dispatch group: from bit 0 on the places of both banks that are taken, then a
  * counter of four bits a limit, whose top bit says that the limit is reached.
  */
-enum { TD_GROUP_COUNTS_AT = TD_DISPATCH_QUADS * TD_QUAD_PORTS, TD_GROUP_COUNT_BITS = 4 };
-_Static_assert(TD_GROUP_COUNTS_AT + TD_DISPATCH_LIMITS * TD_GROUP_COUNT_BITS <= 32,
+enum { TD_GROUP_COUNTS_AT = TD_DISPATCH_BANKS * TD_BANK_PORTS, TD_GROUP_COUNT_BITS = 4 };
+_Static_assert(TD_GROUP_COUNTS_AT + TD_DISPATCH_LIMITS * TD_GROUP_COUNT_BITS <= 64,
                "a word has a counter for each limit");
 
-/* Of a quad those of its places (a bit each) that a uop may go to. */
-#define TD_CHOICE(quad, places) ((uint32_t)(quad) << TD_QUAD_PORTS | (places))
+/* Of a bank those of its places (a bit each) that a uop may go to. */
+#define TD_CHOICE(bank, places) ((uint32_t)(bank) << TD_BANK_PORTS | (places))
 
 /*
- * How many uops wait at the ports of a quad: a lane of 16 bits a place, of which the lower two bits
- * are the place itself, so that the least of all lanes says where.
+ * How many uops wait at the ports of a bank that chooses by it: a lane of 16 bits a place, of which
+ * the lower two bits are the place itself, so that the least of all lanes says where.
  */
 enum { TD_LANE_BITS = 16, TD_LANE_PLACE_BITS = 2 };
 #define TD_LANES_EMPTY (UINT64_C(3) << 48 | UINT64_C(2) << 32 | UINT64_C(1) << 16)
@@ -65,10 +67,10 @@ static inline uint64_t td_lanes_one(uint32_t place)
     return UINT64_C(1) << (place * TD_LANE_BITS + TD_LANE_PLACE_BITS);
 }
 
-/* Those that a cycle's word has for quad `q`: one a port at most. */
-static inline uint64_t td_lanes_issued(uint64_t added, uint32_t q)
+/* Those that a cycle's word has for a bank whose counters begin at bit `at`: one a port at most. */
+static inline uint64_t td_lanes_issued(uint64_t added, uint32_t at)
 {
-    uint64_t lanes = added >> (q * TD_QUAD_PORTS * TD_PORT_SET_BITS) & 0x1111;
+    uint64_t lanes = added >> at & 0x1111;
 
     lanes = (lanes | lanes << 24) & UINT64_C(0x0000001100000011);
     return ((lanes | lanes << 12) & UINT64_C(0x0001000100010001)) << TD_LANE_PLACE_BITS;
@@ -82,18 +84,30 @@ static inline uint32_t td_lanes_least(uint64_t lanes, uint64_t never)
     const uint32_t c = (uint16_t)(lanes >> 32), d = (uint16_t)(lanes >> 48);
     const uint32_t first = b < a ? b : a, last = d < c ? d : c;
 
-    return (last < first ? last : first) & (TD_QUAD_PORTS - 1);
+    return (last < first ? last : first) & (TD_BIND_PORTS - 1);
 }
+
+/* Dispatch as td_dispatch says, made ready. */
+struct td_port_bank {
+    struct td_port_mask bound[TD_BANK_PORTS]; /* of a uop that goes there */
+    uint32_t counters_at; /* in a cycle's word, the bit at which its ports' counters begin */
+    bool spread;
+};
 
 struct td_ports {
     uint16_t sets[TD_PORT_SETS_MAX];
     int set_count;
-    uint16_t vector; /* ports of the vector scheduler; 0: the core has none */
+    uint16_t vector;    /* ports of the vector scheduler; 0: the core has none */
+    uint16_t memory;    /* ports of the scheduler of loads and stores; 0: the core has none */
+    uint32_t memory_at; /* in a cycle's word, the bit at which the counter of these ports begins */
     const struct td_dispatch *dispatch;
-    struct td_port_mask bound[TD_DISPATCH_QUADS][TD_QUAD_PORTS]; /* of a uop that goes there */
-    uint64_t never[1 << TD_QUAD_PORTS]; /* to lanes, so that none but these is the least */
-    int quad_count;
-    uint32_t group; /* the word of a group without a uop */
+    struct td_port_bank banks[TD_DISPATCH_BANKS];
+    uint64_t never[1 << TD_BIND_PORTS]; /* to lanes, so that none but these is the least */
+    /* Of each set of places how many they are, and which is its first, its second and so on. */
+    uint8_t place_count[1 << TD_BANK_PORTS];
+    uint8_t places[1 << TD_BANK_PORTS][TD_BANK_PORTS];
+    uint32_t bank_count;
+    uint64_t group; /* the word of a group without a uop */
     uint64_t empty; /* the word of a cycle in which nothing has issued */
 };
 

@@ -286,7 +286,7 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
     if (!block->plain)
         slow_prediction(sim, block, next);
     if (outcome & TD_TRACE_TAKEN)
-        td_fetch_taken(&sim->fetch, block->branch_pc, next->pc,
+        td_fetch_taken(&sim->fetch, block->branch_pc, block->end, next->pc,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
     if (!block->plain)
         follow_calls(sim, block, next->place);

@@ -243,7 +243,7 @@ static int64_t load(struct walk *walk, const struct td_uop *uop, const uint64_t 
 static void execute(struct walk *walk, const struct td_uop *uop, const uint64_t **words,
                     const uint64_t *end)
 {
-    int64_t t = walk->cycle + 1, loaded = 0;
+    int64_t t = walk->cycle + 1;
     bool foreign = walk->foreign[uop->src[0]] | walk->foreign[uop->src[1]];
 
     if (uop->flags & TD_UOP_LOAD) {
@@ -251,12 +251,12 @@ static void execute(struct walk *walk, const struct td_uop *uop, const uint64_t 
         const uint64_t *word = find_load(words, end, uop->insn);
         t = td_cycle_later(
             t, td_cycle_later(walk->ready[uop->address[0]], walk->ready[uop->address[1]]));
-        t = loaded = load(walk, uop, elsewhere ? NULL : word, t);
+        t = load(walk, uop, elsewhere ? NULL : word, t);
         *words += word != NULL;
         foreign |= elsewhere;
     }
     t = td_cycle_later(t, td_cycle_later(walk->ready[uop->src[0]], walk->ready[uop->src[1]]));
-    t = td_cycle_later(t, walk->ready[uop->src[2]] - (loaded ? 0 : uop->load_latency));
+    t = td_cycle_later(t, walk->ready[uop->src[2]] - uop->forward);
     foreign |= walk->foreign[uop->src[2]];
     walk->waiting += t >= walk->resolved;
     walk->ready[uop->dst[0]] = walk->ready[uop->dst[1]] = t + uop->latency;

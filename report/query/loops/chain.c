@@ -66,6 +66,15 @@ static void wait_for_load(const struct walk *w, const struct td_ran_uop *uop, st
         wait_for(o, w->registers[uop->address[a]], forwards ? uop->forward : uop->load_latency);
 }
 
+/* Whether the value comes from a uop whose like has it earlier. */
+static bool comes_early(const struct walk *w, struct value value)
+{
+    const struct td_ran_uop *by =
+        value.by == NOBODY ? NULL : w->uops[(size_t)value.by % w->count].uop;
+
+    return by && !(by->flags & TD_RAN_LOAD) && by->load_latency > 0;
+}
+
 static struct operands operands_of(const struct walk *w, const struct td_ran_uop *uop)
 {
     const bool loads = (uop->flags & TD_RAN_LOAD) != 0;
@@ -73,7 +82,8 @@ static struct operands operands_of(const struct walk *w, const struct td_ran_uop
 
     wait_for(&o, w->registers[uop->src[0]], 0);
     wait_for(&o, w->registers[uop->src[1]], 0);
-    wait_for(&o, w->registers[uop->src[2]], loads ? 0 : -(int64_t)uop->load_latency);
+    const struct value sum = w->registers[uop->src[2]];
+    wait_for(&o, sum, !loads && comes_early(w, sum) ? -(int64_t)uop->load_latency : 0);
     if (loads)
         wait_for_load(w, uop, &o);
     if (uop->flags & TD_RAN_SERIAL)

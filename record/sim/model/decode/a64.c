@@ -527,8 +527,12 @@ static enum td_op_class class_of(const struct work *w)
 /* Three operands without a load: the third is added to, and forwarded late between its like. */
 static void set_forwarding(struct work *w, enum td_op_class class)
 {
-    if (w->src_count == 3 && !w->form->access)
-        w->insn->uop.load_latency = w->decoder->desc->ops[class].forward;
+    const uint8_t cycles = w->decoder->desc->ops[class].forward;
+
+    if (w->src_count == 3 && !w->form->access) {
+        w->insn->uop.load_latency = cycles;
+        w->insn->uop.forward = cycles & 3;
+    }
 }
 
 /* How many floating-point numbers it computes, when it does: of the encodings' groups, "scalar

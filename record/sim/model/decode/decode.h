@@ -48,6 +48,9 @@ enum td_uop_way {
     TD_WAY_STORES,   /* and may compute what it stores */
 };
 
+/* Where its result goes: rename has so many registers of each kind (`registers` of a core). */
+enum td_result { TD_RESULT_NONE, TD_RESULT_GENERAL, TD_RESULT_VECTOR, TD_RESULT_COUNT };
+
 /* What its load or store is. */
 enum td_uop_memory {
     TD_MEMORY_VECTOR = 1 << 0, /* to or from a vector register */
@@ -74,10 +77,13 @@ struct td_uop {
     uint8_t latency;
     uint8_t busy;
     uint8_t slots;
-    uint8_t load_latency; /* of a load: added to the cache's; else src[2] may come so much later */
+    uint8_t load_latency; /* of a load: added to the cache's; else src[2] comes so much earlier
+                             from its like */
     uint8_t memory : 4;   /* enum td_uop_memory */
-    uint8_t unit : 4;     /* enum td_unit_kind */
-    uint8_t way;          /* enum td_uop_way */
+    uint8_t unit : 2;     /* enum td_unit_kind */
+    uint8_t forward : 2;  /* so many cycles earlier its like has its result, and it its like's */
+    uint8_t way : 4;      /* enum td_uop_way */
+    uint8_t result : 4;   /* enum td_result; blocks know it as the way */
     union {
         struct {
             uint16_t port

@@ -211,11 +211,26 @@ static enum td_op_class class_of_named(const struct work *w, enum td_op_class cl
     /* By one: the same registers, and no loop in the microcode. */
     if (class == TD_OP_ROTATE_CARRY && rotates_by_one(w))
         return TD_OP_SHIFT_CL;
-    if (class == TD_OP_BIT_TEST && !w->immediate && (w->load || w->store))
+    if ((class == TD_OP_BIT_TEST || class == TD_OP_BIT_SET) && !w->immediate &&
+        (w->load || w->store))
         return TD_OP_MICROCODE;
     if (class == TD_OP_XCHG && (w->load || w->store) && m == ZYDIS_MNEMONIC_XCHG)
         return TD_OP_LOCKED;
     return class;
+}
+
+/* By the flags that the condition reads. */
+static enum td_op_class class_of_cmov(ZydisMnemonic m)
+{
+    switch ((int)m) {
+    case ZYDIS_MNEMONIC_CMOVL:
+    case ZYDIS_MNEMONIC_CMOVNL:
+    case ZYDIS_MNEMONIC_CMOVLE:
+    case ZYDIS_MNEMONIC_CMOVNLE: return TD_OP_CMOV_SIGN;
+    case ZYDIS_MNEMONIC_CMOVBE:
+    case ZYDIS_MNEMONIC_CMOVNBE: return TD_OP_CMOV_CARRY;
+    default: return TD_OP_CMOV;
+    }
 }
 
 static enum td_op_class class_of(const struct work *w)
@@ -228,7 +243,7 @@ static enum td_op_class class_of(const struct work *w)
     switch ((int)w->in.meta.category) {
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP: return TD_OP_NOP;
-    case ZYDIS_CATEGORY_CMOV: return TD_OP_CMOV;
+    case ZYDIS_CATEGORY_CMOV: return class_of_cmov(m);
     case ZYDIS_CATEGORY_SETCC: return TD_OP_SETCC;
     default: break;
     }
@@ -560,18 +575,22 @@ static enum td_retired float_width(const struct work *w, enum td_op_class class)
     return w->width > 128 ? TD_RETIRED_FP_256 : TD_RETIRED_FP_128;
 }
 
-/* An addition to its own register, without a load: the sum so far is needed some cycles later than
- * the other operand. `load_latency` says how many, which without a load has no other use. */
+/* An addition has the result of another earlier than others have it. When it is its own sum so far,
+ * without a load, that is src[2], and `load_latency` says so, too, which has no other use then. */
 static void set_forwarding(struct work *w, enum td_op_class class)
 {
     struct td_uop *uop = &w->insn->uop;
-    const uint8_t sum = uop->dst[0];
+    const uint8_t sum = uop->dst[0], cycles = w->decoder->desc->ops[class].forward;
 
-    if (class != TD_OP_FADD || w->load || (uop->src[0] != sum && uop->src[1] != sum))
+    if (class != TD_OP_FADD)
+        return;
+    uop->forward = cycles & 3;
+    if (uop->src[0] != sum && uop->src[1] != sum)
         return;
     uop->src[uop->src[0] != sum] = uop->src[2];
     uop->src[2] = sum;
-    uop->load_latency = w->decoder->desc->ops[class].forward;
+    if (!w->load)
+        uop->load_latency = cycles;
 }
 
 static void decode(const struct td_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t pc,
