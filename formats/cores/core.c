@@ -343,7 +343,8 @@ static int read_op_option(struct td_op_cost *cost, const struct td_uarch_line *l
         rc = parse_number(word, 1, 250, &value, err);
         cost->busy = (uint8_t)value;
     } else if (strcmp(key, "forward") == 0) {
-        rc = parse_number(word, 1, cost->latency < 3 ? cost->latency : 3, &value, err);
+        rc = parse_number(word, 1, cost->latency < TD_FORWARD_MAX ? cost->latency : TD_FORWARD_MAX,
+                          &value, err);
         cost->forward = (uint8_t)value;
     } else {
         rc = td_fail(err, TD_EFORMAT, "'%s' is none of busy, extra, forward", key);
@@ -415,8 +416,33 @@ static int check_sets(const char *what, int64_t lines, int ways, struct td_err *
     return TD_OK;
 }
 
+/* With a scheduler of their own, loads and stores are counted by one set of ports, which the model
+ * does of seven at most, and which dispatch does not choose between. */
+static int check_memory_ports(const struct td_core_desc *desc, struct td_err *err)
+{
+    enum { COUNTED_MAX = 7 };
+    const uint16_t ports = desc->load_ports | desc->store_address_ports;
+
+    if (!desc->scheduler_memory)
+        return TD_OK;
+    if (!(desc->load_ports & desc->store_address_ports) || __builtin_popcount(ports) > COUNTED_MAX)
+        return td_fail(err, TD_EFORMAT,
+                       "scheduler_memory: loads and stores must share a port, and have at most %d",
+                       COUNTED_MAX);
+    for (uint32_t i = 0; i < desc->dispatch.bank_count; i++) {
+        for (int k = 0; k < desc->dispatch.banks[i].count; k++) {
+            if (ports >> desc->dispatch.banks[i].ports[k] & 1)
+                return td_fail(err, TD_EFORMAT,
+                               "scheduler_memory: ports of loads and stores are not bound");
+        }
+    }
+    return TD_OK;
+}
+
 static int check_core(const struct td_core_desc *desc, struct td_err *err)
 {
+    int rc;
+
     const struct {
         const char *what;
         int64_t lines;
@@ -434,22 +460,22 @@ static int check_core(const struct td_core_desc *desc, struct td_err *err)
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(sets); i++) {
-        const int rc = check_sets(sets[i].what, sets[i].lines, sets[i].ways, err);
+        rc = check_sets(sets[i].what, sets[i].lines, sets[i].ways, err);
         if (rc != TD_OK)
             return rc;
     }
     if (desc->itlb2) {
-        const int rc = check_sets("itlb2", desc->itlb2, desc->itlb2_ways, err);
+        rc = check_sets("itlb2", desc->itlb2, desc->itlb2_ways, err);
         if (rc != TD_OK)
             return rc;
     }
     if (desc->uop_cache_lines) {
-        const int rc = check_sets("uop cache", desc->uop_cache_lines, desc->uop_cache_ways, err);
+        rc = check_sets("uop cache", desc->uop_cache_lines, desc->uop_cache_ways, err);
         if (rc != TD_OK)
             return rc;
     }
-    if (desc->scheduler_memory && !(desc->load_ports & desc->store_address_ports))
-        return td_fail(err, TD_EFORMAT, "scheduler_memory: loads and stores must share a port");
+    if ((rc = check_memory_ports(desc, err)) != TD_OK)
+        return rc;
     if (desc->store_block & (desc->store_block - 1))
         return td_fail(err, TD_EFORMAT, "store_block: %d bytes are no power of two",
                        desc->store_block);

@@ -250,12 +250,14 @@ enum td_op_class {
         TD_OP_COUNT
 };
 
+#define TD_FORWARD_MAX 3
+
 /* What one instruction of a class costs; a line of [ops]. */
 struct td_op_cost {
     uint8_t slots;   /* fused uops dispatched */
     uint8_t latency; /* cycles from its operands to its result */
     uint8_t busy;    /* cycles its unit takes no other; 0: pipelined */
-    uint8_t forward; /* cycles by which the accumulator may come later than the other operands */
+    uint8_t forward; /* cycles by which its like has the result earlier, TD_FORWARD_MAX at most */
     uint16_t ports;  /* bit set of [ports] letters; 0: none */
     uint16_t extra;  /* ports of a second uop; 0: none */
 };

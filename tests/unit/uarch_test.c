@@ -145,6 +145,19 @@ static void rules_of_dispatch_are_checked(void **state)
     assert_false(desc.dispatch.banks[0].spread);
 }
 
+/* Where loads and stores have no port in common, one counter cannot tell how many issue. */
+static void a_scheduler_of_accesses_needs_their_ports(void **state)
+{
+    (void)state;
+    struct td_core_desc desc;
+    struct td_err err = TD_ERR_INIT;
+
+    assert_int_equal(td_core_desc_builtin(&desc, "zen4+scheduler_memory=40", &err), TD_OK);
+    assert_int_not_equal(td_core_desc_builtin(&desc, "golden-cove+scheduler_memory=40", &err),
+                         TD_OK);
+    assert_non_null(strstr(err.text, "share a port"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +166,7 @@ int main(void)
         cmocka_unit_test(every_builtin_core_reads),
         cmocka_unit_test(damaged_cores_are_refused),
         cmocka_unit_test(rules_of_dispatch_are_checked),
+        cmocka_unit_test(a_scheduler_of_accesses_needs_their_ports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

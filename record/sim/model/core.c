@@ -134,31 +134,35 @@ void td_core_wait_scheduler(struct td_core *core)
     td_core_stall(core, cycle);
 }
 
+/* What retires in order: by number, modulo the ring, the cycle in which it has. */
+enum { RETIRE_RING = TD_ROB_RING };
+_Static_assert(TD_RESULT_RING == RETIRE_RING, "uops and results are in rings of one size");
+
+/* Stalls until the oldest of the `most` that there is room for has retired. Returns how many more
+ * find room at once, that one's place included. */
+static uint32_t wait_oldest(struct td_core *core, const int64_t retire[RETIRE_RING],
+                            uint64_t oldest, uint32_t most)
+{
+    uint32_t ahead = most < LOOK_FAR ? 1 : LOOK_FAR;
+
+    if (retire[oldest & (RETIRE_RING - 1)] > core->cycle)
+        td_core_stall(core, retire[oldest & (RETIRE_RING - 1)]);
+    while (ahead > 1 && retire[(oldest + ahead - 1) & (RETIRE_RING - 1)] > core->cycle)
+        ahead /= 8;
+    return ahead;
+}
+
 void td_core_wait_reorder(struct td_core *core)
 {
-    const uint64_t oldest = core->uops - core->rob;
-    const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
-    uint32_t ahead = core->rob < LOOK_FAR ? 1 : LOOK_FAR;
-
-    if (retired > core->cycle)
-        td_core_stall(core, retired);
-    while (ahead > 1 && core->retire[(oldest + ahead - 1) & (TD_ROB_RING - 1)] > core->cycle)
-        ahead /= 8;
-    core->roomy = core->uops + ahead;
+    core->roomy = core->uops + wait_oldest(core, core->retire, core->uops - core->rob, core->rob);
 }
 
 void td_core_wait_register(struct td_core *core, enum td_result kind)
 {
     struct td_results *results = &core->results[kind];
-    const uint64_t oldest = results->count - results->most;
-    const int64_t retired = results->retire[oldest & (TD_RESULT_RING - 1)];
-    uint32_t ahead = results->most < LOOK_FAR ? 1 : LOOK_FAR;
 
-    if (retired > core->cycle)
-        td_core_stall(core, retired);
-    while (ahead > 1 && results->retire[(oldest + ahead - 1) & (TD_RESULT_RING - 1)] > core->cycle)
-        ahead /= 8;
-    results->roomy = results->count + ahead;
+    results->roomy = results->count + wait_oldest(core, results->retire,
+                                                  results->count - results->most, results->most);
 }
 
 /* Puts one span in the place of `gone` others from `i` on, which may be none. */

@@ -531,7 +531,7 @@ static void set_forwarding(struct work *w, enum td_op_class class)
 
     if (w->src_count == 3 && !w->form->access) {
         w->insn->uop.load_latency = cycles;
-        w->insn->uop.forward = cycles & 3;
+        w->insn->uop.forward = cycles & TD_FORWARD_MAX;
     }
 }
 

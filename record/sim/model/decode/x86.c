@@ -584,7 +584,7 @@ static void set_forwarding(struct work *w, enum td_op_class class)
 
     if (class != TD_OP_FADD)
         return;
-    uop->forward = cycles & 3;
+    uop->forward = cycles & TD_FORWARD_MAX;
     if (uop->src[0] != sum && uop->src[1] != sum)
         return;
     uop->src[uop->src[0] != sum] = uop->src[2];
