@@ -142,7 +142,7 @@ static bool may_lack(const struct field *field)
     static const char *const keys[] = {"dram_shared",    "scheduler_memory", "scheduler_vector",
                                        "vector_queue",   "registers",        "registers_vector",
                                        "uop_cache_line", "uop_cache_group",  "uop_cache_pause",
-                                       "block_next"};
+                                       "block_next",     "lock_hold",        "page_fault_load"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)

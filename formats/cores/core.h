@@ -38,6 +38,7 @@
     X(pipeline, rename_pause, CYCLES, 0, 8, "between two stores that it passes on")               \
     X(pipeline, stack_sync, CYCLES, 0, 5,                                                         \
       "more of an add to the stack pointer after push or call")                                   \
+    X(pipeline, lock_hold, CYCLES, 0, 100, "that a locked instruction is the oldest for")         \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
@@ -109,7 +110,7 @@
     X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
     X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \
     X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                     \
-    X(memory, store_block, COUNT, 16, 64, "stores that follow each other to it enter L1 at once") \
+    X(memory, store_block, COUNT, 0, 64, "two stores to it enter L1 in a cycle; 0: any two")      \
     X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")      \
     X(memory, split, CYCLES, 0, 50, "a load over two lines")                                      \
     X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")              \
@@ -128,6 +129,7 @@
     X(tlb, nested, COUNT, 0, 1, "1: a virtual machine: walks go through the host's table, too")   \
     X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")   \
     X(tlb, page_fault, CYCLES, 0, 5000, "user cycles of the page fault of the first store to it") \
+    X(tlb, page_fault_load, CYCLES, 0, 5000, "the same of a first load")                          \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                            \
     X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")           \
     X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")      \
@@ -206,8 +208,10 @@
     X(CVT_FROM_GPR, cvt_from_gpr, ANY, "integer register to floating")                         \
     X(CVT_TO_GPR, cvt_to_gpr, ANY, "floating to integer register")                             \
     X(MOV_FROM_GPR, mov_from_gpr, ANY, "integer register to vector")                           \
+    X(MOV_MERGE, mov_merge, X86, "the same of SSE: it keeps what is above 128 bits")           \
     X(MOV_TO_GPR, mov_to_gpr, ANY, "vector to integer register")                               \
     X(MOVMSK, movmsk, X86, "sign bits to integer register")                                    \
+    X(MOVMSK_WIDE, movmsk_wide, X86, "the same of 256 bits")                                   \
     X(PTEST, ptest, X86, "vector test into flags")                                             \
     X(PINSR, pinsr, ANY, "insert from integer register")                                       \
     X(PEXTR, pextr, X86, "extract to integer register")                                        \

@@ -2,13 +2,14 @@
 """The modelled core beside the machine: cycles and time by function of real programs, user code only.
 
 Native cycles are CPU time times the clock that a chain of multiplications shows right before and after
-(tests/bench/native_cycles.c), times the share of sampled time that is not the kernel's (what getrusage calls user time
-is an estimate by ticks of 4 ms). A neighbour on the same core makes a run longer by up to a half, and is seldom away for
+(tests/bench/native_cycles.c), times the share of sampled time that is not the kernel's, nor CPUID's (what getrusage calls
+user time is an estimate by ticks of 4 ms). A neighbour on the same core makes a run longer by up to a half, and is seldom away for
 as long as a program runs. Probes in the run show how much of the core it had. A straight line is drawn through all runs,
 and its value at a free core counts. glibc is kept from AVX-512 and `rep movsb`, which the emulated CPU has not.
 Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
 With TD_SIM_SMALL=1 the inputs are a fifth. The core is the one that tdrec takes: the nearest, or TDPROF_SIM_CORE's."""
 import bisect
+import functools
 import itertools
 import json
 import math
@@ -32,6 +33,8 @@ SLOPE_WIDTH, DEVIATION = 0.1, 1.48  # a standard deviation is so many times the 
 CLOCK_CHANGE = 0.02
 LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_resteers fetch_bandwidth l1_bound l2_bound "
           "l3_bound dram_bound store_bound divider ports_utilization").split()
+LOAD = r"LOAD\s+0x(\S+) 0x(\S+) 0x\S+ 0x(\S+)"
+CPUID = b"\x0f\xa2"
 HERTZ, PROFILES, SAMPLES = 9973, 4, 4000
 OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.08, 0.25, 0.97
 
@@ -91,6 +94,31 @@ def signed(value):
     return value - (1 << 64) if value >> 63 else value
 
 
+@functools.lru_cache(maxsize=None)
+def segments(path):
+    """[(address, offset in the file, bytes)] of what is loaded."""
+    text = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=False).stdout
+    found = [tuple(int(word, 16) for word in load) for load in re.findall(LOAD, text)]
+    return [(address, offset, size) for offset, address, size in found]
+
+
+def lowest(path):
+    return min((address for address, _, _ in segments(path)), default=0)
+
+
+@functools.lru_cache(maxsize=None)
+def follows_cpuid(path, at):
+    """A virtual machine's host does the work of CPUID, some 16,000 cycles that look like the program's. The dynamic linker
+    asks forty times."""
+    at += lowest(path)
+    for address, offset, size in segments(path):
+        if address < at < address + size:
+            with open(path, "rb") as file:
+                file.seek(offset + at - address - len(CPUID))
+                return file.read(len(CPUID)) == CPUID
+    return False
+
+
 def read_dump(profile):
     """Where time went: {(module path, offset): weight}, from the samples or the modelled slots, of user code; and the
     weight of what is not. A modelled profile's first event counts instructions: its time is the sum of its slots."""
@@ -114,8 +142,9 @@ def read_dump(profile):
             node = nodes.get(words[2][5:])
             # Tallies are differences; rounding may make one of -1, which is printed without a sign.
             value = sum(signed(int(words[3 + k])) for k in slots or [0])
-            if node and modules.get(node[0], "[kernel]") != "[kernel]":
-                key = (modules[node[0]], int(node[1], 16))
+            path = modules.get(node[0], "[kernel]") if node else "[kernel]"
+            if path != "[kernel]" and (slots or not follows_cpuid(path, int(node[1], 16))):
+                key = (path, int(node[1], 16))
                 places[key] = places.get(key, 0) + value
             else:
                 kernel += value
@@ -134,9 +163,7 @@ def function_starts(path):
         data = file.read(size)
     count = struct.unpack_from("<i", data, 8)[0]
     # Offsets in a profile count from the lowest address of the file, which is 0 but for fixed programs.
-    loads = re.findall(r"LOAD\s+0x\S+ 0x(\S+)", subprocess.run(["readelf", "-lW", path], capture_output=True, text=True,
-                                                             check=False).stdout)
-    address -= min(int(load, 16) for load in loads)
+    address -= lowest(path)
     return sorted(address + struct.unpack_from("<i", data, 12 + 8 * k)[0] for k in range(count))
 
 

@@ -115,7 +115,7 @@ static void costs_come_from_the_description(void **state)
     insn = DECODE(0xf3, 0xa4); /* rep movsb */
     assert_true(insn.repeats);
     insn = DECODE(0x66, 0x48, 0x0f, 0x6e, 0xc0); /* movq xmm0, rax */
-    assert_int_equal(insn.uop.latency, desc.ops[TD_OP_MOV_FROM_GPR].latency);
+    assert_int_equal(insn.uop.latency, desc.ops[TD_OP_MOV_MERGE].latency);
     insn = DECODE(0xd3, 0xe0); /* shl eax, cl */
     assert_int_equal(insn.uop.slots, desc.ops[TD_OP_SHIFT_CL].slots);
 }

@@ -30,9 +30,16 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .load_mask = {td_ports_mask(ports, desc->load_ports, 0),
                       td_ports_mask(ports, desc->load_vector_ports, 0)},
         .store_mask = td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
+        .vector_store_mask = {td_ports_mask(ports, desc->store_address_ports, 0),
+                              td_ports_mask(ports, desc->store_data_ports, 0)},
+        .pass_mask = {.add = TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT,
+                      .full = UINT64_C(8) << TD_PORT_ISSUED_VECTOR_AT << TD_PORT_ISSUED_AT,
+                      .waits = UINT64_C(1) << TD_WAITING_VECTOR_AT},
         .store_group = td_ports_mask(ports, desc->store_data_ports, 0).group,
         .ledger = ledger,
     };
+    core->vector_store_mask[1].add += (TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT) - TD_PORT_ISSUED;
+    core->vector_store_mask[1].waits = UINT64_C(1) << TD_WAITING_VECTOR_AT;
     core->scheduler_room = (PLACE_FULL - memory) << TD_WAITING_MEMORY_AT |
                            (uint64_t)(PLACE_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |
                            (PLACE_FULL - core->scheduler);
@@ -258,6 +265,22 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
     if (others)
         td_core_crowd(core, b, second, t);
     return t;
+}
+
+int64_t td_core_issue_vector_store(struct td_core *core, int64_t *known, int64_t data)
+{
+    if (!core->issued_memory) {
+        *known = td_core_issue(core, core->store_mask, *known);
+        return data;
+    }
+    *known = td_core_issue(core, core->vector_store_mask[0], *known);
+    return td_core_issue(core, core->vector_store_mask[1], data);
+}
+
+void td_core_pass_queue(struct td_core *core)
+{
+    if (core->issued_memory)
+        (void)td_core_issue(core, core->pass_mask, core->cycle + 1);
 }
 
 int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)

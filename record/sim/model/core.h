@@ -69,6 +69,8 @@ struct td_core {
     uint64_t head;   /* the oldest not known to have retired */
     uint64_t roomy;  /* uops of lower numbers find a place in the reorder buffer at once */
     int64_t last_retire;
+    uint64_t locked_uop; /* the last one that was locked, and when it retired */
+    int64_t locked_retire;
     uint64_t empty;                    /* word of a cycle's ports when nothing has issued */
     const struct td_ports *rules;      /* borrowed: how ports are chosen and dispatch is limited */
     uint64_t group;                    /* word of what this cycle dispatched */
@@ -77,6 +79,8 @@ struct td_core {
     uint64_t chance;                   /* of a linear congruence, for banks that spread */
     struct td_port_mask load_mask[2];  /* of general, of vector registers */
     struct td_port_mask store_mask;
+    struct td_port_mask vector_store_mask[2]; /* of a vector's: its address, its data */
+    struct td_port_mask pass_mask;            /* of what only goes through the vector queue */
     struct td_group_mask store_group; /* what limits the dispatch of stores: their data's ports */
     struct td_ledger *ledger;
     struct td_counting *counting; /* borrowed; NULL: nobody asks */
@@ -124,6 +128,15 @@ int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
 
 /* td_core_issue_bound for an instruction of two uops that issue together; its slow way. */
 int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t);
+
+/* td_core_issue for a store of a vector register: its data waits in the vector scheduler, where
+ * loads and stores have one of their own. `known` is when its address is known, and becomes when it
+ * has issued, `data` when it has its data; returns when that has gone to the store. */
+int64_t td_core_issue_vector_store(struct td_core *core, int64_t *known, int64_t data);
+
+/* A load of a vector register, which goes through the vector queue in order, on a core that has a
+ * scheduler of loads and stores. It needs no port there. */
+void td_core_pass_queue(struct td_core *core);
 
 static inline int64_t td_cycle_later(int64_t a, int64_t b)
 {

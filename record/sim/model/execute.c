@@ -115,6 +115,15 @@ struct load {
     int64_t first, known, issued;
 };
 
+/* A load at cycle `t` that gets its data from a store: when that has them. Until then it keeps its
+ * place in the scheduler of loads and stores, where there is one, and issues again. */
+static int64_t await_data(struct td_core *core, const struct load *load, int64_t t, int64_t data)
+{
+    if (data <= t || !core->issued_memory)
+        return td_cycle_later(t, data);
+    return td_core_issue(core, core->load_mask[load->uop->memory & TD_MEMORY_VECTOR], data);
+}
+
 /* What a load of `size` bytes at cycle `t` finds in the store buffer: the cycle of its data, or -1
  * for nothing. `*t` is put off when it must first wait; `*late` is then why. */
 static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64_t address,
@@ -134,7 +143,8 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
         return -1;
     if (found.covers && renames(sim, load->uop, word, address, load->hash)) {
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, true);
-        return pass_on(sim, word);
+        /* It has no address to compute. */
+        return pass_on(sim, word) - load->uop->load_latency;
     }
     if (word->address > *t) {
         machine_clear(sim, load->row, word->address);
@@ -145,7 +155,7 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
     *waits = *waits ? TD_ORDER_WAITS : 0;
     if (found.covers) {
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, false);
-        return td_cycle_later(*t, word->data) + desc->forward;
+        return await_data(&sim->core, load, *t, word->data) + desc->forward;
     }
     sim->met_row = row_of_store(sim, word);
     /* Bytes of several stores, or from a store and from L1: it waits until all are in L1. */
@@ -436,6 +446,9 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
         td_core_issue(core, core->load_mask[uop->memory & TD_MEMORY_VECTOR], known);
 
     *cause = TD_CAUSE_PORT_LOAD;
+    if (TD_UNLIKELY(td_core_waiting_vector(core) >= core->vector_crowded) &&
+        uop->memory & TD_MEMORY_VECTOR && !uop->issue.add)
+        td_core_pass_queue(core);
     if (TD_LIKELY(load_plain(sim, uop, hash, known, issued, a)))
         return issued + sim->desc->l1d_latency + uop->load_latency;
     return load_any(sim,
@@ -513,7 +526,10 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
 
     stores->latest[origin] = ++stores->serial;
     stores->next = k + 1 == (uint32_t)sim->desc->store_buffer ? 0 : k + 1;
-    known = td_core_issue(&sim->core, sim->core.store_mask, known);
+    if (uop->memory & TD_MEMORY_VECTOR)
+        data = td_core_issue_vector_store(&sim->core, &known, data);
+    else
+        known = td_core_issue(&sim->core, sim->core.store_mask, known);
     if (TD_UNLIKELY(known > asked + 1) && known >= data)
         *cause = TD_CAUSE_PORT_STORE;
     stores->last_known = td_cycle_later(stores->last_known, known);
@@ -535,13 +551,16 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     const uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
     const enum td_level nearest = level;
     const bool walked = sim->memory.counts.data_walks != walks;
-    /* Stores go to L1 in order, one a cycle, several when to one block. */
-    const bool apart = (first ^ stores->last_place) >= (uint64_t)sim->desc->store_block ||
+    /* Stores go to L1 in order, one a cycle, two when to one block. */
+    const uint64_t block = (uint64_t)sim->desc->store_block;
+    const bool apart = (block && (first ^ stores->last_place) >= block) ||
                        ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
     int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
     commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
     if (TD_UNLIKELY(sim->memory.watched))
         commit = share_store(sim, uop, a, commit);
+    commit += stores->second && commit == stores->last_commit;
+    stores->second = commit == stores->last_commit;
     const enum td_cause why = TD_UNLIKELY(retired < stores->shared_until)
                                   ? (enum td_cause)stores->shared_cause
                                   : TD_CAUSE_STORE;
@@ -708,14 +727,39 @@ static inline void wait_load_buffer(struct td_sim *sim)
     sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
 }
 
-/* The page fault of the first store to a page: the kernel's time is not modelled, but what it takes
- * in the program's. What is read first came with a file, or the kernel has put it there. */
-static __attribute__((noinline)) void page_fault(struct td_sim *sim, uint32_t row)
+/* The page fault of the first access to a page: the kernel's time is not modelled, but what it
+ * takes in the program's. */
+static __attribute__((noinline)) void page_fault(struct td_sim *sim, uint32_t row, bool store)
 {
+    const int cycles = store ? sim->desc->page_fault : sim->desc->page_fault_load;
     struct td_core *core = &sim->core;
 
+    sim->memory.fresh = false;
+    if (!cycles)
+        return;
     td_core_stall(core, core->last_retire);
-    td_core_lose(core, core->cycle + sim->desc->page_fault, td_ledger_cell(row, TD_CAUSE_SERIAL));
+    td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_SERIAL));
+}
+
+/* Zen 5: 19 to 20 cycles after the last store before it, 17 after what retires before it. */
+enum { LOCK_AFTER_STORE = 2 };
+
+/* When a locked instruction retires that is otherwise done: it stores before that, when it is the
+ * oldest and the stores before it are in L1. What follows runs meanwhile, and then retires by the
+ * width of the core. */
+static __attribute__((noinline)) int64_t hold_lock(struct td_sim *sim, int64_t done)
+{
+    struct td_core *core = &sim->core;
+    struct td_stores *stores = &sim->stores;
+    const uint32_t own = (stores->next ? stores->next : (uint32_t)sim->desc->store_buffer) - 1;
+    const int64_t before = (int64_t)((core->uops - core->locked_uop) / core->width);
+
+    done = td_cycle_later(done, td_cycle_later(core->last_retire, core->locked_retire + before));
+    done = td_cycle_later(done, stores->last_commit + LOCK_AFTER_STORE) + sim->desc->lock_hold;
+    stores->last_commit = stores->commit[own] = stores->retired[own] = done;
+    core->locked_uop = core->uops;
+    core->locked_retire = done;
+    return done;
 }
 
 /* `way` is the uop's, and known when this is compiled: the short ones leave out what cannot be. */
@@ -736,7 +780,6 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     }
     if (flags & TD_UOP_STORE) {
         wait_store_buffer(sim);
-        sim->memory.fresh = false;
         sim->stores.origin = hash & (TD_ORDER_ENTRIES - 1);
     }
     if (flags & TD_UOP_LOAD)
@@ -773,10 +816,12 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
         core->forwarded[uop->dst[0]] = done;
     if (flags & TD_UOP_STORE)
         done = execute_store(sim, uop, a, known, done, row, &cause);
+    if (way == TD_WAY_ANY && TD_UNLIKELY(is_locked(uop)) && sim->desc->lock_hold)
+        done = hold_lock(sim, done);
     td_core_retire(core, done, td_ledger_cell(row, cause), (enum td_result)uop->result);
     sim->branch_done = done;
-    if (TD_UNLIKELY(sim->memory.fresh) && flags & TD_UOP_STORE && sim->desc->page_fault)
-        page_fault(sim, row);
+    if (TD_UNLIKELY(sim->memory.fresh) && flags & (TD_UOP_LOAD | TD_UOP_STORE))
+        page_fault(sim, row, (flags & TD_UOP_STORE) != 0);
 }
 
 /* Slots between a branch or clear and the first uop after it. Wrong-path uops take slots until

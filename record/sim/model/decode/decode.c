@@ -79,10 +79,12 @@ static enum td_cause port_of(const struct td_core_desc *desc, enum td_op_class c
     case TD_OP_CALL:
     case TD_OP_RET: return TD_CAUSE_PORT_BRANCH;
     case TD_OP_MOVMSK:
+    case TD_OP_MOVMSK_WIDE:
     case TD_OP_PTEST:
     case TD_OP_PINSR:
     case TD_OP_PEXTR:
     case TD_OP_MOV_FROM_GPR:
+    case TD_OP_MOV_MERGE:
     case TD_OP_MOV_TO_GPR:
     case TD_OP_VTABLE: return TD_CAUSE_PORT_SHUFFLE;
     case TD_OP_GATHER:

@@ -192,6 +192,15 @@ static bool rotates_by_one(const struct work *w)
     return by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && by->imm.value.u == 1;
 }
 
+/* A move between a general and a vector register. */
+static enum td_op_class class_of_transfer(const struct work *w)
+{
+    if (!w->vector_result)
+        return TD_OP_MOV_TO_GPR;
+    return w->in.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ? TD_OP_MOV_MERGE
+                                                               : TD_OP_MOV_FROM_GPR;
+}
+
 /* A named class, made more exact where the mnemonic alone does not say. */
 static enum td_op_class class_of_named(const struct work *w, enum td_op_class class)
 {
@@ -200,7 +209,9 @@ static enum td_op_class class_of_named(const struct work *w, enum td_op_class cl
                       m == ZYDIS_MNEMONIC_VMOVD || m == ZYDIS_MNEMONIC_VMOVQ;
 
     if (move && !w->load && !w->store && touches_gpr(w))
-        return w->vector_result ? TD_OP_MOV_FROM_GPR : TD_OP_MOV_TO_GPR;
+        return class_of_transfer(w);
+    if (class == TD_OP_MOVMSK && w->width > 128)
+        return TD_OP_MOVMSK_WIDE;
     if (class == TD_OP_DIV64 && w->width < 64)
         return TD_OP_DIV32;
     if (class == TD_OP_MUL && w->in.operand_count_visible == 1)

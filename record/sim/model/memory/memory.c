@@ -320,13 +320,20 @@ int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t
     return memory->past_begun + desc->l1d_latency;
 }
 
+/* Whether the program has used the page, as far as the core cares: a prefetch is no reason for a
+ * page fault. */
+static bool is_mapped(const struct td_memory *memory, uint64_t page)
+{
+    return !memory->desc->first_touch || td_map_find(&memory->pages, page, 0) != NULL;
+}
+
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
 {
     const uint64_t page = address >> TD_PAGE_BITS;
 
     if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page) &&
         !td_cache_holds(&memory->stlb, page)) {
-        if (!memory->desc->next_page)
+        if (!memory->desc->next_page || !is_mapped(memory, page))
             return;
         t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
     }

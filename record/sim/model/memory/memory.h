@@ -67,7 +67,7 @@ struct td_memory {
     bool watched;
     /* The process's first thread: of the pages of others nobody knows whether they are mapped. */
     bool faults;
-    bool fresh;     /* a page was mapped for it; the caller takes it back */
+    bool fresh;     /* a page was mapped; who charges its fault takes it back */
     bool uncounted; /* what sharing costs now is of no row */
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;

@@ -37,6 +37,7 @@ struct td_stores {
     uint32_t next;                      /* place of the next store */
     uint32_t serial;                    /* its number */
     int64_t last_commit;
+    bool second; /* the last one went to L1 with the one before it */
     /* Until when stores wait for a line that other threads use, or for a store that does; and the
      * enum td_cause of that. */
     int64_t shared_until;
