@@ -32,14 +32,15 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .store_mask = td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
         .vector_store_mask = {td_ports_mask(ports, desc->store_address_ports, 0),
                               td_ports_mask(ports, desc->store_data_ports, 0)},
-        .pass_mask = {.add = TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT,
-                      .full = UINT64_C(8) << TD_PORT_ISSUED_VECTOR_AT << TD_PORT_ISSUED_AT,
-                      .waits = UINT64_C(1) << TD_WAITING_VECTOR_AT},
+        /* Eight a cycle at most, or the count of what issues would run over. */
+        .pass_mask = {.add = TD_PORT_ISSUED_VECTOR,
+                      .full = 8 * TD_PORT_ISSUED_VECTOR,
+                      .waits = TD_WAITING_VECTOR},
         .store_group = td_ports_mask(ports, desc->store_data_ports, 0).group,
         .ledger = ledger,
     };
-    core->vector_store_mask[1].add += (TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT) - TD_PORT_ISSUED;
-    core->vector_store_mask[1].waits = UINT64_C(1) << TD_WAITING_VECTOR_AT;
+    core->vector_store_mask[1].add += TD_PORT_ISSUED_VECTOR - TD_PORT_ISSUED;
+    core->vector_store_mask[1].waits = TD_WAITING_VECTOR;
     core->scheduler_room = (PLACE_FULL - memory) << TD_WAITING_MEMORY_AT |
                            (uint64_t)(PLACE_FULL - core->scheduler_vector) << TD_WAITING_VECTOR_AT |
                            (PLACE_FULL - core->scheduler);
@@ -287,7 +288,7 @@ int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
     const uint32_t places = core->vector_crowded;
 
-    if (mask.waits != UINT64_C(1) << TD_WAITING_VECTOR_AT)
+    if (mask.waits != TD_WAITING_VECTOR)
         return t;
     if (core->entered < core->cycle) {
         core->entered = core->cycle;

@@ -164,8 +164,8 @@ static struct td_port_mask uncounted(const struct td_ports *ports, uint16_t set)
                                 .waits = 1};
 
     if (set & ports->vector) {
-        mask.add = TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT;
-        mask.waits = UINT64_C(1) << TD_WAITING_VECTOR_AT;
+        mask.add = TD_PORT_ISSUED_VECTOR;
+        mask.waits = TD_WAITING_VECTOR;
     } else if ((set & ~ports->memory) == 0) {
         mask.add = 0; /* the counter of these ports counts it */
         mask.waits = UINT64_C(1) << TD_WAITING_MEMORY_AT;

@@ -23,7 +23,10 @@
 /* Of numbers of uops that wait, those of the vector scheduler and of that of loads and stores. */
 #define TD_WAITING_VECTOR_AT 16
 #define TD_WAITING_MEMORY_AT 32
-#define TD_BANK_ALL          ((1U << TD_BANK_PORTS) - 1) /* every place of a bank */
+/* One uop of the vector scheduler, issued and waiting. */
+#define TD_PORT_ISSUED_VECTOR (TD_PORT_ISSUED << TD_PORT_ISSUED_VECTOR_AT)
+#define TD_WAITING_VECTOR     (UINT64_C(1) << TD_WAITING_VECTOR_AT)
+#define TD_BANK_ALL           ((1U << TD_BANK_PORTS) - 1) /* every place of a bank */
 
 /* Of the word of a dispatch group (below). */
 struct td_group_mask {
