@@ -142,7 +142,8 @@ static bool may_lack(const struct field *field)
     static const char *const keys[] = {"dram_shared",    "scheduler_memory", "scheduler_vector",
                                        "vector_queue",   "registers",        "registers_vector",
                                        "uop_cache_line", "uop_cache_group",  "uop_cache_pause",
-                                       "block_next",     "lock_hold",        "page_fault_load"};
+                                       "block_next",     "lock_hold",        "page_fault_load",
+                                       "fault_lines",    "fault_pages",      "l1_falling"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)

@@ -130,10 +130,13 @@
     X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")   \
     X(tlb, page_fault, CYCLES, 0, 5000, "user cycles of the page fault of the first store to it") \
     X(tlb, page_fault_load, CYCLES, 0, 5000, "the same of a first load")                          \
+    X(tlb, fault_lines, COUNT, 0, 4096, "of L1, that the kernel uses in a page fault")            \
+    X(tlb, fault_pages, COUNT, 0, 256, "of the first level, that it uses there")                  \
     X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                            \
     X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")           \
     X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")      \
     X(prefetch, l1_stream, COUNT, 0, 32, "lines ahead of a rising stream, into L1; 0: none")      \
+    X(prefetch, l1_falling, COUNT, 0, 1, "1: of a falling one, too")                              \
     X(prefetch, l2_stream, COUNT, 0, 64, "lines ahead of a stream, into L2; 0: none")             \
     X(prefetch, l2_step, COUNT, 1, 32, "lines from one to the next that a stream may have")       \
     X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                        \

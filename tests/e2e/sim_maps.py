@@ -101,6 +101,32 @@ int main(int argc, char **argv)
     return (early(x) ^ late(x)) == 1;
 }
 """
+# Reads a line of each page, in a chain: of a file, of a copy of it that the program has written before, or of memory of its
+# own that lies where the file was and was never touched.
+READER = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+enum { PAGES = 4096 };
+__attribute__((noinline)) uint64_t walk(const uint8_t *at)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < PAGES; i++)
+        sum += at[(i * 1237 + (sum & 1)) % PAGES * 4096];
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    const int fd = open(argv[1], O_RDONLY);
+    uint8_t *at = mmap(NULL, PAGES * 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (argc > 2 && mmap(at, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+        return 3;
+    return walk(at) == 1;
+}
+"""
 RESERVER = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -168,10 +194,25 @@ def moved():
         check_shares([mover, how], {("early", "mover"): 0.75, ("late", "mover"): 0.25})
 
 
+def share_of_memory(command):
+    """What walk() waits for memory, of its slots, on a core that knows what the kernel does to pages."""
+    rows = td.report_json(td.record(command, "--sim-core", "zen4", source="sim"), "functions")["functions"]
+    return next(row["categories"].get("dram_bound", 0) for row in rows if row["function"] == "walk")
+
+
+def files():
+    """What a file's pages hold is in memory; what the kernel has just cleared is not."""
+    reader, path = build("reader", READER), td.scratch("file")
+    with open(path, "wb") as file:
+        file.write(bytes(4096 * 4096))
+    read, own = share_of_memory([reader, path]), share_of_memory([reader, path, "own"])
+    td.check(read > 0.3 and own < 0.1, f"slots that wait for memory: {read} of a file, {own} of memory of its own")
+
+
 def reserved():
     done = td.run([td.TDREC, "--source", "sim", "-o", td.scratch("reserved.td"), "--", build("reserver", RESERVER)], 7,
                   timeout=60)
     td.check(b"asked for more than 512 GB of addresses at once" in done.stderr, done.stderr.decode())
 
 
-td.cases({"closed": closed, "in_turn": in_turn, "moved": moved, "reserved": reserved})
+td.cases({"closed": closed, "in_turn": in_turn, "moved": moved, "files": files, "reserved": reserved})

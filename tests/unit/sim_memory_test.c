@@ -215,6 +215,46 @@ static void steps_of_three_lines_are_no_stream(void **state)
     free(p);
 }
 
+static void load_lines(struct world *w, const int *lines, size_t count)
+{
+    enum td_level level;
+
+    for (size_t i = 0; i < count; i++)
+        td_memory_access(&w->memory, 0x200000 + (uint64_t)lines[i] * 64, (int64_t)i * 5000, false,
+                         &level);
+}
+
+/* Lines that L1 has when some of a page were loaded: a bit each. */
+static uint64_t lines_in_l1(int falling, const int *lines, size_t count)
+{
+    struct world w;
+    struct td_core_desc desc = zen4();
+    uint64_t held = 0;
+
+    desc.l1_stream = 2;
+    desc.l1_falling = falling;
+    open_world(&w, &desc);
+    load_lines(&w, lines, count);
+    for (uint64_t i = 0; i < TD_PAGE_LINES; i++)
+        held |= (uint64_t)td_cache_holds(&w.memory.l1d, (0x200000 >> 6) + i) << i;
+    close_world(&w);
+    return held;
+}
+
+/* Only a line right after the last one that was missed in its page goes on with a stream. */
+static void neighbours_missed_in_turn_are_a_stream(void **state)
+{
+    (void)state;
+    assert_int_equal(lines_in_l1(1, (const int[]){10}, 1), 1 << 10);
+    assert_int_equal(lines_in_l1(1, (const int[]){10, 11}, 2), 0xf << 10);
+    assert_int_equal(lines_in_l1(1, (const int[]){10, 11, 12}, 3), 0x1f << 10);
+    assert_int_equal(lines_in_l1(1, (const int[]){10, 20, 11}, 3), 3 << 10 | 1 << 20);
+    assert_int_equal(lines_in_l1(1, (const int[]){10, 10, 11}, 3), 0xf << 10);
+    assert_int_equal(lines_in_l1(1, (const int[]){11, 10}, 2), 0xf << 8);
+    assert_int_equal(lines_in_l1(0, (const int[]){11, 10}, 2), 3 << 10);
+    assert_int_equal(lines_in_l1(1, (const int[]){1, 0}, 2), 3); /* not into another page */
+}
+
 static void first_line_brings_the_next(void **state)
 {
     (void)state;
@@ -253,6 +293,86 @@ static void new_pages_of_data_are_near(void **state)
         td_cache_release(&itlb);
         close_world(&w);
     }
+}
+
+/* A first load of the page, and whether it is a page fault. */
+static enum td_level load_of_page(struct world *w, uint64_t page, bool *faults)
+{
+    enum td_level level;
+
+    td_memory_access(&w->memory, page << TD_PAGE_BITS, 0, false, &level);
+    *faults = w->memory.fresh;
+    w->memory.fresh = false;
+    return level;
+}
+
+/* What a file's page holds is in memory, and the kernel maps 16 of them at a time; where the file
+ * is no more, pages are new ones. */
+static void pages_of_files_are_far(void **state)
+{
+    (void)state;
+    struct world w;
+    struct td_core_desc desc = zen4();
+    bool faults;
+    desc.first_touch = 1;
+    desc.l2_next = 0;
+    open_world(&w, &desc);
+    td_memory_map(&w.memory, 0x1000, 64, true);
+    td_memory_map(&w.memory, 0x1020, 4, false);
+    assert_int_equal(load_of_page(&w, 0x1003, &faults), TD_LEVEL_DRAM);
+    assert_true(faults);
+    assert_int_equal(load_of_page(&w, 0x100f, &faults), TD_LEVEL_DRAM);
+    assert_false(faults);
+    assert_int_equal(load_of_page(&w, 0x1010, &faults), TD_LEVEL_DRAM);
+    assert_true(faults);
+    assert_int_equal(load_of_page(&w, 0x1021, &faults), TD_LEVEL_DTLB); /* L2 is nearer */
+    assert_true(faults);
+    assert_int_equal(load_of_page(&w, 0x1022, &faults), TD_LEVEL_DTLB);
+    assert_true(faults);
+    assert_int_equal(load_of_page(&w, 0x1024, &faults), TD_LEVEL_DRAM);
+    assert_true(faults);
+    close_world(&w);
+}
+
+/* How many of so many lines L1 still has after a page fault, and of 32 pages the TLB's first level.
+ */
+static void after_a_fault(int fault_lines, uint64_t used, uint64_t *lines, uint64_t *pages)
+{
+    struct world w;
+    struct td_core_desc desc = zen4();
+    enum td_level level;
+    bool faults;
+
+    desc.fault_lines = fault_lines;
+    desc.fault_pages = fault_lines ? 60 : 0;
+    open_world(&w, &desc);
+    for (uint64_t i = 0; i < used; i++)
+        td_memory_access(&w.memory, 0x200000 + i * 64, (int64_t)i, false, &level);
+    w.memory.fresh = false;
+    for (uint64_t i = 0; i < 32; i++)
+        td_cache_touch(&w.memory.dtlb, 0x800 + i);
+    load_of_page(&w, 0x1000, &faults);
+    assert_true(faults);
+    *lines = *pages = 0;
+    for (uint64_t i = 0; i < used; i++)
+        *lines += td_cache_holds(&w.memory.l1d, (0x200000 >> 6) + i);
+    for (uint64_t i = 0; i < 32; i++)
+        *pages += td_cache_holds(&w.memory.dtlb, 0x800 + i);
+    close_world(&w);
+}
+
+static void page_faults_leave_the_kernels_data(void **state)
+{
+    (void)state;
+    uint64_t lines, pages;
+    after_a_fault(0, 384, &lines, &pages);
+    assert_int_equal(lines, 384);
+    assert_int_equal(pages, 32);
+    after_a_fault(160, 256, &lines, &pages);
+    assert_in_range(lines, 250, 256);
+    assert_in_range(pages, 0, 16);
+    after_a_fault(160, 448, &lines, &pages);
+    assert_in_range(lines, 448 - 160, 448 - 80);
 }
 
 static void host_tables_lengthen_walks(void **state)
@@ -310,8 +430,11 @@ int main(void)
         cmocka_unit_test(streams_reach_further_when_long),
         cmocka_unit_test(warming_follows_streams),
         cmocka_unit_test(steps_of_three_lines_are_no_stream),
+        cmocka_unit_test(neighbours_missed_in_turn_are_a_stream),
         cmocka_unit_test(first_line_brings_the_next),
         cmocka_unit_test(new_pages_of_data_are_near),
+        cmocka_unit_test(pages_of_files_are_far),
+        cmocka_unit_test(page_faults_leave_the_kernels_data),
         cmocka_unit_test(host_tables_lengthen_walks),
         cmocka_unit_test(stores_past_the_caches_read_nothing),
     };

@@ -1012,10 +1012,42 @@ static void first_accesses_to_pages_fault(void **state)
     assert_in_range(touch_pages("zen5", true, 1), 440, 600);
     assert_in_range(touch_pages("zen5", false, 1), 450, 650);
     assert_in_range(touch_pages("zen5+page_fault_load=0", false, 1), 0, 200);
-    assert_in_range(touch_pages("zen4", false, 1), 0, 200);
+    assert_in_range(touch_pages("zen4", false, 1), 450, 700);
     assert_in_range(touch_pages("zen5+page_fault=0", true, 1), 0, 200);
     /* What ran before has had its page faults. */
     assert_in_range(touch_pages("zen5", true, TD_FIRST_TOUCH_LEFT), 0, 300);
+}
+
+/* 1000 rounds, a page each, with a mark between the branch and where it goes. */
+static struct sums rounds_with_marks(uint64_t mark)
+{
+    static const uint8_t loads[] = {3, 0x48, 0x8b, 0x17, 2, 0xeb, 0xfb, 0};
+    const struct access touch = {0, false, 3, 0x1000000, 4096};
+    struct rig rig;
+
+    rig_open_mapping(&rig, "zen4", 1);
+    const uint32_t block = rig_block(&rig, PC, loads);
+    for (uint64_t i = 0; i < 1000; i++) {
+        push_round(&rig, block, &touch, 1, i);
+        if (mark)
+            rig_word(&rig, mark);
+    }
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return sums;
+}
+
+static void marks_of_pages_are_aside(void **state)
+{
+    (void)state;
+    const struct sums without = rounds_with_marks(0);
+    const uint64_t elsewhere = td_trace_pages(true, 0x7f0000000, TD_TRACE_PAGES_MAX);
+
+    assert_int_equal(rounds_with_marks(elsewhere).cycles, without.cycles);
+    assert_int_equal(rounds_with_marks(td_trace_pages(false, 0x1000, 1000)).cycles, without.cycles);
+    assert_true(share(&without, TD_NODE_DRAM_BOUND) < 0.01);
+    const struct sums file = rounds_with_marks(td_trace_pages(true, 0x1000, 1000));
+    assert_true(share(&file, TD_NODE_DRAM_BOUND) > 0.5);
 }
 
 /* Loads with a stride, whose prefetches reach the next page before the program: the fault is left
@@ -1222,6 +1254,7 @@ int main(void)
         cmocka_unit_test(sums_are_forwarded_sooner),
         cmocka_unit_test(only_the_latest_store_is_renamed),
         cmocka_unit_test(prefetches_do_not_map_pages),
+        cmocka_unit_test(marks_of_pages_are_aside),
         cmocka_unit_test(locked_instructions_hold_up_retirement),
         cmocka_unit_test(two_stores_enter_l1_in_a_cycle),
         cmocka_unit_test(loads_wait_in_their_scheduler_for_stores),

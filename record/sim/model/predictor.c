@@ -104,7 +104,7 @@ static void settle(struct td_predictor *predictor)
 static void run_skip(struct td_predictor *predictor, const uint64_t *words, const uint64_t *end)
 {
     for (; words < end; words++) {
-        if (td_trace_is_region(*words))
+        if (td_trace_is_aside(*words))
             continue;
         if (td_trace_is_mark(*words)) {
             predictor->last = NULL;
@@ -132,7 +132,7 @@ void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t co
         return;
     }
     for (; words < end; words++) {
-        if (!(*words & TD_TRACE_BLOCK_BIT) || td_trace_is_region(*words))
+        if (!(*words & TD_TRACE_BLOCK_BIT) || td_trace_is_aside(*words))
             continue;
         if (td_trace_is_mark(*words)) {
             predictor->last = NULL;

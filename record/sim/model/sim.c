@@ -538,6 +538,11 @@ static void take_mark(struct td_sim *sim, uint64_t word)
         take_region(sim, word);
         return;
     }
+    if (td_trace_is_pages(word)) {
+        td_memory_map(&sim->memory, TD_TRACE_PAGE(word), TD_TRACE_PAGES(word),
+                      mark == TD_TRACE_FILE);
+        return;
+    }
     if (mark == TD_TRACE_SETTLE || mark == TD_TRACE_WEIGH) {
         struct td_scale scale = td_sim_scale(sim);
 
@@ -655,8 +660,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
     const uint64_t *end = words + count;
 
     size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
-    /* Marks of regions stand between a branch and what it goes to. */
-    while (first < count && td_trace_is_region(words[first]))
+    while (first < count && td_trace_is_aside(words[first]))
         first++;
     const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 

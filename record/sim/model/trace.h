@@ -31,7 +31,8 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
  * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
  *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in;
  *               TD_TRACE_CODE
- * mark          bit 62 set; bits 0-7 enum td_trace_mark, 8-39 the name of a region
+ * mark          bit 62 set; bits 0-7 enum td_trace_mark; 8-39 the name of a region; of pages, 8-43
+ *               the number of the first, 44-61 how many
  * access        bits 0-47 the address, 48-58 the instruction's index in the block, 59 set for a
  *               store, 60-62 log2 of its bytes (an access of 16 or 32 bytes may also come as
  *               several of 8 in rising order)
@@ -64,6 +65,10 @@ enum td_trace_mark {
     /* The program marks a region of its run (regions.h). Nothing that runs changes by it. */
     TD_TRACE_REGION_BEGIN = 5,
     TD_TRACE_REGION_END = 6,
+    /* These pages hold a file that is only read, or do not any more (memory/pages.h). Nothing that
+     * runs changes by it. */
+    TD_TRACE_FILE = 8,
+    TD_TRACE_NO_FILE = 9,
 };
 
 static inline uint64_t td_trace_block(uint32_t id)
@@ -89,10 +94,37 @@ static inline uint64_t td_trace_region(bool begins, uint32_t name)
                                                                                      << 8;
 }
 
+#define TD_TRACE_PAGE_SHIFT  8
+#define TD_TRACE_PAGE_BITS   36
+#define TD_TRACE_COUNT_SHIFT (TD_TRACE_PAGE_SHIFT + TD_TRACE_PAGE_BITS)
+#define TD_TRACE_PAGES_MAX   ((UINT64_C(1) << 18) - 1) /* of one mark */
+#define TD_TRACE_PAGE(w)     ((w) >> TD_TRACE_PAGE_SHIFT & ((UINT64_C(1) << TD_TRACE_PAGE_BITS) - 1))
+#define TD_TRACE_PAGES(w)    ((w) >> TD_TRACE_COUNT_SHIFT & TD_TRACE_PAGES_MAX)
+
+/* `count` is at most TD_TRACE_PAGES_MAX. */
+static inline uint64_t td_trace_pages(bool file, uint64_t page, uint64_t count)
+{
+    return td_trace_mark(file ? TD_TRACE_FILE : TD_TRACE_NO_FILE) |
+           (page & ((UINT64_C(1) << TD_TRACE_PAGE_BITS) - 1)) << TD_TRACE_PAGE_SHIFT |
+           count << TD_TRACE_COUNT_SHIFT;
+}
+
+static inline bool td_trace_is_pages(uint64_t word)
+{
+    return td_trace_is_mark(word) &&
+           ((word & 0xff) == TD_TRACE_FILE || (word & 0xff) == TD_TRACE_NO_FILE);
+}
+
 static inline bool td_trace_is_region(uint64_t word)
 {
     return td_trace_is_mark(word) &&
            ((word & 0xff) == TD_TRACE_REGION_BEGIN || (word & 0xff) == TD_TRACE_REGION_END);
+}
+
+/* A mark between a branch and what it goes to. */
+static inline bool td_trace_is_aside(uint64_t word)
+{
+    return td_trace_is_region(word) || td_trace_is_pages(word);
 }
 
 static inline uint32_t td_trace_key(uint32_t insn, bool store)

@@ -549,6 +549,7 @@ static struct td_image_thread *forked_thread(struct td_image *process,
     if (!parent->shared && !thread->shared)
         td_sim_inherit_regions(td_queue_locked(thread->queue, 0),
                                td_queue_locked(parent->queue, 0));
+    td_files_tell(process, thread);
     return thread;
 }
 
@@ -652,6 +653,7 @@ void td_image_add_thread(struct td_image *process, unsigned vcpu)
         process->threads[vcpu] = new_thread(process, vcpu);
     else
         reuse_thread(process, process->threads[vcpu]);
+    td_files_tell(process, process->threads[vcpu]);
     td_others_run(process, process->threads[vcpu], true);
     if (process->made_count == 1 && !process->threads[vcpu]->signals.known)
         td_signals_begin(&process->threads[vcpu]->signals);

@@ -15,6 +15,7 @@
 #include "formats/cores/core.h"
 #include "formats/cores/variant.h"
 #include "record/sim/share/launch.h"
+#include "record/sim/qemu/files.h"
 #include "record/sim/qemu/others.h"
 #include "record/sim/qemu/queue.h"
 #include "record/sim/qemu/quirks.h"
@@ -53,6 +54,7 @@ struct td_image_change {
         uint64_t start, end; /* addresses; empty: none */
     } covered[2];            /* nothing that was mapped there still is */
     bool more;               /* a file is mapped, anywhere */
+    bool file;               /* and its pages stay as they are in it (files.h) */
 };
 
 /* A model that several threads share: their batches follow one another. */
@@ -127,6 +129,7 @@ struct td_image {
     struct td_guest_stack stack; /* of the main thread; set by its first batch */
     bool stack_known;
     uint64_t heap_start, heap_end; /* what brk gave; under `lock` */
+    struct td_files files;         /* under `lock` */
 
     /* Snapshots; mailbox NULL: none are wanted. */
     struct td_mailbox *mailbox;

@@ -337,6 +337,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         at += size;
     }
     pthread_mutex_lock(&self->lock);
+    if (!self->files.known && !self->window.wanted)
+        td_files_begin(self, self->threads[0]);
     const uint64_t place = td_image_place(self, qemu_plugin_tb_vaddr(tb), bytes, at);
     if (qemu_plugin_end_code)
         td_image_set_own_end(self, qemu_plugin_end_code());

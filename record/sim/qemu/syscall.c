@@ -229,6 +229,7 @@ static bool changes_maps(struct td_image_change *change, int64_t number, const u
     switch (number) {
     case GUEST_MMAP:
         change->more = !(a[3] & MAP_ANONYMOUS);
+        change->file = change->more && (!(a[2] & PROT_WRITE) || (a[3] & MAP_SHARED));
         change->covered[0].start = a[0];
         change->covered[0].end = a[0] + a[1];
         return change->more || (a[3] & MAP_FIXED);
@@ -249,6 +250,20 @@ static bool changes_maps(struct td_image_change *change, int64_t number, const u
     }
 }
 
+/* What the models are told of it when it is done. */
+static void map_files(struct td_image *process, struct td_image_thread *thread, int64_t number,
+                      int64_t result)
+{
+    const struct td_image_change *change = &thread->change;
+    const uint64_t start = change->covered[0].start, end = change->covered[0].end;
+
+    if (number == GUEST_MMAP && result > 0)
+        td_files_map(process, thread, (uint64_t)result, (uint64_t)result + (end - start),
+                     change->file);
+    else if ((number == GUEST_MUNMAP && result == 0) || (number == GUEST_MREMAP && result > 0))
+        td_files_map(process, thread, start, end, false);
+}
+
 void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,
                            int64_t result)
 {
@@ -256,8 +271,10 @@ void td_image_syscall_done(struct td_image *process, struct td_image_thread *thr
     if (process->window.wanted)
         td_window_called(process, number, result);
     number = td_guest_call(process->exec.guest, number);
-    if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP)
+    if (number == GUEST_MMAP || number == GUEST_MUNMAP || number == GUEST_MREMAP) {
         td_image_map(process, &thread->change);
+        map_files(process, thread, number, result);
+    }
     if (number == GUEST_BRK && result > 0)
         td_image_set_break(process, (uint64_t)result);
     td_quirks_after_action(&process->quirks, &thread->action, result);

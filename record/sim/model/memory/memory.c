@@ -11,6 +11,8 @@
 #define PAGE_TABLE_LINE (UINT64_C(1) << 43)
 #define HOST_TABLE_LINE (UINT64_C(1) << 44)
 enum { PAGE_TABLE_BITS = 3 };
+/* And the kernel's data. */
+#define KERNEL_PAGE (UINT64_C(1) << 39)
 /* A prefetch is dropped rather than wait this long for a place. */
 enum { PREFETCH_PATIENCE = 64 };
 /* Memory is at its limit when a line waits for this part of the latency before it is asked for. */
@@ -43,7 +45,7 @@ void td_memory_release(struct td_memory *memory)
     td_cache_release(&memory->l2);
     td_cache_release(&memory->dtlb);
     td_cache_release(&memory->stlb);
-    td_map_release(&memory->pages);
+    td_pages_release(&memory->pages);
     td_sharer_free(memory->sharer);
     free(memory->l1d_clean);
     free(memory->l1d_pending);
@@ -249,11 +251,15 @@ static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
     fill_l1(memory, line, t, true, &level);
 }
 
-/* The next lines of a rising stream, within the page. */
+/* The next lines of a stream, within the page. */
 static void stream_l1(struct td_memory *memory, uint64_t line, int64_t t)
 {
+    const int step = td_prefetch_neighbour(&memory->prefetch, line);
+
+    if (step == 0 || (step < 0 && !memory->desc->l1_falling))
+        return;
     for (int i = 1; i <= memory->desc->l1_stream; i++) {
-        const uint64_t next = line + (uint64_t)i;
+        const uint64_t next = line + (uint64_t)(int64_t)(i * step);
         if (next / TD_PAGE_LINES == line / TD_PAGE_LINES)
             prefetch_l1(memory, next, t);
     }
@@ -270,7 +276,8 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
         train_l2(memory, line, t, false);
-        stream_l1(memory, line, t);
+        if (memory->desc->l1_stream)
+            stream_l1(memory, line, t);
     }
     if (TD_PENDING_READY(pending) > ready) {
         *level = TD_PENDING_LEVEL(pending);
@@ -299,7 +306,7 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     /* The line will be written back one day; that traffic is charged when it is fetched. */
     if (store && *level >= TD_LEVEL_DRAM)
         take_dram(memory, t, memory->desc->dram_write, memory->write);
-    if (memory->desc->l1_stream && td_cache_holds(&memory->l1d, line - 1))
+    if (memory->desc->l1_stream)
         stream_l1(memory, line, t);
     return ready;
 }
@@ -324,7 +331,13 @@ int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t
  * page fault. */
 static bool is_mapped(const struct td_memory *memory, uint64_t page)
 {
-    return !memory->desc->first_touch || td_map_find(&memory->pages, page, 0) != NULL;
+    return !memory->desc->first_touch || td_pages_mapped(&memory->pages, page);
+}
+
+void td_memory_map(struct td_memory *memory, uint64_t page, uint64_t count, bool file)
+{
+    if (memory->desc->first_touch)
+        td_pages_map(&memory->pages, page, count, file);
 }
 
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
@@ -355,16 +368,40 @@ int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, i
     return ready;
 }
 
+/* A line that is not in L1 comes there, in no time. */
+static void warm_l1(struct td_memory *memory, uint64_t line)
+{
+    const uint32_t slot = td_cache_fill(&memory->l1d, line);
+
+    memory->l1d_pending[slot] = watch_new(memory, slot);
+    if (memory->lines)
+        td_lines_skip(memory->lines, slot);
+    td_memory_warm_l2(memory, line);
+}
+
+/* In each page fault the kernel uses the same data of its own. */
+static void run_kernel(struct td_memory *memory)
+{
+    const uint64_t first = KERNEL_PAGE * TD_PAGE_LINES;
+
+    for (int i = 0; i < memory->desc->fault_lines; i++) {
+        if (td_cache_find(&memory->l1d, first + (uint64_t)i) == TD_CACHE_MISS)
+            warm_l1(memory, first + (uint64_t)i);
+    }
+    for (int i = 0; i < memory->desc->fault_pages; i++)
+        td_cache_touch(&memory->dtlb, KERNEL_PAGE + (uint64_t)i);
+}
+
 /* The kernel clears or fills a page of data when it maps it: its lines are in L2 when the program
- * goes on. Code comes from files and is only mapped. Where the program ran before, its pages are
- * as they were left: nobody knows how long ago, so they are in the last level. */
+ * goes on. Code, and what else of files is only read, is only mapped. Where the program ran before,
+ * its pages are as they were left: nobody knows how long ago, so they are in the last level. */
 static void touch_first(struct td_memory *memory, uint64_t page)
 {
-    bool added;
+    const enum td_page_touch touch = td_pages_touch(&memory->pages, page);
 
-    td_map_put(&memory->pages, page, 0, 1, &added);
-    memory->fresh = added && memory->faults && memory->desc->first_touch != TD_FIRST_TOUCH_LEFT;
-    for (uint64_t i = 0; added && i < TD_PAGE_LINES; i++) {
+    memory->fresh = (touch == TD_PAGE_CLEARED || touch == TD_PAGE_FILE_FAULT) && memory->faults &&
+                    memory->desc->first_touch != TD_FIRST_TOUCH_LEFT;
+    for (uint64_t i = 0; touch == TD_PAGE_CLEARED && i < TD_PAGE_LINES; i++) {
         const uint64_t line = page * TD_PAGE_LINES + i;
 
         if (memory->desc->first_touch == TD_FIRST_TOUCH_LEFT)
@@ -372,6 +409,8 @@ static void touch_first(struct td_memory *memory, uint64_t page)
         else
             td_memory_warm_l2(memory, line);
     }
+    if (memory->fresh)
+        run_kernel(memory);
 }
 
 /* When a page's entry is there, which is asked for at `t`. */
@@ -446,11 +485,7 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
     }
     if (td_cache_find(&memory->l1d, line) != TD_CACHE_MISS)
         return;
-    const uint32_t filled = td_cache_fill(&memory->l1d, line);
-    memory->l1d_pending[filled] = watch_new(memory, filled);
-    if (memory->lines)
-        td_lines_skip(memory->lines, filled);
-    td_memory_warm_l2(memory, line);
+    warm_l1(memory, line);
     warm_ahead(memory, line);
 }
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "base/likely.h"
-#include "base/map.h"
 #include "formats/cores/core.h"
 #include "record/sim/model/memory/caches.h"
 #include "record/sim/model/memory/llc.h"
+#include "record/sim/model/memory/pages.h"
 #include "record/sim/model/memory/prefetch.h"
 #include "record/sim/model/memory/queues.h"
 #include "record/sim/model/habits/lines.h"
@@ -72,7 +72,7 @@ struct td_memory {
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;
     struct td_prefetch prefetch;
-    struct td_map pages; /* seen so far, when the core cares (first_touch) */
+    struct td_pages pages; /* when the core cares (first_touch) */
     struct td_memory_counts counts;
     struct td_lines *lines; /* what becomes of L1's lines; borrowed, NULL: nobody asks */
     uint32_t slot;          /* of L1, that the last td_memory_access used */
@@ -105,6 +105,8 @@ enum td_level td_memory_probe(const struct td_memory *memory, uint64_t line);
 /* A store past the caches at cycle `t`: the cycle in which there is a buffer for its line, as if L1
  * had been asked. */
 int64_t td_memory_write_past(struct td_memory *memory, uint64_t address, int64_t t);
+/* `count` pages from `page` on hold a file that is only read, or do not any more (pages.h). */
+void td_memory_map(struct td_memory *memory, uint64_t page, uint64_t count, bool file);
 /* Asks for the line at `address` to be brought into L1. */
 void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t);
 

@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sim/model/memory/prefetch.h"
 
+#include <stddef.h>
+
 enum { STREAM_SURE = 2, RUN_MAX = 1 << 14 };
+
+static size_t index_of(uint64_t page)
+{
+    return (page ^ page >> 6) & (TD_STREAMS - 1);
+}
 
 static struct td_stream *slot_of(struct td_prefetch *p, uint64_t page)
 {
-    return &p->streams[(page ^ page >> 6) & (TD_STREAMS - 1)];
+    return &p->streams[index_of(page)];
+}
+
+int td_prefetch_neighbour(struct td_prefetch *p, uint64_t line)
+{
+    const size_t i = index_of(line / TD_PAGE_LINES);
+    const int64_t step = (int64_t)(line - p->missed[i]);
+
+    p->missed[i] = line;
+    return step == 1 || step == -1 ? (int)step : 0;
 }
 
 static void go_on(struct td_stream *s, int lines)

@@ -37,6 +37,7 @@ struct td_stream_reach {
 };
 
 struct td_prefetch {
+    uint64_t missed[TD_STREAMS]; /* by page: the line of it that L1 last lacked */
     struct td_stride strides[TD_STRIDES];
     struct td_stream streams[TD_STREAMS];
 };
@@ -49,6 +50,10 @@ struct td_prefetch_want {
     bool far;   /* the run is a long one */
     struct td_stream *stream;
 };
+
+/* L1 lacks the line, or holds it only by a prefetch. By how much it differs from the one before of
+ * its page when they are neighbours, 1 or -1; else 0. */
+int td_prefetch_neighbour(struct td_prefetch *prefetch, uint64_t line);
 
 /* Notes the access of instruction `key` and returns the byte it should fetch next, or 0. */
 static inline uint64_t td_prefetch_stride(struct td_prefetch *p, uint32_t key, uint64_t address,
