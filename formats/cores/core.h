@@ -269,7 +269,7 @@ struct td_op_cost {
     uint16_t extra;  /* ports of a second uop; 0: none */
 };
 
-#define TD_LRU_WAYS_MAX    8 /* of a cache in the order of use (l1d_lru) */
+#define TD_LRU_WAYS_MAX    16 /* of a cache in the order of use (l1d_lru) */
 #define TD_DISPATCH_LIMITS 6
 #define TD_DISPATCH_MOST   7 /* of a limit */
 #define TD_DISPATCH_BANKS  2

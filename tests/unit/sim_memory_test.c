@@ -61,11 +61,28 @@ static void replaced_keys_come_back_whole(void **state)
     td_cache_release(&cache);
 }
 
-/* Of eight ways any that was used since another stays; nine keys in turn never meet. */
+/* A key more than there are ways, in turn, never meets itself; as many always do. */
+static void one_key_too_many_meets_none(void **state)
+{
+    (void)state;
+    enum { TURNS = 20 };
+    for (uint32_t ways = 2; ways <= TD_LRU_WAYS_MAX; ways++) {
+        struct td_cache cache;
+        td_cache_init(&cache, ways, ways);
+        td_cache_set_lru(&cache);
+        for (uint64_t i = 0; i < TURNS * (ways + 1); i++)
+            assert_false(td_cache_touch(&cache, 200 + i % (ways + 1)));
+        for (uint64_t i = 0; i < TURNS * ways; i++)
+            assert_int_equal(td_cache_touch(&cache, 300 + i % ways), i >= ways);
+        td_cache_release(&cache);
+    }
+}
+
+/* Any way that was used since another stays. */
 static void the_least_recently_used_gives_way(void **state)
 {
     (void)state;
-    enum { WAYS = 8, TURNS = 20 };
+    enum { WAYS = 8 };
     struct td_cache cache;
 
     td_cache_init(&cache, WAYS, WAYS);
@@ -80,8 +97,6 @@ static void the_least_recently_used_gives_way(void **state)
         td_cache_fill(&cache, 100 + i);
         assert_false(td_cache_holds(&cache, order[i]));
     }
-    for (uint64_t i = 0; i < TURNS * (WAYS + 1); i++)
-        assert_false(td_cache_touch(&cache, 200 + i % (WAYS + 1)));
     td_cache_release(&cache);
 }
 
@@ -423,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_recently_used_gives_way),
+        cmocka_unit_test(one_key_too_many_meets_none),
         cmocka_unit_test(replaced_keys_come_back_whole),
         cmocka_unit_test(neighbours_push_lines_out),
         cmocka_unit_test(victims_of_l2_are_in_the_last_level),

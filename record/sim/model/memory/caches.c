@@ -28,15 +28,16 @@ void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways)
 void td_cache_set_lru(struct td_cache *cache)
 {
     assert(cache->ways <= TD_LRU_WAYS_MAX);
-    cache->lru = true;
+    cache->order = td_xcalloc((size_t)cache->set_mask + 1, sizeof(*cache->order));
     for (uint32_t set = 0; set <= cache->set_mask; set++)
-        cache->used[set] = 0x76543210;
+        cache->order[set] = UINT64_C(0xfedcba9876543210);
 }
 
 void td_cache_release(struct td_cache *cache)
 {
     free(cache->tags);
     free(cache->used);
+    free(cache->order);
     free(cache->last);
     *cache = (struct td_cache){0};
 }
@@ -64,21 +65,21 @@ static inline uint32_t matches(const struct td_cache *cache, uint32_t first, uin
 }
 
 /* The order of all ways when this one is used. */
-static inline uint32_t move_to_front(uint32_t order, uint32_t way)
+static inline uint64_t move_to_front(uint64_t order, uint32_t way)
 {
     /* The way's place is the first four bits that are 0 here. */
-    const uint32_t other = order ^ way * 0x11111111;
-    const uint32_t zero = (other - 0x11111111) & ~other & 0x88888888;
-    const uint32_t at = (uint32_t)__builtin_ctz(zero) - 3;
-    const uint32_t before = (1U << at) - 1, whole = before << 4 | 15;
+    const uint64_t ones = UINT64_C(0x1111111111111111), other = order ^ way * ones;
+    const uint64_t zero = (other - ones) & ~other & ones << 3;
+    const uint32_t at = (uint32_t)__builtin_ctzll(zero) - 3;
+    const uint64_t before = (UINT64_C(1) << at) - 1, whole = before << 4 | 15;
 
     return (order & ~whole) | (order & before) << 4 | way;
 }
 
 static inline void use(struct td_cache *cache, uint32_t set, uint32_t way)
 {
-    if (cache->lru) {
-        cache->used[set] = move_to_front(cache->used[set], way);
+    if (cache->order) {
+        cache->order[set] = move_to_front(cache->order[set], way);
         cache->last[set] = (uint8_t)way;
         return;
     }
@@ -112,7 +113,8 @@ static inline uint32_t take(struct td_cache *cache, uint32_t set)
 {
     const uint32_t unused = ~cache->used[set] & cache->all;
     const uint32_t first = unused ? (uint32_t)__builtin_ctz(unused) : 0;
-    const uint32_t way = cache->lru ? cache->used[set] >> 4 * (cache->ways - 1) & 15 : first;
+    const uint32_t way =
+        cache->order ? (uint32_t)(cache->order[set] >> 4 * (cache->ways - 1)) & 15 : first;
 
     use(cache, set, way);
     return set * cache->ways + way;

@@ -22,12 +22,12 @@
 struct td_cache {
     uint32_t set_mask, ways;
     uint32_t set_bits;
-    uint32_t all; /* a bit a way */
-    bool lru;
+    uint32_t all;   /* a bit a way */
     uint32_t *tags; /* by slot: set * ways + way; 0: empty */
-    uint32_t *used; /* by set: ways used since all had been; or all ways, four bits each, the one
-                       used last in the lowest */
-    uint8_t *last;  /* by set: the way used last */
+    uint32_t *used; /* by set: ways used since all had been */
+    /* By set: all ways, four bits each, the one used last in the lowest; NULL: not kept. */
+    uint64_t *order;
+    uint8_t *last; /* by set: the way used last */
 };
 
 /* `lines` / `ways` must be a power of two. */
