@@ -255,13 +255,16 @@ static void map_files(struct td_image *process, struct td_image_thread *thread, 
                       int64_t result)
 {
     const struct td_image_change *change = &thread->change;
-    const uint64_t start = change->covered[0].start, end = change->covered[0].end;
+    const uint64_t bytes = change->covered[0].end - change->covered[0].start;
 
-    if (number == GUEST_MMAP && result > 0)
-        td_files_map(process, thread, (uint64_t)result, (uint64_t)result + (end - start),
-                     change->file);
-    else if ((number == GUEST_MUNMAP && result == 0) || (number == GUEST_MREMAP && result > 0))
-        td_files_map(process, thread, start, end, false);
+    if (result < 0)
+        return;
+    if (number == GUEST_MMAP) {
+        td_files_map(process, thread, (uint64_t)result, (uint64_t)result + bytes, change->file);
+        return;
+    }
+    for (size_t i = 0; i < TD_ARRAY_SIZE(change->covered); i++)
+        td_files_map(process, thread, change->covered[i].start, change->covered[i].end, false);
 }
 
 void td_image_syscall_done(struct td_image *process, struct td_image_thread *thread, int64_t number,

@@ -257,6 +257,15 @@ static bool wastes_lines(const struct td_why_memory *m)
     return m->used > 0 ? m->used <= HALF_LINE : m->bytes <= HALF_LINE;
 }
 
+/* Farther than an unrolled loop over neighbouring data steps. Lines that are used whole in the end
+ * are so by other rounds of the loop around. */
+static bool steps_far(const struct td_why_memory *m, uint64_t step)
+{
+    enum { UNROLLED_MOST = 32 };
+
+    return step >= LINE_BYTES && (double)step > UNROLLED_MOST * (double)m->bytes;
+}
+
 /* Lines push one another out of L1, and that is not a rare thing for it. */
 static bool conflicts(const struct td_habit *habit, const struct td_why_memory *m)
 {
@@ -278,8 +287,10 @@ static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
         return TD_WHY_CHASE;
     if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))
         return TD_WHY_STRIDE;
+    if (steady && brings_lines_back(&m, &why->core))
+        return TD_WHY_FOOTPRINT;
     if (steady)
-        return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_STREAM;
+        return steps_far(&m, step) ? TD_WHY_STRIDE : TD_WHY_STREAM;
     if (m.new_line >= 0.3)
         return TD_WHY_RANDOM;
     return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_MISSES;
