@@ -28,6 +28,13 @@ const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint
     return i < ranges->len && ranges->items[i].start <= at ? &ranges->items[i] : NULL;
 }
 
+bool td_range_set_overlaps(const struct td_range_set *ranges, uint64_t start, uint64_t end)
+{
+    const size_t i = td_range_set_first(ranges, start);
+
+    return i < ranges->len && ranges->items[i].start < end;
+}
+
 /* The part of `range` from `at` on. */
 static struct td_range tail_of(const struct td_range *range, uint64_t at)
 {

@@ -3,6 +3,7 @@
 #ifndef TD_BASE_RANGE_H
 #define TD_BASE_RANGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ void td_range_set_put(struct td_range_set *ranges, const struct td_range *range)
 size_t td_range_set_first(const struct td_range_set *ranges, uint64_t at);
 /* The range that holds `at`, or NULL. Valid until the next put. */
 const struct td_range *td_range_set_find(const struct td_range_set *ranges, uint64_t at);
+/* Whether some range has a part of [start, end). */
+bool td_range_set_overlaps(const struct td_range_set *ranges, uint64_t start, uint64_t end);
 void td_range_set_copy(struct td_range_set *ret, const struct td_range_set *ranges);
 
 #endif

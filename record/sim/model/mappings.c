@@ -80,9 +80,7 @@ const struct td_range *td_mappings_find(const struct td_mappings *mappings, uint
 
 bool td_mappings_overlap(const struct td_mappings *mappings, uint64_t start, uint64_t end)
 {
-    const size_t i = td_range_set_first(&mappings->now, start);
-
-    return i < mappings->now.len && mappings->now.items[i].start < end;
+    return td_range_set_overlaps(&mappings->now, start, end);
 }
 
 uint64_t td_mappings_place_copy(const struct td_mappings *mappings, uint64_t address,

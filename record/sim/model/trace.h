@@ -94,6 +94,12 @@ static inline uint64_t td_trace_region(bool begins, uint32_t name)
                                                                                      << 8;
 }
 
+static inline bool td_trace_is_region(uint64_t word)
+{
+    return td_trace_is_mark(word) &&
+           ((word & 0xff) == TD_TRACE_REGION_BEGIN || (word & 0xff) == TD_TRACE_REGION_END);
+}
+
 #define TD_TRACE_PAGE_SHIFT  8
 #define TD_TRACE_PAGE_BITS   36
 #define TD_TRACE_COUNT_SHIFT (TD_TRACE_PAGE_SHIFT + TD_TRACE_PAGE_BITS)
@@ -113,12 +119,6 @@ static inline bool td_trace_is_pages(uint64_t word)
 {
     return td_trace_is_mark(word) &&
            ((word & 0xff) == TD_TRACE_FILE || (word & 0xff) == TD_TRACE_NO_FILE);
-}
-
-static inline bool td_trace_is_region(uint64_t word)
-{
-    return td_trace_is_mark(word) &&
-           ((word & 0xff) == TD_TRACE_REGION_BEGIN || (word & 0xff) == TD_TRACE_REGION_END);
 }
 
 /* A mark between a branch and what it goes to. */

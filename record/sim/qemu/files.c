@@ -50,14 +50,6 @@ void td_files_begin(struct td_image *process, struct td_image_thread *thread)
     td_files_tell(process, thread);
 }
 
-/* Most of what is mapped is no file, and lies where none was. */
-static bool is_known(const struct td_range_set *pages, const struct td_range *range)
-{
-    const size_t first = td_range_set_first(pages, range->start);
-
-    return first < pages->len && pages->items[first].start < range->end;
-}
-
 void td_files_map(struct td_image *process, struct td_image_thread *thread, uint64_t start,
                   uint64_t end, bool file)
 {
@@ -67,7 +59,8 @@ void td_files_map(struct td_image *process, struct td_image_thread *thread, uint
     if (!process->files.known)
         return;
     pthread_mutex_lock(&process->lock);
-    if (file || is_known(&process->files.pages, &range)) {
+    /* Most of what is mapped is no file, and lies where none was. */
+    if (file || td_range_set_overlaps(&process->files.pages, range.start, range.end)) {
         td_range_set_put(&process->files.pages, &range);
         tell(thread, &range);
     }

@@ -263,7 +263,7 @@ static bool steps_far(const struct td_why_memory *m, uint64_t step)
 {
     enum { UNROLLED_MOST = 32 };
 
-    return step >= LINE_BYTES && (double)step > UNROLLED_MOST * (double)m->bytes;
+    return step >= LINE_BYTES && step > UNROLLED_MOST * m->bytes;
 }
 
 /* Lines push one another out of L1, and that is not a rare thing for it. */

@@ -254,8 +254,9 @@ static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
 /* The next lines of a stream, within the page. */
 static void stream_l1(struct td_memory *memory, uint64_t line, int64_t t)
 {
+    if (!memory->desc->l1_stream)
+        return;
     const int step = td_prefetch_neighbour(&memory->prefetch, line);
-
     if (step == 0 || (step < 0 && !memory->desc->l1_falling))
         return;
     for (int i = 1; i <= memory->desc->l1_stream; i++) {
@@ -276,8 +277,7 @@ int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
         train_l2(memory, line, t, false);
-        if (memory->desc->l1_stream)
-            stream_l1(memory, line, t);
+        stream_l1(memory, line, t);
     }
     if (TD_PENDING_READY(pending) > ready) {
         *level = TD_PENDING_LEVEL(pending);
@@ -306,8 +306,7 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     /* The line will be written back one day; that traffic is charged when it is fetched. */
     if (store && *level >= TD_LEVEL_DRAM)
         take_dram(memory, t, memory->desc->dram_write, memory->write);
-    if (memory->desc->l1_stream)
-        stream_l1(memory, line, t);
+    stream_l1(memory, line, t);
     return ready;
 }
 
