@@ -28,8 +28,8 @@ static const struct field {
 };
 
 /* The sections that say how a core is modelled. */
-static const char *const sections[] = {"core", "pipeline", "fetch", "predict", "memory",
-                                       "tlb",  "prefetch", "ports", "ops"};
+static const char *const sections[] = {"core", "pipeline", "fetch", "predict",  "memory",
+                                       "tlb",  "prefetch", "ports", "dispatch", "ops"};
 
 /* Family 25 is Zen 3 and Zen 4 in turns (zen3.uarch and zen4-server.uarch, [match]). */
 static const char *amd_base(unsigned family, unsigned model)

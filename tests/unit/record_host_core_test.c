@@ -59,6 +59,7 @@ static void test_text(void **state)
         assert_int_equal(host.l3_latency, 500);
         assert_int_equal(host.walk, 0);
         assert_int_equal(host.rob, named.rob);
+        assert_memory_equal(&host.dispatch, &named.dispatch, sizeof(host.dispatch));
         assert_memory_equal(host.ops, named.ops, sizeof(host.ops));
         free(text);
     }

@@ -240,6 +240,52 @@ static void schedulers_are_apart(void **state)
     assert_true(round_of("zen4+scheduler=16", &loop, LINES) < 1.05 * vector);
 }
 
+/* vaddsd xmm0, xmm15, xmm14, then so many multiplications of xmm0 by xmm14, then `late` sums of it
+ * and xmm14: what waits fills the vector schedulers. */
+static void chain_and_late(struct loop *loop, int chain, int late)
+{
+    *loop = (struct loop){.size = 0};
+    put(loop, (const uint8_t[]){0xc4, 0xc1, 0x03, 0x58, 0xc6}, 5);
+    for (int i = 1; i < chain; i++)
+        put(loop, (const uint8_t[]){0xc4, 0xc1, 0x7b, 0x59, 0xc6}, 5);
+    for (int i = 0; i < late; i++)
+        put(loop, (const uint8_t[]){0xc4, 0xc1, 0x7b, 0x58, (uint8_t)(0xc6 | (1 + i % 7) << 3)}, 5);
+}
+
+/* Measured on Zen 4: 8.9, 20.0, 17.9 and 24.7 cycles a round. */
+static void who_waited_in_the_vector_queue_issues_later(void **state)
+{
+    (void)state;
+    static const struct {
+        int chain, late;
+        double cycles;
+    } known[] = {{10, 10, 8.9}, {10, 20, 20.0}, {20, 10, 17.9}, {20, 20, 24.7}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct loop loop;
+        chain_and_late(&loop, known[i].chain, known[i].late);
+        assert_near(round_of("zen4", &loop, 0), 0.96 * known[i].cycles, 1.06 * known[i].cycles);
+        assert_true(round_of("zen4+vector_queue_delay=0", &loop, 0) < 0.99 * known[i].cycles ||
+                    i == 0);
+    }
+}
+
+/* A square root is two uops of the multipliers: with 24 products 13 cycles on Zen 4, with 24 sums
+ * 12. */
+static void roots_take_a_port_twice(void **state)
+{
+    (void)state;
+
+    for (int sums = 0; sums < 2; sums++) {
+        struct loop loop = {.size = 0};
+        const uint8_t op = sums ? 0x58 : 0x59;
+        put(&loop, (const uint8_t[]){0xc4, 0x41, 0x03, 0x51, 0xe7}, 5); /* vsqrtsd xmm12 */
+        for (int i = 0; i < 24; i++)
+            put(&loop, (const uint8_t[]){0xc4, 0xc1, 0x03, op, (uint8_t)(0xc6 | i % 8 << 3)}, 5);
+        assert_near(round_of("zen4", &loop, 0), sums ? 11.9 : 12.9, sums ? 12.2 : 13.2);
+    }
+}
+
 /* Four chains on six ports: each uop has its port before it is known which are idle then. Measured
  * on Zen 5: 16.05 cycles for 60; 15 if each took a port that is free. */
 static void chains_meet_at_ports(void **state)
@@ -280,6 +326,8 @@ int main(void)
         cmocka_unit_test(a_uop_stays_with_its_port),
         cmocka_unit_test(uops_are_spread_over_the_ports),
         cmocka_unit_test(schedulers_are_apart),
+        cmocka_unit_test(who_waited_in_the_vector_queue_issues_later),
+        cmocka_unit_test(roots_take_a_port_twice),
         cmocka_unit_test(chains_meet_at_ports),
         cmocka_unit_test(loads_and_results_have_places_of_their_own),
     };

@@ -1167,6 +1167,9 @@ static void data_of_vector_stores_waits_with_vectors(void **state)
         some[i] = (struct access){CHAIN + 2 + i, true, 3, 0x20000, 0};
     assert_in_range(round_of_waiting(few, store, 20, some, 20), 60, 90);
     assert_in_range(round_of_waiting("zen5", store, 20, some, 20), 8, 40);
+    assert_in_range(
+        round_of_waiting("zen4+scheduler_vector=16+vector_queue=0", store, 20, some, 20), 60, 90);
+    assert_in_range(round_of_waiting("zen4+vector_store_waits=0", store, 20, some, 20), 20, 40);
 }
 
 /* vpaddd xmm2,xmm1,xmm1; vmovsd xmm3,[rdi]. */

@@ -23,6 +23,8 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .vector_crowded = ports->vector ? (uint32_t)desc->scheduler_vector : UINT32_MAX,
         .issued_general = ports->vector ? (1U << TD_PORT_ISSUED_VECTOR_AT) - 1 : UINT8_MAX,
         .issued_memory = ports->memory ? (1U << TD_PORT_SET_BITS) - 1 : 0,
+        .vector_stores_wait = ports->vector && (ports->memory || desc->vector_store_waits),
+        .queue_delay = desc->vector_queue_delay,
         .empty = ports->empty,
         .rules = ports,
         .group = ports->group,
@@ -270,7 +272,7 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
 
 int64_t td_core_issue_vector_store(struct td_core *core, int64_t *known, int64_t data)
 {
-    if (!core->issued_memory) {
+    if (!core->vector_stores_wait) {
         *known = td_core_issue(core, core->store_mask, *known);
         return data;
     }
@@ -298,7 +300,8 @@ int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
         const uint64_t word = core->ports[++core->entered & (TD_PORT_RING - 1)];
         core->unissued -= (uint16_t)(td_core_issued(core, word) >> TD_WAITING_VECTOR_AT);
     }
-    t = td_cycle_later(t, core->entered + 1);
+    if (core->entered > core->cycle)
+        t = td_cycle_later(t, core->entered + 1 + core->queue_delay);
     /* What is farther away is not booked. */
     core->unissued += t - core->cycle < TD_PORT_RING - 1;
     return t;

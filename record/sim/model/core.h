@@ -62,6 +62,8 @@ struct td_core {
     uint64_t scheduler_room; /* added to `waiting`, the top bit of each says that it is full */
     uint32_t issued_general; /* bits of a word's top byte that count for the scheduler */
     uint32_t issued_memory;  /* of the counter of loads and stores: all, or no bits */
+    bool vector_stores_wait; /* data of a vector's store, in the vector scheduler */
+    int queue_delay; /* cycles from a free place there to the issue of who takes it, but one */
     uint32_t vector_crowded; /* waiting for the vector scheduler when the next goes to its queue */
     uint32_t unissued;       /* vector uops dispatched that issue after `entered` */
     int64_t entered; /* cycle in which the last one came from the queue into its scheduler */
