@@ -124,9 +124,10 @@ static int read_with_dispatch_line(const char *line, struct td_core_desc *ret, s
 static void rules_of_dispatch_are_checked(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"bind 012\n", "bind 0122\n", "bind 45CZ\n", "bind 45CD\n",
-                                      "bind\n",     "0123 9\n",    "0123 0\n",    "01X 2\n",
-                                      "0123\n",     "4 1\n5 1\n",  "spread 4\n",  "spread 44\n"};
+    static const char *const bad[] = {
+        "bind 012\n", "bind 0122\n", "bind 45CZ\n", "bind 45CD\n", "bind\n",
+        "0123 9\n",   "0123 0\n",    "01X 2\n",     "0123\n",      "4 1\n5 1\n6 1\n7 1\n8 1\n",
+        "spread 4\n", "spread 44\n"};
     struct td_core_desc desc;
     struct td_err good = TD_ERR_INIT;
 
@@ -137,7 +138,7 @@ static void rules_of_dispatch_are_checked(void **state)
         assert_non_null(strstr(err.text, "line "));
     }
     assert_int_equal(read_with_dispatch_line("456 3\n", &desc, &good), TD_OK);
-    assert_int_equal(desc.dispatch.limit_count, 6);
+    assert_int_equal(desc.dispatch.limit_count, 3);
     assert_int_equal(desc.dispatch.limits[0].ports, 0x70);
     assert_int_equal(desc.dispatch.limits[0].most, 3);
     assert_int_equal(desc.dispatch.bank_count, 2);
