@@ -26,9 +26,8 @@
     X(pipeline, vector_queue, COUNT, 0, 1024, "uops that wait for a place in that, in order")     \
     X(pipeline, vector_queue_delay, CYCLES, 0, 10,                                                \
       "from a place in that to issue, for who waited")                                            \
+    X(pipeline, vector_store_waits, COUNT, 0, 1, "1: data of a vector's store wait there, too")   \
     X(pipeline, registers, COUNT, 0, 512, "results not retired in general registers; 0: any")     \
-    X(pipeline, vector_store_waits, COUNT, 0, 1,                                                  \
-      "1: in the vector scheduler, until its data are there")                                     \
     X(pipeline, registers_vector, COUNT, 0, 512, "the same in vector registers")                  \
     X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
     X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
