@@ -140,11 +140,11 @@ static const struct field *find_field(const char *section, const char *key)
 static bool may_lack(const struct field *field)
 {
     static const char *const keys[] = {
-        "dram_shared",       "scheduler_memory", "scheduler_vector", "vector_queue",
-        "registers",         "registers_vector", "uop_cache_line",   "uop_cache_group",
-        "uop_cache_pause",   "block_next",       "lock_hold",        "page_fault_load",
-        "fault_lines",       "fault_pages",      "l1_falling",       "vector_store_waits",
-        "vector_queue_delay"};
+        "dram_shared",        "scheduler_memory", "scheduler_vector", "vector_queue",
+        "registers",          "registers_vector", "uop_cache_line",   "uop_cache_group",
+        "uop_cache_pause",    "block_next",       "lock_hold",        "page_fault_load",
+        "fault_lines",        "fault_pages",      "l1_falling",       "vector_store_waits",
+        "vector_queue_delay", "rename_trust",     "store_crowded"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)

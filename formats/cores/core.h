@@ -38,6 +38,7 @@
     X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
     X(pipeline, rename_any, COUNT, 0, 2, "0: only the stack's; 1: any; 2: of a store's last run") \
     X(pipeline, rename_loads, COUNT, 0, 1024, "loads not of the stack that it keeps; 0: all")     \
+    X(pipeline, rename_trust, COUNT, 0, 1024, "runs before it passes data by another address")    \
     X(pipeline, rename_pause, CYCLES, 0, 8, "between two stores that it passes on")               \
     X(pipeline, stack_sync, CYCLES, 0, 5,                                                         \
       "more of an add to the stack pointer after push or call")                                   \
@@ -113,6 +114,8 @@
     X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
     X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \
     X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                     \
+    X(memory, store_crowded, CYCLES, 0, 100,                                                      \
+      "between stores whose lines push each other out of L1")                                     \
     X(memory, store_block, COUNT, 0, 64, "two stores to it enter L1 in a cycle; 0: any two")      \
     X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")      \
     X(memory, split, CYCLES, 0, 50, "a load over two lines")                                      \

@@ -113,6 +113,52 @@ static void memory_is_renamed(void **state)
     assert_in_range(cycles_a_round(&rig, "zen4", code, bytes, 2), 6, 8);
 }
 
+/* mov [rdi],rdx; mov rdx,[rsi]; jmp back, where a load gets what was stored so many rounds before.
+ */
+static uint64_t pass_from_round(const char *core, uint64_t rounds)
+{
+    static const uint8_t code[] = {3, 0x48, 0x89, 0x17, 3, 0x48, 0x8b, 0x16, 2, 0xeb, 0xf8, 0};
+    const struct access moving[] = {{0, true, 3, 0x20000, 8},
+                                    {1, false, 3, 0x20000 - 8 * rounds, 8}};
+    struct rig rig;
+
+    return cycles_a_round(&rig, core, code, moving, 2);
+}
+
+/* By another register than the store's, Zen 4 passes on only what that store's instruction stored
+ * last, and not what it had stored before. */
+static void renaming_takes_trust(void **state)
+{
+    (void)state;
+    assert_in_range(pass_from_round("zen4", 0), 0, 2);
+    assert_in_range(pass_from_round("zen4", 1), 3, 9);
+    assert_in_range(pass_from_round("zen4+rename_trust=0", 1), 0, 2);
+}
+
+/* mov [rdi+DISTANCE*i],edx for 16 values of i; jmp back. Cycles of a round. */
+static uint64_t sixteen_stores(const char *core, uint64_t distance)
+{
+    uint8_t code[16 * 3 + 4];
+    struct access stores[16];
+    struct rig rig;
+
+    for (uint32_t i = 0; i < 16; i++) {
+        memcpy(code + 3 * i, (const uint8_t[]){2, 0x89, 0x17}, 3);
+        stores[i] = (struct access){i, true, 2, 0x100000 + distance * i, 0};
+    }
+    memcpy(code + sizeof(code) - 4, (const uint8_t[]){2, 0xeb, 0xde, 0}, 4);
+    return cycles_a_round(&rig, core, code, stores, 16);
+}
+
+/* Sixteen lines of one set of L1 do not stay there: each is fetched again before it is written. */
+static void crowded_stores_wait(void **state)
+{
+    (void)state;
+    assert_in_range(sixteen_stores("zen4", 4096), 16 * 8 - 4, 16 * 9 + 4);
+    assert_in_range(sixteen_stores("zen4", 4096 + 64), 16, 20);
+    assert_in_range(sixteen_stores("zen4+store_crowded=0", 4096), 16, 40);
+}
+
 /* Cycles of a round of `pairs` times mov [BASE],rdx; mov rdx,[BASE]; and a jump back. The base is
  * rdi, or the stack pointer. */
 static uint64_t pairs_in_turn(const char *core, uint32_t pairs, bool stack)
@@ -1216,6 +1262,8 @@ int main(void)
         cmocka_unit_test(forwarding_takes_its_latency),
         cmocka_unit_test(partial_store_blocks_forwarding),
         cmocka_unit_test(memory_is_renamed),
+        cmocka_unit_test(renaming_takes_trust),
+        cmocka_unit_test(crowded_stores_wait),
         cmocka_unit_test(rename_keeps_few_loads),
         cmocka_unit_test(rename_passes_on_a_store_a_cycle),
         cmocka_unit_test(split_loads_take_longer),

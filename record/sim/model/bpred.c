@@ -65,7 +65,9 @@ void td_bpred_init(struct td_bpred *bpred, const struct td_core_desc *desc)
         bpred->base[i] = BASE_WEAK;
     for (int i = 0; i < TD_TAGE_TABLES; i++) {
         bpred->tables[i] = td_xcalloc((size_t)bpred->table_mask + 1, sizeof(*bpred->tables[i]));
-        init_folds(bpred, i, desc->table_bits);
+        /* Branches that always go opposite ways come in pairs of bits: at an even width half of the
+         * index would only repeat the other half. */
+        init_folds(bpred, i, (int)desc->table_bits | 1);
     }
     for (int i = 0; i < TD_INDIRECT_TABLES; i++)
         bpred->indirect[i] = td_xcalloc(1U << INDIRECT_BITS, sizeof(*bpred->indirect[i]));
@@ -281,7 +283,7 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
         const uint64_t history = bpred->path & bpred->indirect_masks[i];
         const uint64_t hash = mix(pc ^ mix(history + (uint64_t)i));
         entries[i] = &bpred->indirect[i][hash >> 32 & ((1U << INDIRECT_BITS) - 1)];
-        tags[i] = (uint16_t)(hash >> 48 | 1);
+        tags[i] = (uint16_t)(hash >> 48);
         if (entries[i]->tag == tags[i])
             provider = i;
     }

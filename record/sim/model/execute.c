@@ -65,24 +65,51 @@ static bool keeps_load(struct td_sim *sim, const struct td_uop *uop, uint32_t ha
     return false;
 }
 
+/* A register that an address is, with a constant; or TD_STORE_INDEXED. */
+static inline uint8_t base_of(const struct td_uop *uop)
+{
+    return uop->address[1] == TD_REG_NONE ? uop->address[0] : TD_STORE_INDEXED;
+}
+
+/* Whether the load has its data from where it had them in so many runs before: from the latest
+ * store of the same instruction. Rename itself sees that two addresses are one register and one
+ * constant: then one run before is enough, and as many stores back is the same as well. */
+static bool is_usual(const struct td_sim *sim, const struct td_uop *uop,
+                     const struct td_store_word *word, uint32_t back,
+                     struct td_store_source *source)
+{
+    const int wanted = (int)sim->desc->rename_trust;
+    const uint8_t base = base_of(uop);
+    const bool seen = !wanted || (base != TD_STORE_INDEXED && base == word->base);
+    const bool latest = wanted && sim->stores.latest[word->origin] == word->serial;
+    const bool same = (seen && source->back == back) ||
+                      (latest && source->back && source->origin == word->origin);
+
+    if (!same)
+        source->trust = 0;
+    else if (source->trust < wanted)
+        source->trust++;
+    source->origin = word->origin;
+    source->back = (uint8_t)back;
+    return same && (seen || source->trust >= wanted);
+}
+
 /* Whether rename gives the load the register that was stored: for plain loads at the store's own
- * address, when the store is as many stores back as the last time, and, where the core goes by
- * instructions, its instruction has not stored since. */
+ * address, when it has its data from there as always, and, where the core goes by instructions, its
+ * instruction has not stored since. */
 static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct td_store_word *word,
                     uint64_t address, uint32_t hash)
 {
     const uint8_t wanted = sim->desc->rename_any ? TD_MEMORY_WHOLE : TD_MEMORY_STACK;
     const uint32_t back = sim->stores.serial - word->serial + 1;
-    uint8_t *usual = &sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)];
 
     if (!(uop->memory & wanted) || !word->whole || word->offset != (address & 7) ||
         back > (uint32_t)sim->desc->rename_memory)
         return false;
     if (sim->desc->rename_any == 2 && sim->stores.latest[word->origin] != word->serial)
         return false;
-    const bool same = *usual == back;
-    *usual = (uint8_t)back;
-    return same && keeps_load(sim, uop, hash);
+    return is_usual(sim, uop, word, back, &sim->stores.sources[hash & (TD_ORDER_ENTRIES - 1)]) &&
+           keeps_load(sim, uop, hash);
 }
 
 /* The cycle in which rename has passed on the store's register to a load. */
@@ -335,7 +362,7 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
     const int64_t forwarded =
         TD_UNLIKELY(buffered) ? search_stores(sim, load, address, whole, &t, &late) : -1;
     if (forwarded < 0)
-        sim->stores.back[hash & (TD_ORDER_ENTRIES - 1)] = 0;
+        sim->stores.sources[hash & (TD_ORDER_ENTRIES - 1)].back = 0;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
     const uint32_t slot = sim->memory.slot;
     const enum td_level nearest = level;
@@ -428,7 +455,7 @@ static inline bool load_plain(struct td_sim *sim, const struct td_uop *uop, uint
     memory->last_page = page;
     memory->slot = slot;
     sim->stack_place = address;
-    sim->stores.back[order] = 0;
+    sim->stores.sources[order].back = 0;
     if (TD_UNLIKELY(sim->watching))
         note_plain(sim, uop, word, known, issued);
     td_memory_train(memory, hash, address, issued);
@@ -465,13 +492,10 @@ static inline int64_t execute_load(struct td_sim *sim, const struct td_uop *uop,
 static inline void note_store(struct td_sim *sim, struct td_store_word store, uint64_t address,
                               uint32_t size, int64_t commit)
 {
-    const uint32_t index = td_stores_index(address);
-
     store.word = address >> 3;
     store.bytes = td_store_bytes(address, size);
     store.offset = (uint8_t)(address & 7);
-    sim->stores.committed[index] = commit;
-    sim->stores.words[index] = store;
+    td_stores_put(&sim->stores, store, commit);
     if (TD_UNLIKELY((address & 7) + size > 8)) {
         store.whole = false;
         note_store(sim, store, (address | 7) + 1, size - (8 - (uint32_t)(address & 7)), commit);
@@ -511,6 +535,22 @@ static inline uint32_t store_words(struct td_sim *sim, struct td_accesses *a, ui
         }
     }
     return bytes;
+}
+
+/* The cycle in which L1 can take a store whose line, from `level`, it lacked. Lines that push each
+ * other out of their set are fetched again one by one; from beyond L2, on Zen 4 twice as long. */
+static __attribute__((noinline)) int64_t wait_in_crowd(struct td_sim *sim, uint64_t address,
+                                                       enum td_level level, int64_t known,
+                                                       int64_t commit)
+{
+    const struct td_core_desc *desc = sim->desc;
+
+    if (!desc->store_crowded ||
+        !td_stores_crowd(&sim->stores, address >> TD_LINE_BITS, (uint32_t)desc->l1d_ways,
+                         (uint32_t)desc->store_buffer, known))
+        return commit;
+    const int64_t again = (level > TD_LEVEL_L2 ? 2 : 1) * (int64_t)desc->store_crowded;
+    return td_cycle_later(commit, sim->stores.last_commit + again);
 }
 
 /* A store whose address is known at `known` and whose data at `data`. Returns when it is complete
@@ -557,6 +597,8 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                        ((uop->memory & TD_MEMORY_VECTOR) && !sim->desc->vector_pair);
     int64_t commit = td_cycle_later(stores->last_commit + apart, retired);
     commit = td_cycle_later(commit, owned - sim->desc->l1d_latency + 1);
+    if (TD_UNLIKELY(nearest > TD_LEVEL_DTLB))
+        commit = wait_in_crowd(sim, first, nearest, known, commit);
     if (TD_UNLIKELY(sim->memory.watched))
         commit = share_store(sim, uop, a, commit);
     commit += stores->second && commit == stores->last_commit;
@@ -572,6 +614,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                                         .address = known,
                                         .serial = stores->serial,
                                         .origin = (uint16_t)origin,
+                                        .base = base_of(uop),
                                         .whole = (uop->memory & TD_MEMORY_WHOLE) != 0};
     const uint32_t bytes = store_words(sim, a, key, &store, k, slot);
     if (TD_UNLIKELY(sim->watching))
