@@ -9,15 +9,9 @@
 
 #include "record/sim/model/bpred.h"
 
-enum {
-    LETTERS = 4,
-    LENGTH = 1000,
-    ROWS = 400,
-    LEARNT = 200,
-    FIRST_PC = 0x401000,
-    SECOND_PC = 0x401020
-};
+enum { LENGTH = 1000, ROWS = 400, LEARNT = 200, FIRST_PC = 0x401000, SECOND_PC = 0x401020 };
 
+/* One of four letters. */
 static uint32_t draw(uint32_t *random)
 {
     *random = *random * 1664525 + 1013904223;

@@ -283,7 +283,7 @@ bool td_bpred_indirect(struct td_bpred *bpred, uint64_t pc, uint64_t target)
         const uint64_t history = bpred->path & bpred->indirect_masks[i];
         const uint64_t hash = mix(pc ^ mix(history + (uint64_t)i));
         entries[i] = &bpred->indirect[i][hash >> 32 & ((1U << INDIRECT_BITS) - 1)];
-        tags[i] = (uint16_t)(hash >> 48);
+        tags[i] = (uint16_t)(hash >> 48 | 1);
         if (entries[i]->tag == tags[i])
             provider = i;
     }

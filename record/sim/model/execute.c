@@ -71,6 +71,12 @@ static inline uint8_t base_of(const struct td_uop *uop)
     return uop->address[1] == TD_REG_NONE ? uop->address[0] : TD_STORE_INDEXED;
 }
 
+/* Whether the store's instruction has not stored since. */
+static inline bool is_latest(const struct td_stores *stores, const struct td_store_word *word)
+{
+    return stores->latest[word->origin] == word->serial;
+}
+
 /* Whether the load has its data from where it had them in so many runs before: from the latest
  * store of the same instruction. Rename itself sees that two addresses are one register and one
  * constant: then one run before is enough, and as many stores back is the same as well. */
@@ -81,7 +87,7 @@ static bool is_usual(const struct td_sim *sim, const struct td_uop *uop,
     const int wanted = (int)sim->desc->rename_trust;
     const uint8_t base = base_of(uop);
     const bool seen = !wanted || (base != TD_STORE_INDEXED && base == word->base);
-    const bool latest = wanted && sim->stores.latest[word->origin] == word->serial;
+    const bool latest = wanted && is_latest(&sim->stores, word);
     const bool same = (seen && source->back == back) ||
                       (latest && source->back && source->origin == word->origin);
 
@@ -106,7 +112,7 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
     if (!(uop->memory & wanted) || !word->whole || word->offset != (address & 7) ||
         back > (uint32_t)sim->desc->rename_memory)
         return false;
-    if (sim->desc->rename_any == 2 && sim->stores.latest[word->origin] != word->serial)
+    if (sim->desc->rename_any == 2 && !is_latest(&sim->stores, word))
         return false;
     return is_usual(sim, uop, word, back, &sim->stores.sources[hash & (TD_ORDER_ENTRIES - 1)]) &&
            keeps_load(sim, uop, hash);

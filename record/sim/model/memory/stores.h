@@ -14,8 +14,8 @@
 #define TD_STORE_BUFFER_MAX 256
 #define TD_ORDER_ENTRIES    1024 /* loads whose wish to run early has failed before */
 #define TD_ORDER_WAITS      15   /* times that such a load waits, unless it was right to wait */
-#define TD_STORE_INDEXED    255
-#define TD_STORE_SETS       64 /* of L1: as many as there are on the cores that have this rule */
+#define TD_STORE_INDEXED    255  /* no register: the address is of two */
+#define TD_STORE_SETS       64   /* of L1: as many as there are on the cores that have this rule */
 
 struct td_store_word {
     uint64_t word;   /* address / 8 */
