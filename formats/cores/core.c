@@ -144,7 +144,8 @@ static bool may_lack(const struct field *field)
         "registers",          "registers_vector", "uop_cache_line",   "uop_cache_group",
         "uop_cache_pause",    "block_next",       "lock_hold",        "page_fault_load",
         "fault_lines",        "fault_pages",      "l1_falling",       "vector_store_waits",
-        "vector_queue_delay", "rename_trust",     "store_crowded"};
+        "vector_queue_delay", "rename_trust",     "store_crowded",    "rmw_address",
+        "joined_slots",       "access_moves",     "whole_slots",      "reuse_delay"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)
@@ -272,7 +273,7 @@ static int read_limit(struct td_dispatch *dispatch, const struct td_uarch_line *
     return TD_OK;
 }
 
-/* bind PORTS, spread PORTS */
+/* bind PORTS [PLACES], spread PORTS */
 static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *line,
                      struct td_err *err)
 {
@@ -281,6 +282,7 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
     const size_t count = strlen(word);
     struct td_dispatch_bank *bank = &dispatch->banks[dispatch->bank_count];
     uint16_t all = 0;
+    int64_t places = 0;
 
     for (uint32_t i = 0; i < dispatch->bank_count; i++) {
         for (int k = 0; k < dispatch->banks[i].count; k++)
@@ -304,7 +306,15 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
         all |= port;
         bank->ports[k] = (uint8_t)__builtin_ctz(port);
     }
+    if (line->word_count == 3) {
+        const int rc = parse_number(line->words[2], 1, UINT8_MAX, &places, err);
+        if (rc != TD_OK) {
+            td_err_prefix(err, "line %u", line->number);
+            return rc;
+        }
+    }
     bank->count = (uint8_t)count;
+    bank->places = (uint8_t)places;
     bank->spread = spread;
     dispatch->bank_count++;
     return TD_OK;
@@ -317,12 +327,13 @@ static int read_dispatch(struct td_core_desc *desc, const struct td_uarch *uarch
 
     for (size_t i = 0; section && i < section->line_count; i++) {
         const struct td_uarch_line *line = &section->lines[i];
-        if (line->word_count != 2)
-            return td_fail(err, TD_EFORMAT,
-                           "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS', 'spread PORTS'",
-                           line->number);
-        const bool bank =
-            strcmp(line->words[0], "bind") == 0 || strcmp(line->words[0], "spread") == 0;
+        const bool bind = strcmp(line->words[0], "bind") == 0;
+        const bool bank = bind || strcmp(line->words[0], "spread") == 0;
+        if (line->word_count != 2 && !(bind && line->word_count == 3))
+            return td_fail(
+                err, TD_EFORMAT,
+                "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS [PLACES]', 'spread PORTS'",
+                line->number);
         const int rc =
             bank ? read_bank(&desc->dispatch, line, err) : read_limit(&desc->dispatch, line, err);
         if (rc != TD_OK)

@@ -29,6 +29,8 @@
     X(pipeline, vector_store_waits, COUNT, 0, 1, "1: data of a vector's store wait there, too")   \
     X(pipeline, registers, COUNT, 0, 512, "results not retired in general registers; 0: any")     \
     X(pipeline, registers_vector, COUNT, 0, 512, "the same in vector registers")                  \
+    X(pipeline, reuse_delay, CYCLES, 0, 20,                                                       \
+      "from retirement to who takes the place, the register")                                     \
     X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
     X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
     X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")   \
@@ -44,6 +46,10 @@
       "more of an add to the stack pointer after push or call")                                   \
     X(pipeline, lock_hold, CYCLES, 0, 100, "that a locked instruction is the oldest for")         \
     X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
+    X(pipeline, rmw_address, COUNT, 0, 1, "1: of these the store needs no port for its address")  \
+    X(pipeline, joined_slots, COUNT, 0, 4, "of what joins three things, see uarch.md; 0: one")    \
+    X(pipeline, access_moves, COUNT, 0, 1, "1: what an access cannot do is a move, too")          \
+    X(pipeline, whole_slots, COUNT, 0, 1, "1: an instruction's slots are all of one cycle")       \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
     X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \
@@ -297,6 +303,7 @@ struct td_dispatch {
     struct td_dispatch_bank {
         uint8_t ports[TD_BANK_PORTS];
         uint8_t count;
+        uint8_t places; /* of each queue; 0: any number */
         bool spread;
     } banks[TD_DISPATCH_BANKS];
     uint32_t bank_count;

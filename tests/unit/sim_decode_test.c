@@ -97,6 +97,48 @@ static void memory_forms(void **state)
     assert_true(insn.uop.issue.add == 0);
 }
 
+/* What one uop of the core cannot hold has two slots. */
+static void joined_forms(void **state)
+{
+    (void)state;
+    const struct {
+        uint8_t code[6];
+        uint8_t size, slots;
+        bool executes;
+    } forms[] = {
+        {{0x48, 0x3b, 0x03}, 3, 1, true},              /* cmp rax, [rbx] */
+        {{0x48, 0x3b, 0x04, 0x0b}, 4, 2, true},        /* cmp rax, [rbx + rcx] */
+        {{0x48, 0x8b, 0x04, 0x0b}, 4, 1, false},       /* mov rax, [rbx + rcx] */
+        {{0x0f, 0xb6, 0x04, 0x0b}, 4, 1, false},       /* movzx eax, byte [rbx + rcx] */
+        {{0x48, 0x63, 0x03}, 3, 1, true},              /* movsxd rax, [rbx] */
+        {{0x48, 0x63, 0x04, 0x0b}, 4, 2, true},        /* movsxd rax, [rbx + rcx] */
+        {{0x8a, 0x04, 0x0b}, 3, 2, true},              /* mov al, [rbx + rcx] */
+        {{0x48, 0x89, 0x03}, 3, 1, false},             /* mov [rbx], rax */
+        {{0x48, 0x89, 0x04, 0x0b}, 4, 2, true},        /* mov [rbx + rcx], rax */
+        {{0xc6, 0x03, 0x05}, 3, 1, true},              /* mov byte [rbx], 5 */
+        {{0x66, 0x0f, 0x7f, 0x04, 0x0b}, 5, 1, false}, /* movdqa [rbx + rcx], xmm0 */
+        {{0x66, 0x0f, 0xfe, 0x04, 0x0b}, 5, 1, true},  /* paddd xmm0, [rbx + rcx] */
+        {{0x48, 0x0f, 0x44, 0x03}, 4, 2, true},        /* cmovz rax, [rbx] */
+        {{0x0f, 0x94, 0x03}, 3, 2, true},              /* setz [rbx] */
+        {{0x48, 0x01, 0x03}, 3, 2, true},              /* add [rbx], rax */
+        {{0x50}, 1, 1, false},                         /* push rax */
+        {{0xe8, 0, 0, 0, 0}, 5, 1, true},              /* call */
+    };
+    struct td_core_desc zen4;
+    struct td_ports zen4_ports;
+    assert_int_equal(td_core_desc_builtin(&zen4, "zen4", NULL), TD_OK);
+    td_ports_init(&zen4_ports, &zen4);
+    struct td_decoder *const of_zen4 = td_decoder_new(&zen4, &zen4_ports);
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct td_insn insn;
+        td_decode(of_zen4, forms[i].code, forms[i].size, 0x1000, &insn);
+        const bool executes = insn.uop.issue.waits != 0;
+        if (insn.uop.slots != forms[i].slots || executes != forms[i].executes)
+            fail_msg("form %zu: %d slots, %s a port", i, insn.uop.slots, executes ? "on" : "on no");
+    }
+    td_decoder_free(of_zen4);
+}
+
 static void costs_come_from_the_description(void **state)
 {
     (void)state;
@@ -209,6 +251,7 @@ int main(void)
         cmocka_unit_test(memory_forms),     cmocka_unit_test(costs_come_from_the_description),
         cmocka_unit_test(branches),         cmocka_unit_test(a_compare_and_its_jump_are_one),
         cmocka_unit_test(any_bytes_decode), cmocka_unit_test(ports_fit_what_they_can),
+        cmocka_unit_test(joined_forms),
     };
     return cmocka_run_group_tests(tests, open_decoder, close_decoder);
 }

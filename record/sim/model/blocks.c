@@ -142,7 +142,8 @@ static void follow_stack_pointer(struct td_block *block, const struct td_insn *i
     block->sp_effect = insn->sp_effect;
 }
 
-/* The second of a pair joins the first: one uop, one slot, the first's. */
+/* The second of a pair joins the first: one uop, and one slot, the first's, where that has not to
+ * load, too. */
 static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fusion fusion,
                  uint32_t insn, uint16_t length)
 {
@@ -157,6 +158,10 @@ static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fu
     draft->retired[first->insn] = TD_RETIRED_FUSED;
     draft->uop_bytes[draft->uop_count - 1] =
         (uint16_t)(draft->uop_bytes[draft->uop_count - 1] + length);
+    if (first->flags & TD_UOP_LOAD && first->slots < blocks->desc.joined_slots) {
+        first->slots = (uint8_t)blocks->desc.joined_slots;
+        draft->slots[first->insn] = first->slots;
+    }
     draft->slots[insn] = 0;
 }
 

@@ -18,6 +18,8 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
     *core = (struct td_core){
         .width = (uint32_t)desc->width,
         .rob = (uint32_t)desc->rob,
+        .roomy = (uint64_t)desc->rob,
+        .whole = desc->whole_slots ? (uint32_t)desc->width : 0,
         .scheduler = (uint32_t)general,
         .scheduler_vector = ports->vector ? (uint32_t)vector : NEVER_FULL,
         .vector_crowded = ports->vector ? (uint32_t)desc->scheduler_vector : UINT32_MAX,
@@ -25,13 +27,17 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .issued_memory = ports->memory ? (1U << TD_PORT_SET_BITS) - 1 : 0,
         .vector_stores_wait = ports->vector && (ports->memory || desc->vector_store_waits),
         .queue_delay = desc->vector_queue_delay,
+        .reuse_delay = desc->reuse_delay,
         .empty = ports->empty,
         .rules = ports,
         .group = ports->group,
         .no_group = ports->group,
         .load_mask = {td_ports_mask(ports, desc->load_ports, 0),
                       td_ports_mask(ports, desc->load_vector_ports, 0)},
-        .store_mask = td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
+        .store_mask = {td_ports_mask(ports, desc->store_address_ports, desc->store_data_ports),
+                       desc->rmw_address ? td_ports_mask(ports, desc->store_data_ports, 0)
+                                         : td_ports_mask(ports, desc->store_address_ports,
+                                                         desc->store_data_ports)},
         .vector_store_mask = {td_ports_mask(ports, desc->store_address_ports, 0),
                               td_ports_mask(ports, desc->store_data_ports, 0)},
         /* Eight a cycle at most, or the count of what issues would run over. */
@@ -63,6 +69,8 @@ static void advance(struct td_core *core, int64_t cycle)
 {
     while (core->cycle < cycle && core->waiting > 0)
         td_core_step(core);
+    for (uint32_t b = 0; core->waiting == 0 && b < core->rules->bank_count; b++)
+        TD_INVARIANT(core->rules->banks[b].spread || core->crowd[b] == TD_LANES_EMPTY);
     core->cycle = cycle;
     core->used = 0;
     core->group = core->no_group;
@@ -154,10 +162,12 @@ static uint32_t wait_oldest(struct td_core *core, const int64_t retire[RETIRE_RI
                             uint64_t oldest, uint32_t most)
 {
     uint32_t ahead = most < LOOK_FAR ? 1 : LOOK_FAR;
+    const int64_t free = retire[oldest & (RETIRE_RING - 1)] + core->reuse_delay;
 
-    if (retire[oldest & (RETIRE_RING - 1)] > core->cycle)
-        td_core_stall(core, retire[oldest & (RETIRE_RING - 1)]);
-    while (ahead > 1 && retire[(oldest + ahead - 1) & (RETIRE_RING - 1)] > core->cycle)
+    if (free > core->cycle)
+        td_core_stall(core, free);
+    while (ahead > 1 &&
+           retire[(oldest + ahead - 1) & (RETIRE_RING - 1)] + core->reuse_delay > core->cycle)
         ahead /= 8;
     return ahead;
 }
@@ -246,6 +256,21 @@ int64_t td_core_depth(struct td_core *core)
     return (int64_t)(general < vector ? general : vector);
 }
 
+int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int64_t t)
+{
+    const struct td_port_bank *bank = &core->rules->banks[b];
+    uint64_t crowd = core->crowd[b];
+    int64_t cycle = core->cycle;
+
+    /* What waits there is booked for a cycle of the ring. */
+    while (td_lane(crowd, place) >= bank->full && cycle - core->cycle < TD_PORT_RING - 1) {
+        const uint64_t word = core->ports[++cycle & (TD_PORT_RING - 1)];
+        crowd -= td_lanes_issued(word - core->empty, bank->counters_at);
+    }
+    td_core_stall(core, cycle);
+    return td_cycle_later(t, cycle + 1);
+}
+
 int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
     const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
@@ -273,7 +298,7 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
 int64_t td_core_issue_vector_store(struct td_core *core, int64_t *known, int64_t data)
 {
     if (!core->vector_stores_wait) {
-        *known = td_core_issue(core, core->store_mask, *known);
+        *known = td_core_issue(core, core->store_mask[0], *known);
         return data;
     }
     *known = td_core_issue(core, core->vector_store_mask[0], *known);

@@ -55,6 +55,7 @@ struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
     uint32_t width, rob;
+    uint32_t whole; /* so many slots, and fewer, of an instruction are of one cycle */
     /* Uops dispatched and not issued, 16 bits a scheduler: the general one, the vector scheduler
      * with its queue, that of loads and stores. */
     uint64_t waiting;
@@ -64,6 +65,7 @@ struct td_core {
     uint32_t issued_memory;  /* of the counter of loads and stores: all, or no bits */
     bool vector_stores_wait; /* data of a vector's store, in the vector scheduler */
     int queue_delay; /* cycles from a free place there to the issue of who takes it, but one */
+    int reuse_delay; /* cycles from retirement to who takes the place or the register */
     uint32_t vector_crowded; /* waiting for the vector scheduler when the next goes to its queue */
     uint32_t unissued;       /* vector uops dispatched that issue after `entered` */
     int64_t entered; /* cycle in which the last one came from the queue into its scheduler */
@@ -80,7 +82,7 @@ struct td_core {
     uint64_t crowd[TD_DISPATCH_BANKS]; /* uops that wait at each port of a bank, in lanes */
     uint64_t chance;                   /* of a linear congruence, for banks that spread */
     struct td_port_mask load_mask[2];  /* of general, of vector registers */
-    struct td_port_mask store_mask;
+    struct td_port_mask store_mask[2]; /* and where the load before it had the same address */
     struct td_port_mask vector_store_mask[2]; /* of a vector's: its address, its data */
     struct td_port_mask pass_mask;            /* of what only goes through the vector queue */
     struct td_group_mask store_group; /* what limits the dispatch of stores: their data's ports */
@@ -130,6 +132,10 @@ int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t)
 
 /* td_core_issue_bound for an instruction of two uops that issue together; its slow way. */
 int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t);
+
+/* Stalls until the queue of the bank's place has room. Returns the first cycle from `t` on in which
+ * a uop can issue then. */
+int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int64_t t);
 
 /* td_core_issue for a store of a vector register: its data waits in the vector scheduler, where
  * loads and stores have one of their own. `known` is when its address is known, and becomes when it
@@ -217,6 +223,14 @@ static inline void td_core_limit(struct td_core *core, struct td_group_mask limi
     core->group += limit.add;
 }
 
+/* Before a uop of `slots` is dispatched: it waits for the next cycle when it must not run over into
+ * that. The slots lost are charged to `cell`. */
+static inline void td_core_keep_whole(struct td_core *core, uint32_t slots, uint32_t cell)
+{
+    if (core->used + slots > core->width && slots <= core->whole)
+        td_core_lose(core, core->cycle + 1, cell);
+}
+
 /* The first cycle from `t` (after the current one) in which the uop can issue; books it. */
 static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
@@ -226,11 +240,11 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
         return t;
     /* Whether a port is free is hard to foresee; the cycle after is tried without a branch. */
     t += (core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0;
-    if (TD_UNLIKELY((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0)) {
+    if (TD_UNLIKELY((core->ports[t & (TD_PORT_RING - 1)] & mask.full) != 0))
         t = td_core_find_cycle(core, mask.full, t);
-        if (t - core->cycle >= TD_PORT_RING - 1)
-            return t;
-    }
+    /* td_core_crowd asks the same. */
+    if (TD_UNLIKELY(t - core->cycle >= TD_PORT_RING - 1))
+        return t;
     core->ports[t & (TD_PORT_RING - 1)] += mask.add;
     core->waiting += mask.waits;
     return t;
@@ -267,6 +281,8 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
     const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
     const uint32_t left = places & ~(uint32_t)(core->group >> at);
     const uint32_t place = td_core_place(core, b, left ? left : places);
+    if (TD_UNLIKELY(td_lane(core->crowd[b], place) >= core->rules->banks[b].full))
+        t = td_core_wait_queue(core, b, place, t);
     core->group |= UINT64_C(1) << place << at;
     t = td_core_issue(core, core->rules->banks[b].bound[place], t);
     td_core_crowd(core, b, place, t);

@@ -575,7 +575,8 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
     if (uop->memory & TD_MEMORY_VECTOR)
         data = td_core_issue_vector_store(&sim->core, &known, data);
     else
-        known = td_core_issue(&sim->core, sim->core.store_mask, known);
+        known =
+            td_core_issue(&sim->core, sim->core.store_mask[(uop->flags & TD_UOP_LOAD) != 0], known);
     if (TD_UNLIKELY(known > asked + 1) && known >= data)
         *cause = TD_CAUSE_PORT_STORE;
     stores->last_known = td_cycle_later(stores->last_known, known);
@@ -715,6 +716,8 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     struct td_core *core = &sim->core;
 
     td_core_take_register(core, (enum td_result)uop->result);
+    if (!plain)
+        td_core_keep_whole(core, uop->slots, first_cell + uop->cell);
     td_core_limit(core, uop->issue.group, first_cell + uop->cell);
     if (plain)
         core->used++;
@@ -834,6 +837,8 @@ execute_uop(struct td_sim *sim, const struct td_uop *uop, enum td_uop_way way, u
     if (flags & TD_UOP_LOAD)
         wait_load_buffer(sim);
     td_core_take_register(core, (enum td_result)uop->result);
+    if (way == TD_WAY_ANY)
+        td_core_keep_whole(core, uop->slots, td_ledger_cell(row, cause));
     limit_dispatch(core, uop, flags, row);
     if (way == TD_WAY_ANY)
         td_core_dispatch(core, uop->slots);

@@ -176,7 +176,8 @@ static void copy_uop(const struct td_sim *sim, const struct td_uop *from, struct
         add_ports(to, &count,
                   from->memory & TD_MEMORY_VECTOR ? desc->load_vector_ports : desc->load_ports);
     if (stores) {
-        add_ports(to, &count, desc->store_address_ports);
+        if (!loads || !desc->rmw_address)
+            add_ports(to, &count, desc->store_address_ports);
         add_ports(to, &count, desc->store_data_ports);
     }
 }

@@ -92,7 +92,9 @@ static void init_dispatch(struct td_ports *ports)
     const struct td_dispatch *dispatch = ports->dispatch;
 
     for (uint32_t b = 0; b < ports->bank_count; b++) {
+        const uint32_t queue = dispatch->banks[b].places;
         ports->banks[b].spread = dispatch->banks[b].spread;
+        ports->banks[b].full = queue ? queue << TD_LANE_PLACE_BITS : UINT32_MAX;
         for (int i = 0; i < dispatch->banks[b].count; i++)
             ports->banks[b].bound[i] =
                 counted(ports, (uint16_t)(1U << dispatch->banks[b].ports[i]), 0);

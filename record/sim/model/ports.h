@@ -70,6 +70,12 @@ static inline uint64_t td_lanes_one(uint32_t place)
     return UINT64_C(1) << (place * TD_LANE_BITS + TD_LANE_PLACE_BITS);
 }
 
+/* A place's lane. Of a bank that spreads it is none, and never full. */
+static inline uint32_t td_lane(uint64_t lanes, uint32_t place)
+{
+    return (uint16_t)(lanes >> place % TD_BIND_PORTS * TD_LANE_BITS);
+}
+
 /* Those that a cycle's word has for a bank whose counters begin at bit `at`: one a port at most. */
 static inline uint64_t td_lanes_issued(uint64_t added, uint32_t at)
 {
@@ -93,6 +99,7 @@ static inline uint32_t td_lanes_least(uint64_t lanes, uint64_t never)
 /* Dispatch as td_dispatch says, made ready. */
 struct td_port_bank {
     struct td_port_mask bound[TD_BANK_PORTS]; /* of a uop that goes there */
+    uint32_t full;                            /* a lane of it that says that its queue is */
     uint32_t counters_at; /* in a cycle's word, the bit at which its ports' counters begin */
     bool spread;
 };

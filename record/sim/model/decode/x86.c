@@ -431,6 +431,56 @@ static void set_load(struct work *w)
     uop->load_latency = (uint8_t)more;
 }
 
+/* Whether it has in its register what it loads, with zeros before it or as it is. */
+static bool loads_plainly(const struct work *w)
+{
+    return w->load && is_plain_move(w->in.mnemonic) && !extends_sign(w->in.mnemonic) &&
+           !w->src_count; /* a source: it keeps the rest of the register */
+}
+
+static bool is_indexed(const struct work *w)
+{
+    return w->insn->uop.address[1] != TD_REG_NONE;
+}
+
+/* Whether a general register's instruction has an access and more than goes with it in one uop: an
+ * operation on a condition, or an index and an operation or what is stored. */
+static bool joins_three(const struct work *w, enum td_op_class class)
+{
+    const bool condition = class == TD_OP_CMOV || class == TD_OP_CMOV_SIGN ||
+                           class == TD_OP_CMOV_CARRY || class == TD_OP_SETCC;
+
+    return (w->load || w->store) && !w->vector && !w->x87 &&
+           (condition || (is_indexed(w) && !loads_plainly(w)));
+}
+
+/* What the store of a general register or of a constant, or what is loaded, goes through where its
+ * access alone does not do it. */
+static void set_access_move(struct work *w)
+{
+    const struct td_decoder *decoder = w->decoder;
+    struct td_uop *uop = &w->insn->uop;
+    const bool changed = w->load ? !loads_plainly(w) : w->immediate || is_indexed(w);
+
+    if (!decoder->desc->access_moves || w->vector || !is_plain_move(w->in.mnemonic) || !changed)
+        return;
+    uop->issue = decoder->masks[TD_OP_MOVE];
+    uop->port = w->load ? TD_CAUSE_PORT_LOAD : TD_CAUSE_PORT_STORE;
+    uop->latency = w->load && w->src_count; /* it joins the two parts */
+}
+
+/* Slots of what is more than one of the core's uops. */
+static void set_joined(struct work *w, enum td_op_class class)
+{
+    const struct td_core_desc *desc = w->decoder->desc;
+    struct td_uop *uop = &w->insn->uop;
+    const int slots = w->load && w->store     ? desc->rmw_slots
+                      : joins_three(w, class) ? desc->joined_slots
+                                              : 1;
+    if (uop->slots < slots)
+        uop->slots = (uint8_t)slots;
+}
+
 /* The ways an instruction is cheaper than its class. */
 static void set_shortcuts(struct work *w, enum td_op_class class)
 {
@@ -447,9 +497,13 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
                (w->load && !w->store && is_plain_move(w->in.mnemonic) && !w->vector)) {
         execute_nowhere(uop);
         uop->slots = 1;
+        if (!stack)
+            set_access_move(w);
     } else if (w->store && !w->load && (is_plain_move(w->in.mnemonic) || w->vector)) {
         execute_nowhere(uop);
         uop->slots = 1;
+        if (!stack)
+            set_access_move(w);
     } else if (stack) {
         execute_nowhere(uop);
     } else if (w->decoder->desc->fold_add_immediate && is_small_add(w)) {
@@ -457,9 +511,8 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
         uop->issue = (struct td_port_mask){0};
     }
     set_load(w);
-    if (w->load && w->store && !stack && class != TD_OP_STRING &&
-        uop->slots < w->decoder->desc->rmw_slots)
-        uop->slots = (uint8_t)w->decoder->desc->rmw_slots;
+    if (!stack && class != TD_OP_STRING)
+        set_joined(w, class);
 }
 
 static void set_branch(struct work *w, uint64_t pc, size_t size)
