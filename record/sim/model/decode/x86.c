@@ -465,7 +465,6 @@ static void set_access_move(struct work *w)
     if (!decoder->desc->access_moves || w->vector || !is_plain_move(w->in.mnemonic) || !changed)
         return;
     uop->issue = decoder->masks[TD_OP_MOVE];
-    uop->port = w->load ? TD_CAUSE_PORT_LOAD : TD_CAUSE_PORT_STORE;
     uop->latency = w->load && w->src_count; /* it joins the two parts */
 }
 
