@@ -332,6 +332,41 @@ static void loads_and_results_have_places_of_their_own(void **state)
     assert_near(round_of("zen5+registers=0", &loop, LINES), 0.8 * results, 1.001 * results);
 }
 
+/* lea rax,[rbx+1] and `products` times imul rax,rax: no round waits for another's. */
+static void put_products(struct loop *loop, int products)
+{
+    put(loop, (const uint8_t[]){0x48, 0x8d, 0x43, 0x01}, 4);
+    for (int i = 0; i < products; i++)
+        put(loop, (const uint8_t[]){0x48, 0x0f, 0xaf, 0xc0}, 4);
+}
+
+/* Of 40 products that wait for one another, 24 fit into the queue of their port. The moves take 27
+ * cycles of dispatch, and 320 uops are one round and a half. */
+static void the_queue_of_a_port_fills(void **state)
+{
+    (void)state;
+    struct loop loop = {.size = 0};
+
+    put_products(&loop, 40);
+    for (int i = 0; i < 160; i++)
+        put_move(&loop);
+    assert_near(round_of("zen4", &loop, 0), 72.0, 75.0);
+}
+
+/* 152 of 160 sums find a register while 16 products run. */
+static void registers_are_free_late(void **state)
+{
+    (void)state;
+    struct loop loop = {.size = 0};
+
+    put_products(&loop, 16);
+    for (int i = 0; i < 160; i++)
+        put(&loop, (const uint8_t[]){0xc5, 0xf9, 0xfe, 0xd1}, 4); /* vpaddd xmm2,xmm0,xmm1 */
+    const double late = round_of("zen4", &loop, 0);
+    assert_near(late, 56.0, 58.0);
+    assert_near(late - round_of("zen4+reuse_delay=0", &loop, 0), 5.5, 6.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +381,8 @@ int main(void)
         cmocka_unit_test(roots_take_a_port_twice),
         cmocka_unit_test(chains_meet_at_ports),
         cmocka_unit_test(loads_and_results_have_places_of_their_own),
+        cmocka_unit_test(the_queue_of_a_port_fills),
+        cmocka_unit_test(registers_are_free_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -445,10 +445,10 @@ static bool is_indexed(const struct work *w)
 
 /* Whether a general register's instruction has an access and more than goes with it in one uop: an
  * operation on a condition, or an index and an operation or what is stored. */
-static bool joins_three(const struct work *w, enum td_op_class class)
+static bool joins_three(const struct work *w)
 {
-    const bool condition = class == TD_OP_CMOV || class == TD_OP_CMOV_SIGN ||
-                           class == TD_OP_CMOV_CARRY || class == TD_OP_SETCC;
+    const ZydisInstructionCategory category = w->in.meta.category;
+    const bool condition = category == ZYDIS_CATEGORY_CMOV || category == ZYDIS_CATEGORY_SETCC;
 
     return (w->load || w->store) && !w->vector && !w->x87 &&
            (condition || (is_indexed(w) && !loads_plainly(w)));
@@ -469,15 +469,25 @@ static void set_access_move(struct work *w)
 }
 
 /* Slots of what is more than one of the core's uops. */
-static void set_joined(struct work *w, enum td_op_class class)
+static void set_joined(struct work *w)
 {
     const struct td_core_desc *desc = w->decoder->desc;
     struct td_uop *uop = &w->insn->uop;
-    const int slots = w->load && w->store     ? desc->rmw_slots
-                      : joins_three(w, class) ? desc->joined_slots
-                                              : 1;
+    const int slots = w->load && w->store ? desc->rmw_slots
+                      : joins_three(w)    ? desc->joined_slots
+                                          : 1;
     if (uop->slots < slots)
         uop->slots = (uint8_t)slots;
+}
+
+/* Whether it is a load or a store and nothing else. */
+static bool only_moves(const struct work *w, enum td_op_class class)
+{
+    if (w->load == w->store)
+        return false;
+    if (!w->vector)
+        return is_plain_move(w->in.mnemonic);
+    return w->store || is_vector_load(w, class);
 }
 
 /* The ways an instruction is cheaper than its class. */
@@ -492,13 +502,7 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
         execute_nowhere(uop);
     } else if (is_eliminated_move(w, class)) {
         execute_nowhere(uop);
-    } else if (is_vector_load(w, class) ||
-               (w->load && !w->store && is_plain_move(w->in.mnemonic) && !w->vector)) {
-        execute_nowhere(uop);
-        uop->slots = 1;
-        if (!stack)
-            set_access_move(w);
-    } else if (w->store && !w->load && (is_plain_move(w->in.mnemonic) || w->vector)) {
+    } else if (only_moves(w, class)) {
         execute_nowhere(uop);
         uop->slots = 1;
         if (!stack)
@@ -511,7 +515,7 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
     }
     set_load(w);
     if (!stack && class != TD_OP_STRING)
-        set_joined(w, class);
+        set_joined(w);
 }
 
 static void set_branch(struct work *w, uint64_t pc, size_t size)
