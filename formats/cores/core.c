@@ -145,7 +145,8 @@ static bool may_lack(const struct field *field)
         "uop_cache_pause",    "block_next",       "lock_hold",        "page_fault_load",
         "fault_lines",        "fault_pages",      "l1_falling",       "vector_store_waits",
         "vector_queue_delay", "rename_trust",     "store_crowded",    "rmw_address",
-        "joined_slots",       "access_moves",     "whole_slots",      "reuse_delay"};
+        "joined_slots",       "access_moves",     "whole_slots",      "reuse_delay",
+        "whole_groups",       "port_result"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)
@@ -273,7 +274,7 @@ static int read_limit(struct td_dispatch *dispatch, const struct td_uarch_line *
     return TD_OK;
 }
 
-/* bind PORTS [PLACES], spread PORTS */
+/* bind PORTS [PLACES], pair PORTS, spread PORTS */
 static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *line,
                      struct td_err *err)
 {
@@ -290,11 +291,12 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
     }
     if (dispatch->bank_count == TD_DISPATCH_BANKS)
         return td_fail(err, TD_EFORMAT,
-                       "line %u: [dispatch] has at most %d lines of bind or spread", line->number,
-                       TD_DISPATCH_BANKS);
+                       "line %u: [dispatch] has at most %d lines of bind, pair or spread",
+                       line->number, TD_DISPATCH_BANKS);
     if (spread ? count < 2 || count > TD_BANK_PORTS : count != TD_BIND_PORTS)
-        return td_fail(err, TD_EFORMAT, "line %u: bind takes %d ports, spread takes 2 to %d",
-                       line->number, TD_BIND_PORTS, TD_BANK_PORTS);
+        return td_fail(err, TD_EFORMAT,
+                       "line %u: bind and pair take %d ports, spread takes 2 to %d", line->number,
+                       TD_BIND_PORTS, TD_BANK_PORTS);
     for (size_t k = 0; k < count; k++) {
         const char letter[] = {word[k], '\0'};
         uint16_t port = 0;
@@ -316,6 +318,7 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
     bank->count = (uint8_t)count;
     bank->places = (uint8_t)places;
     bank->spread = spread;
+    bank->pairs = strcmp(line->words[0], "pair") == 0;
     dispatch->bank_count++;
     return TD_OK;
 }
@@ -328,11 +331,13 @@ static int read_dispatch(struct td_core_desc *desc, const struct td_uarch *uarch
     for (size_t i = 0; section && i < section->line_count; i++) {
         const struct td_uarch_line *line = &section->lines[i];
         const bool bind = strcmp(line->words[0], "bind") == 0;
-        const bool bank = bind || strcmp(line->words[0], "spread") == 0;
+        const bool bank =
+            bind || strcmp(line->words[0], "pair") == 0 || strcmp(line->words[0], "spread") == 0;
         if (line->word_count != 2 && !(bind && line->word_count == 3))
             return td_fail(
                 err, TD_EFORMAT,
-                "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS [PLACES]', 'spread PORTS'",
+                "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS [PLACES]', 'pair PORTS', "
+                "'spread PORTS'",
                 line->number);
         const int rc =
             bank ? read_bank(&desc->dispatch, line, err) : read_limit(&desc->dispatch, line, err);

@@ -50,6 +50,8 @@
     X(pipeline, joined_slots, COUNT, 0, 4, "of what joins three things, see uarch.md; 0: one")    \
     X(pipeline, access_moves, COUNT, 0, 1, "1: what an access cannot do is a move, too")          \
     X(pipeline, whole_slots, COUNT, 0, 1, "1: an instruction's slots are all of one cycle")       \
+    X(pipeline, whole_groups, COUNT, 0, 1, "1: a group that waits is not filled up")              \
+    X(pipeline, port_result, COUNT, 0, 1, "1: where it multiplies, one result a cycle")           \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
     X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \
@@ -299,12 +301,14 @@ struct td_dispatch {
     uint32_t limit_count;
     /* Ports with a queue each: dispatch puts a uop into one of them, of those that none of the
      * cycle's uops has yet. `spread`: into any. Else there are TD_BIND_PORTS, and it is the one
-     * where the fewest wait, the first of these when there are more. */
+     * where the fewest wait, the first of these when there are more. `pairs`: the first two have a
+     * scheduler and the last two: it is that in which fewer wait, by turns when these are equal,
+     * and there the one where the fewest do, whatever the cycle's others have. */
     struct td_dispatch_bank {
         uint8_t ports[TD_BANK_PORTS];
         uint8_t count;
         uint8_t places; /* of each queue; 0: any number */
-        bool spread;
+        bool spread, pairs;
     } banks[TD_DISPATCH_BANKS];
     uint32_t bank_count;
 };

@@ -13,7 +13,7 @@
 #include "record/sim/model/sim.h"
 #include "sim_rig.h"
 
-enum { ROUNDS = 20000, PC = 0x1000, UOPS_MAX = 250, CODE_MAX = 5 * UOPS_MAX + 16 };
+enum { ROUNDS = 20000, PC = 0x1000, BEFORE = 0x8000, UOPS_MAX = 250, CODE_MAX = 5 * UOPS_MAX + 16 };
 
 /* A loop of instructions, as rig_block takes them. */
 struct loop {
@@ -53,18 +53,18 @@ static void put_move(struct loop *loop)
     put(loop, (const uint8_t[]){0x4d, 0x89, 0xf5}, 3);
 }
 
-/* The cycles of a round of the loop, a jump back behind it; with `lines`, its first instruction
- * loads from so many of them at random. */
-static double round_of(const char *core, struct loop *loop, uint64_t lines)
+/* The cycles of a round of the loop, which ends with its jump back; with `lines`, its first
+ * instruction loads from so many of them at random. `before` (may be NULL) runs once before it. */
+static double cycles_of(const char *core, const struct loop *before, const struct loop *loop,
+                        uint64_t lines)
 {
     uint64_t random = RIG_RANDOM;
     struct rig rig;
-    static const uint8_t back[] = {0xe9, 0, 0, 0, 0};
 
-    put(loop, back, sizeof(back));
-    loop->code[loop->size] = 0;
     rig_open(&rig, core);
     const uint32_t block = rig_block(&rig, PC, loop->code);
+    if (before)
+        rig_word(&rig, td_trace_block(rig_block(&rig, BEFORE, before->code)));
     for (int i = 0; i < ROUNDS; i++) {
         rig_word(&rig, td_trace_block(block));
         if (lines)
@@ -73,9 +73,30 @@ static double round_of(const char *core, struct loop *loop, uint64_t lines)
     }
     const struct sums sums = rig_sums(&rig);
     rig_close(&rig);
-    loop->size -= sizeof(back) + 1;
-    loop->count--;
     return (double)sums.cycles / ROUNDS;
+}
+
+/* The same with a jump back behind it. */
+static double round_of(const char *core, const struct loop *loop, uint64_t lines)
+{
+    struct loop whole = *loop;
+
+    put(&whole, (const uint8_t[]){0xe9, 0, 0, 0, 0}, 5);
+    return cycles_of(core, NULL, &whole, lines);
+}
+
+/* The same with dec r15 and jnz, as loops were measured, after 40 products that wait for one
+ * another: their port's queue is full when the loop begins, as it is after any interrupt. */
+static double counted_round_of(const char *core, const struct loop *loop)
+{
+    struct loop whole = *loop, products = {.size = 0};
+
+    for (int i = 0; i < 40; i++)
+        put(&products, (const uint8_t[]){0x48, 0x0f, 0xaf, 0xc0}, 4); /* imul rax,rax */
+    put(&products, (const uint8_t[]){0xe9, 0, 0, 0, 0}, 5);
+    put(&whole, (const uint8_t[]){0x49, 0xff, 0xcf}, 3);
+    put(&whole, (const uint8_t[]){0x0f, 0x85, 0, 0, 0, 0}, 6);
+    return cycles_of(core, &products, &whole, 0);
 }
 
 static void assert_near(double value, double low, double high)
@@ -156,6 +177,36 @@ static void a_jump_ends_a_cycle_of_the_uop_cache(void **state)
         put_move(&loop);
     assert_near(round_of("zen3", &loop, 0), 1.99, 2.07);
     assert_near(round_of("zen3+uop_cache_taken=0", &loop, 0), 1.82, 1.9);
+}
+
+/* Cycles of a round of add rax,rdi; dec r15; jnz back to it, which begins at the address. */
+static double round_at(const char *core, uint64_t pc)
+{
+    static const uint8_t code[] = {3, 0x48, 0x01, 0xf8, 3, 0x49, 0xff, 0xcf, 2, 0x75, 0xf8, 0};
+    struct rig rig;
+
+    rig_open(&rig, core);
+    const uint32_t block = rig_block(&rig, pc, code);
+    for (int i = 0; i < ROUNDS; i++)
+        rig_word(&rig, td_trace_block(block));
+    const struct sums sums = rig_sums(&rig);
+    rig_close(&rig);
+    return (double)sums.cycles / ROUNDS;
+}
+
+/* What is decoded as one uop is of the line in which it ends, and who enters in the middle of an
+ * instruction's two lines needs both. Zen 4 takes 1.0, 1.0, 2.0, 2.0, 2.0 and 2.0 cycles. */
+static void code_is_read_by_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset;
+        double cycles;
+    } known[] = {{0, 1}, {56, 1}, {58, 2}, {60, 2}, {62, 2}, {63, 2}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        assert_near(round_at("zen4", PC + known[i].offset), known[i].cycles - 0.02,
+                    known[i].cycles + 0.08);
 }
 
 /* Sixty additions to `chains` registers in a random order. */
@@ -280,8 +331,8 @@ static void who_waited_in_the_vector_queue_issues_later(void **state)
         struct loop loop;
         chain_and_late(&loop, known[i].chain, known[i].late);
         assert_near(round_of("zen4", &loop, 0), 0.96 * known[i].cycles, 1.06 * known[i].cycles);
-        assert_true(round_of("zen4+vector_queue_delay=0", &loop, 0) < 0.99 * known[i].cycles ||
-                    i == 0);
+        if (i == 1)
+            assert_true(round_of("zen4+vector_queue_delay=0", &loop, 0) < 0.9 * known[i].cycles);
     }
 }
 
@@ -367,12 +418,93 @@ static void registers_are_free_late(void **state)
     assert_near(late - round_of("zen4+reuse_delay=0", &loop, 0), 5.5, 6.5);
 }
 
+/* So many times the instructions, which are given as rig_block takes them. */
+static void put_each(struct loop *loop, const uint8_t *code, size_t count, int times)
+{
+    for (int i = 0; i < times; i++) {
+        const uint8_t *at = code;
+        for (size_t k = 0; k < count; k++, at += 1 + at[0])
+            put(loop, at + 1, at[0]);
+    }
+}
+
+/* imul rax,rax and twelve lea rcx,[rsi+1]: port 1 has three or four of these for each product, and
+ * not in the cycle before its result. Zen 4 takes 4.25 cycles each. */
+static void a_port_has_one_result_a_cycle(void **state)
+{
+    (void)state;
+    static const uint8_t product[] = {4, 0x48, 0x0f, 0xaf, 0xc0}, sum[] = {4, 0x48, 0x8d, 0x4e, 1};
+    struct loop loop = {.size = 0};
+
+    for (int i = 0; i < 7; i++) {
+        put_each(&loop, product, 1, 1);
+        put_each(&loop, sum, 1, 12);
+    }
+    assert_near(counted_round_of("zen4", &loop), 7 * 3.95, 7 * 4.5);
+    assert_near(counted_round_of("zen4+port_result=0", &loop), 7 * 3.2, 7 * 3.7);
+}
+
+/* Two imul rcx,rsi,3 and three rorx r9,rsi,5: the products fill the queue of port 1, and no other
+ * shift is dispatched in the place of one that waits to enter it. Zen 4 takes 3.67 cycles. */
+static void a_group_that_waits_is_not_filled_up(void **state)
+{
+    (void)state;
+    static const uint8_t product[] = {4, 0x48, 0x6b, 0xce, 3};
+    static const uint8_t shift[] = {6, 0xc4, 0x63, 0xfb, 0xf0, 0xce, 5};
+    struct loop loop = {.size = 0};
+
+    for (int i = 0; i < 19; i++) {
+        put_each(&loop, product, 1, 2);
+        put_each(&loop, shift, 1, 3);
+    }
+    assert_near(counted_round_of("zen4", &loop), 19 * 3.0, 19 * 3.7);
+    assert_near(counted_round_of("zen4+whole_groups=0", &loop), 19 * 2.4, 19 * 2.7);
+}
+
+/* lea r13,[rsi+rsi*4+8] and three lea rcx,[rsi+1]: its two uops are of one cycle, in which there
+ * are two others. Zen 4 takes 1.33 cycles. */
+static void two_uops_count_for_what_is_dispatched(void **state)
+{
+    (void)state;
+    static const uint8_t four[] = {5, 0x4c, 0x8d, 0x6c, 0xb6, 8, 4,    0x48, 0x8d, 0x4e, 1,
+                                   4, 0x48, 0x8d, 0x4e, 1,    4, 0x48, 0x8d, 0x4e, 1};
+    struct loop loop = {.size = 0};
+
+    put_each(&loop, four, 4, 12);
+    assert_near(round_of("zen4", &loop, 0), 12 * 1.32, 12 * 1.38);
+    assert_near(round_of("zen4+whole_slots=0", &loop, 0), 12 * 1.24, 12 * 1.29);
+}
+
+/* Three times vaddss xmm0,xmm6,xmm5, again into xmm1, vshufps xmm2,xmm6,xmm5,1, and one more sum:
+ * which scheduler a shuffle waits in decides on its port, and one has a port that adds. Zen 4 takes
+ * 4.0 cycles; the ports alone would do with 3.5. */
+static void vector_uops_wait_in_two_schedulers(void **state)
+{
+    (void)state;
+    static const uint8_t sum[] = {4, 0xc5, 0xca, 0x58, 0xdd};
+    static const uint8_t three[] = {4,    0xc5, 0xca, 0x58, 0xc5, 4,    0xc5, 0xca,
+                                    0x58, 0xcd, 5,    0xc5, 0xc8, 0xc6, 0xd5, 1};
+    struct loop loop = {.size = 0};
+
+    for (int i = 0; i < 8; i++) {
+        put_each(&loop, three, 3, 3);
+        put_each(&loop, sum, 1, 1);
+    }
+    assert_near(round_of("zen4", &loop, 0), 8 * 3.9, 8 * 4.3);
+    assert_near(round_of("zen4+ports", &loop, 0), 8 * 1.6, 8 * 1.8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_so_many_of_a_kind_are_dispatched_a_cycle),
         cmocka_unit_test(only_so_many_accesses_are_dispatched_a_cycle),
         cmocka_unit_test(a_jump_ends_a_cycle_of_the_uop_cache),
+        cmocka_unit_test(code_is_read_by_lines),
+        cmocka_unit_test(a_port_has_one_result_a_cycle),
+        cmocka_unit_test(a_group_that_waits_is_not_filled_up),
+        cmocka_unit_test(two_uops_count_for_what_is_dispatched),
+        cmocka_unit_test(vector_uops_wait_in_two_schedulers),
         cmocka_unit_test(a_uop_stays_with_its_port),
         cmocka_unit_test(uops_are_spread_over_the_ports),
         cmocka_unit_test(schedulers_are_apart),

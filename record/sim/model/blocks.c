@@ -142,10 +142,17 @@ static void follow_stack_pointer(struct td_block *block, const struct td_insn *i
     block->sp_effect = insn->sp_effect;
 }
 
+/* The line of code that an instruction belongs to: decoders need all of it, a uop cache that is
+ * read by lines has it where it begins. */
+static uint64_t line_of(const struct td_core_desc *desc, uint64_t pc, uint8_t length)
+{
+    return (desc->uop_cache_line ? pc : pc + length - 1) >> LINE_BITS;
+}
+
 /* The second of a pair joins the first: one uop, and one slot, the first's, where that has not to
  * load, too. */
 static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fusion fusion,
-                 uint32_t insn, uint16_t length)
+                 uint32_t insn, uint64_t pc, uint8_t length)
 {
     struct td_uop *first = &draft->uops[draft->uop_count - 1];
     const struct td_op_cost *branch = &blocks->desc.ops[TD_OP_BRANCH];
@@ -158,6 +165,8 @@ static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fu
     draft->retired[first->insn] = TD_RETIRED_FUSED;
     draft->uop_bytes[draft->uop_count - 1] =
         (uint16_t)(draft->uop_bytes[draft->uop_count - 1] + length);
+    if (!blocks->desc.uop_cache_line)
+        draft->uop_lines[draft->uop_count - 1] = line_of(&blocks->desc, pc, length);
     if (first->flags & TD_UOP_LOAD && first->slots < blocks->desc.joined_slots) {
         first->slots = (uint8_t)blocks->desc.joined_slots;
         draft->slots[first->insn] = first->slots;
@@ -195,13 +204,6 @@ static void add_insn(struct draft *draft, const struct td_insn *insn, uint32_t i
         add_uop(draft, &insn->more[k], i, line, 0);
 }
 
-/* The line of code that an instruction belongs to: decoders need all of it, a uop cache that is
- * read by lines has it where it begins. */
-static uint64_t line_of(const struct td_core_desc *desc, uint64_t pc, uint8_t length)
-{
-    return (desc->uop_cache_line ? pc : pc + length - 1) >> LINE_BITS;
-}
-
 static void decode_block(struct td_blocks *blocks, struct td_block *block, const uint8_t *bytes,
                          const uint8_t *lengths, struct draft *draft)
 {
@@ -217,7 +219,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
         draft->offsets[i] = (uint16_t)at;
         draft->retired[i] = insn.retired;
         if (fuses && fuses == insn.fuses_second)
-            fuse(draft, blocks, fuses, i, lengths[i]);
+            fuse(draft, blocks, fuses, i, pc, lengths[i]);
         else
             add_insn(draft, &insn, i, line_of(&blocks->desc, pc, lengths[i]), lengths[i]);
         follow_stack_pointer(block, &insn, i);
@@ -276,7 +278,8 @@ static void split_parts(const struct td_blocks *blocks, struct td_block *block,
         *part = (struct td_fetch_part){
             .line = draft->uop_lines[first],
             .uop_end = (uint16_t)i,
-            .offset = (uint8_t)((block->pc + draft->offsets[draft->uops[first].insn]) & 63)};
+            .offset = (uint8_t)((block->pc + draft->offsets[draft->uops[first].insn]) & 63),
+            .straddles = first == 0 && draft->uop_lines[0] != block->pc >> LINE_BITS};
         cost_part(&blocks->desc, draft, first, part);
         first = i;
     }

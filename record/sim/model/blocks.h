@@ -22,6 +22,7 @@ struct td_fetch_part {
     uint16_t decode_cost; /* ticks by the decoders */
     uint16_t slots;
     uint8_t offset;   /* of its first instruction in the line */
+    bool straddles;   /* the first of its block, which begins in the line before */
     uint8_t cause;    /* enum td_cause: why it is late when the uop cache delivers it, */
     uint8_t decoding; /* and when the decoders do */
 };

@@ -20,6 +20,7 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .rob = (uint32_t)desc->rob,
         .roomy = (uint64_t)desc->rob,
         .whole = desc->whole_slots ? (uint32_t)desc->width : 0,
+        .whole_groups = desc->whole_groups,
         .scheduler = (uint32_t)general,
         .scheduler_vector = ports->vector ? (uint32_t)vector : NEVER_FULL,
         .vector_crowded = ports->vector ? (uint32_t)desc->scheduler_vector : UINT32_MAX,
@@ -256,6 +257,24 @@ int64_t td_core_depth(struct td_core *core)
     return (int64_t)(general < vector ? general : vector);
 }
 
+/* Stalls in the middle of a cycle's group. Where groups are whole, what is dispatched in `cycle` is
+ * the rest of it: as many of its slots are gone as were before, and as much of its limits. */
+static void stall_group(struct td_core *core, int64_t cycle)
+{
+    const uint64_t group = core->group;
+    const uint32_t used = core->used;
+
+    td_core_stall(core, cycle);
+    if (!core->whole_groups)
+        return;
+    int64_t until = INT64_MAX;
+    const uint64_t head = find_head(core);
+    td_ledger_charge(core->ledger, blame_at(core, head < core->uops ? head : head - 1, &until),
+                     used);
+    core->group = group & UINT64_MAX << TD_GROUP_COUNTS_AT;
+    core->used = used;
+}
+
 int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int64_t t)
 {
     const struct td_port_bank *bank = &core->rules->banks[b];
@@ -267,11 +286,11 @@ int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int
         const uint64_t word = core->ports[++cycle & (TD_PORT_RING - 1)];
         crowd -= td_lanes_issued(word - core->empty, bank->counters_at);
     }
-    td_core_stall(core, cycle);
+    stall_group(core, cycle);
     return td_cycle_later(t, cycle + 1);
 }
 
-int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t)
+int64_t td_core_issue_slow(struct td_core *core, struct td_port_mask mask, int64_t t)
 {
     const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
     const struct td_port_bank *bank = &core->rules->banks[b];
@@ -280,6 +299,12 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
     struct td_port_mask ports = bank->bound[place];
     uint32_t second = place;
 
+    if (!mask.second && TD_UNLIKELY(td_lane(core->crowd[b], place) >= bank->full))
+        t = td_core_wait_queue(core, b, place, t);
+    if (mask.late) {
+        ports.add -= core->rules->result;
+        ports.full &= ~(8 * core->rules->result);
+    }
     if (others) {
         /* Both are one uop in the scheduler. */
         second = td_core_place(core, b, others);
@@ -292,6 +317,8 @@ int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_
     td_core_crowd(core, b, place, t);
     if (others)
         td_core_crowd(core, b, second, t);
+    if (mask.late && t + mask.late - core->cycle < TD_PORT_RING - 1)
+        core->ports[(t + mask.late) & (TD_PORT_RING - 1)] += core->rules->result;
     return t;
 }
 

@@ -55,7 +55,8 @@ struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
     uint32_t width, rob;
-    uint32_t whole; /* so many slots, and fewer, of an instruction are of one cycle */
+    uint32_t whole;    /* so many slots, and fewer, of an instruction are of one cycle */
+    bool whole_groups; /* what is dispatched in a cycle is known before it finds its queues full */
     /* Uops dispatched and not issued, 16 bits a scheduler: the general one, the vector scheduler
      * with its queue, that of loads and stores. */
     uint64_t waiting;
@@ -81,6 +82,7 @@ struct td_core {
     uint64_t no_group;                 /* the same when it has dispatched nothing */
     uint64_t crowd[TD_DISPATCH_BANKS]; /* uops that wait at each port of a bank, in lanes */
     uint64_t chance;                   /* of a linear congruence, for banks that spread */
+    uint32_t turn;                     /* the pair that had the last uop of equals */
     struct td_port_mask load_mask[2];  /* of general, of vector registers */
     struct td_port_mask store_mask[2]; /* and where the load before it had the same address */
     struct td_port_mask vector_store_mask[2]; /* of a vector's: its address, its data */
@@ -130,8 +132,9 @@ int64_t td_core_find_cycle(struct td_core *core, uint64_t full, int64_t t);
  * while those before it fill the vector scheduler. Others do not wait. */
 int64_t td_core_enter(struct td_core *core, struct td_port_mask mask, int64_t t);
 
-/* td_core_issue_bound for an instruction of two uops that issue together; its slow way. */
-int64_t td_core_issue_two(struct td_core *core, struct td_port_mask mask, int64_t t);
+/* td_core_issue_bound for an instruction of two uops that issue together, and for one whose result
+ * may be in the way of another's; its slow way. */
+int64_t td_core_issue_slow(struct td_core *core, struct td_port_mask mask, int64_t t);
 
 /* Stalls until the queue of the bank's place has room. Returns the first cycle from `t` on in which
  * a uop can issue then. */
@@ -218,7 +221,7 @@ static inline void td_core_dispatch(struct td_core *core, uint32_t slots)
  * the core dispatches. The slots lost are charged to `cell`. */
 static inline void td_core_limit(struct td_core *core, struct td_group_mask limit, uint32_t cell)
 {
-    if (TD_UNLIKELY((core->group & limit.full) != 0))
+    if (TD_UNLIKELY(((core->group + limit.more) & limit.full) != 0))
         td_core_lose(core, core->cycle + 1, cell);
     core->group += limit.add;
 }
@@ -250,11 +253,27 @@ static inline int64_t td_core_issue(struct td_core *core, struct td_port_mask ma
     return t;
 }
 
+/* The same of a bank of two schedulers. */
+static inline uint32_t td_core_place_in_pair(struct td_core *core, uint32_t b, uint32_t places)
+{
+    static const uint32_t of_pair[] = {3, 12};
+    const uint64_t lanes = core->crowd[b];
+    uint32_t pair = (places & of_pair[0]) == 0;
+
+    if (places & of_pair[0] && places & of_pair[1]) {
+        const uint32_t first = td_lanes_pair(lanes, 0), second = td_lanes_pair(lanes, 1);
+        pair = first == second ? (core->turn ^= 1) : second < first;
+    }
+    return td_lanes_least(lanes, core->rules->never[places & of_pair[pair]]);
+}
+
 /* The place of a bank that dispatch gives a uop, of those to which it may go (not none). */
 static inline uint32_t td_core_place(struct td_core *core, uint32_t b, uint32_t places)
 {
     const struct td_ports *rules = core->rules;
 
+    if (rules->banks[b].pairs)
+        return td_core_place_in_pair(core, b, places);
     if (!rules->banks[b].spread)
         return td_lanes_least(core->crowd[b], rules->never[places]);
     /* Knuth's congruence for 64 bits (MMIX), of which the upper bits are the better ones. */
@@ -275,11 +294,12 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
 {
     if (!mask.choice)
         return td_core_issue(core, mask, t);
-    if (TD_UNLIKELY(mask.second))
-        return td_core_issue_two(core, mask, t);
+    if (TD_UNLIKELY(mask.second | mask.late))
+        return td_core_issue_slow(core, mask, t);
     const uint32_t places = mask.choice & TD_BANK_ALL;
     const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
-    const uint32_t left = places & ~(uint32_t)(core->group >> at);
+    const uint32_t taken = core->rules->banks[b].pairs ? 0 : (uint32_t)(core->group >> at);
+    const uint32_t left = places & ~taken;
     const uint32_t place = td_core_place(core, b, left ? left : places);
     if (TD_UNLIKELY(td_lane(core->crowd[b], place) >= core->rules->banks[b].full))
         t = td_core_wait_queue(core, b, place, t);

@@ -738,7 +738,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
 static inline void limit_dispatch(struct td_core *core, const struct td_uop *uop, uint8_t flags,
                                   uint32_t row)
 {
-    static const struct td_group_mask none = {0, 0};
+    static const struct td_group_mask none = {0, 0, 0};
     const struct td_group_mask own = uop->issue.group;
     const struct td_group_mask access = flags & TD_UOP_STORE ? core->store_group
                                         : flags & TD_UOP_LOAD
@@ -748,7 +748,8 @@ static inline void limit_dispatch(struct td_core *core, const struct td_uop *uop
                                : flags & TD_UOP_STORE ? TD_CAUSE_PORT_STORE
                                                       : TD_CAUSE_PORT_LOAD;
 
-    td_core_limit(core, (struct td_group_mask){own.add + access.add, own.full | access.full},
+    td_core_limit(core,
+                  (struct td_group_mask){own.add + access.add, own.full | access.full, own.more},
                   td_ledger_cell(row, busy));
 }
 

@@ -135,8 +135,9 @@ static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
     return last->until <= uop ? last->ticks : 0;
 }
 
-static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
+static int64_t predict_part(struct td_fetch *fetch, const struct td_fetch_part *part)
 {
+    const uint64_t line = part->line;
     const struct td_core_desc *desc = fetch->desc;
     const uint32_t k = (fetch->part_count - (uint32_t)desc->ahead) & (TD_AHEAD_MAX - 1);
 
@@ -148,6 +149,8 @@ static int64_t predict_part(struct td_fetch *fetch, uint64_t line)
     else
         fetch->predicted += fetch->loop_count > LOOP_SURE ? desc->loop : desc->block;
     fetch->again = false;
+    if (TD_UNLIKELY(part->straddles) && !follows(fetch, part))
+        fetch->predicted += desc->block;
     if (fetch->predicted < fetch->started[k])
         fetch->predicted = fetch->started[k];
     return fetch->predicted;
@@ -207,7 +210,7 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
 
     if (TD_UNLIKELY((fetch->desc->perfect & TD_PERFECT_FRONTEND) != 0))
         return fetch_at_once(fetch, limit);
-    const int64_t predicted = predict_part(fetch, part->line);
+    const int64_t predicted = predict_part(fetch, part);
 
     if (fetch->desc->uop_cache_line && part->line != fetch->last_line)
         ask_uop_cache(fetch, follows(fetch, part), limit);

@@ -59,7 +59,7 @@ static void add_op_set(struct td_ports *ports, uint16_t set)
 
 static struct td_group_mask limits_of(const struct td_dispatch *dispatch, uint16_t set)
 {
-    struct td_group_mask mask = {0, 0};
+    struct td_group_mask mask = {0, 0, 0};
 
     for (uint32_t i = 0; i < dispatch->limit_count; i++) {
         const uint64_t one = UINT64_C(1) << (TD_GROUP_COUNTS_AT + i * TD_GROUP_COUNT_BITS);
@@ -87,6 +87,20 @@ static void init_places(struct td_ports *ports)
     }
 }
 
+/* A counter of its own, behind those of the sets, for the results of the port that multiplies. */
+static void init_result(struct td_ports *ports, const struct td_core_desc *desc)
+{
+    const struct td_op_cost *mul = &desc->ops[TD_OP_MUL];
+
+    if (!desc->port_result || !is_bound(ports, mul->ports) || __builtin_popcount(mul->ports) != 1 ||
+        ports->set_count == TD_PORT_SETS_MAX)
+        return;
+    ports->result = UINT64_C(1) << (ports->set_count * TD_PORT_SET_BITS);
+    ports->result_port = mul->ports;
+    ports->late = (uint8_t)(mul->latency - 1);
+    ports->empty |= 7 * ports->result;
+}
+
 static void init_dispatch(struct td_ports *ports)
 {
     const struct td_dispatch *dispatch = ports->dispatch;
@@ -94,10 +108,16 @@ static void init_dispatch(struct td_ports *ports)
     for (uint32_t b = 0; b < ports->bank_count; b++) {
         const uint32_t queue = dispatch->banks[b].places;
         ports->banks[b].spread = dispatch->banks[b].spread;
+        ports->banks[b].pairs = dispatch->banks[b].pairs;
         ports->banks[b].full = queue ? queue << TD_LANE_PLACE_BITS : UINT32_MAX;
-        for (int i = 0; i < dispatch->banks[b].count; i++)
-            ports->banks[b].bound[i] =
-                counted(ports, (uint16_t)(1U << dispatch->banks[b].ports[i]), 0);
+        for (int i = 0; i < dispatch->banks[b].count; i++) {
+            const uint16_t port = (uint16_t)(1U << dispatch->banks[b].ports[i]);
+            const uint64_t result = port == ports->result_port ? ports->result : 0;
+            struct td_port_mask *bound = &ports->banks[b].bound[i];
+            *bound = counted(ports, port, 0);
+            bound->add += result;
+            bound->full |= 8 * result;
+        }
     }
     for (uint32_t i = 0; i < dispatch->limit_count; i++)
         ports->group |= (UINT64_C(8) - dispatch->limits[i].most)
@@ -154,14 +174,16 @@ void td_ports_init(struct td_ports *ports, const struct td_core_desc *desc)
         ports->empty |= room << (i * TD_PORT_SET_BITS);
     }
     init_places(ports);
+    init_result(ports, desc);
     init_dispatch(ports);
+    ports->whole = desc->whole_slots;
 }
 
 /* Of a uop for some of these ports what is not counted by port. */
 static struct td_port_mask uncounted(const struct td_ports *ports, uint16_t set)
 {
     struct td_port_mask mask = {.group = ports->dispatch ? limits_of(ports->dispatch, set)
-                                                         : (struct td_group_mask){0, 0},
+                                                         : (struct td_group_mask){0, 0, 0},
                                 .add = TD_PORT_ISSUED,
                                 .waits = 1};
 
@@ -204,6 +226,11 @@ struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, ui
         struct td_port_mask mask = uncounted(ports, set);
         mask.choice = (uint8_t)TD_CHOICE(b, places);
         mask.second = (uint8_t)places_of(bank, extra);
+        mask.late = set == ports->result_port ? ports->late : 0;
+        if (ports->whole && mask.second) {
+            mask.group.more = limits_of(ports->dispatch, set & extra).add;
+            mask.group.add += mask.group.more;
+        }
         return mask;
     }
     return counted(ports, set, extra);

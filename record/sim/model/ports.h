@@ -32,6 +32,7 @@
 struct td_group_mask {
     uint64_t add;  /* added to it */
     uint64_t full; /* bits that must be clear before */
+    uint64_t more; /* added for that: what it counts beyond one */
 };
 
 struct td_port_mask {
@@ -40,6 +41,8 @@ struct td_port_mask {
     uint64_t waits; /* what it counts while it waits: one, in its scheduler's place */
     uint8_t choice; /* between which ports dispatch chooses (TD_CHOICE); 0: it does not */
     uint8_t second; /* the same places for its second uop; 0: it has none, or it is not bound */
+    uint8_t late;   /* cycles from its issue to that of a uop of one cycle whose result would come
+                     * with its own (td_ports.result); 0: that is in nobody's way */
     struct td_group_mask group; /* what limits its dispatch */
 };
 
@@ -96,12 +99,20 @@ static inline uint32_t td_lanes_least(uint64_t lanes, uint64_t never)
     return (last < first ? last : first) & (TD_BIND_PORTS - 1);
 }
 
+/* Of a bank of two schedulers, those that wait in either: 4 for each of them. */
+static inline uint32_t td_lanes_pair(uint64_t lanes, uint32_t pair)
+{
+    const uint32_t both = (uint32_t)(lanes >> pair * 2 * TD_LANE_BITS) & 0xfffcfffc;
+
+    return (both & 0xffff) + (both >> TD_LANE_BITS);
+}
+
 /* Dispatch as td_dispatch says, made ready. */
 struct td_port_bank {
     struct td_port_mask bound[TD_BANK_PORTS]; /* of a uop that goes there */
     uint32_t full;                            /* a lane of it that says that its queue is */
     uint32_t counters_at; /* in a cycle's word, the bit at which its ports' counters begin */
-    bool spread;
+    bool spread, pairs;
 };
 
 struct td_ports {
@@ -110,6 +121,12 @@ struct td_ports {
     uint16_t vector;    /* ports of the vector scheduler; 0: the core has none */
     uint16_t memory;    /* ports of the scheduler of loads and stores; 0: the core has none */
     uint32_t memory_at; /* in a cycle's word, the bit at which the counter of these ports begins */
+    /* Of the port that passes on one result a cycle: one of it in the word of the cycle in which a
+     * uop of one cycle would issue that has its result with it. 0: no such port. */
+    uint64_t result;
+    uint16_t result_port; /* that port, as a set */
+    uint8_t late;         /* cycles more than one that uops take which go to it alone */
+    bool whole;           /* both uops of an instruction count for what dispatch limits */
     const struct td_dispatch *dispatch;
     struct td_port_bank banks[TD_DISPATCH_BANKS];
     uint64_t never[1 << TD_BIND_PORTS]; /* to lanes, so that none but these is the least */
