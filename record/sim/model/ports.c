@@ -228,7 +228,7 @@ struct td_port_mask td_ports_mask(const struct td_ports *ports, uint16_t set, ui
         mask.second = (uint8_t)places_of(bank, extra);
         mask.late = set == ports->result_port ? ports->late : 0;
         if (ports->whole && mask.second) {
-            mask.group.more = limits_of(ports->dispatch, set & extra).add;
+            mask.group.more = limits_of(ports->dispatch, extra).add;
             mask.group.add += mask.group.more;
         }
         return mask;
