@@ -53,18 +53,23 @@ static void put_move(struct loop *loop)
     put(loop, (const uint8_t[]){0x4d, 0x89, 0xf5}, 3);
 }
 
-/* The cycles of a round of the loop, which ends with its jump back; with `lines`, its first
- * instruction loads from so many of them at random. `before` (may be NULL) runs once before it. */
-static double cycles_of(const char *core, const struct loop *before, const struct loop *loop,
-                        uint64_t lines)
+/* A loop's code, as rig_block takes it, which ends with its jump back. */
+struct place {
+    uint64_t pc;
+    const uint8_t *code;
+};
+
+/* The cycles of a round of the loop; with `lines`, its first instruction loads from so many of them
+ * at random. `before` (its code may be NULL) runs once before it. */
+static double cycles_of(const char *core, struct place before, struct place loop, uint64_t lines)
 {
     uint64_t random = RIG_RANDOM;
     struct rig rig;
 
     rig_open(&rig, core);
-    const uint32_t block = rig_block(&rig, PC, loop->code);
-    if (before)
-        rig_word(&rig, td_trace_block(rig_block(&rig, BEFORE, before->code)));
+    const uint32_t block = rig_block(&rig, loop.pc, loop.code);
+    if (before.code)
+        rig_word(&rig, td_trace_block(rig_block(&rig, before.pc, before.code)));
     for (int i = 0; i < ROUNDS; i++) {
         rig_word(&rig, td_trace_block(block));
         if (lines)
@@ -76,17 +81,19 @@ static double cycles_of(const char *core, const struct loop *before, const struc
     return (double)sums.cycles / ROUNDS;
 }
 
+static const struct place nowhere = {0, NULL};
+
 /* The same with a jump back behind it. */
 static double round_of(const char *core, const struct loop *loop, uint64_t lines)
 {
     struct loop whole = *loop;
 
     put(&whole, (const uint8_t[]){0xe9, 0, 0, 0, 0}, 5);
-    return cycles_of(core, NULL, &whole, lines);
+    return cycles_of(core, nowhere, (struct place){PC, whole.code}, lines);
 }
 
 /* The same with dec r15 and jnz, as loops were measured, after 40 products that wait for one
- * another: their port's queue is full when the loop begins, as it is after any interrupt. */
+ * another: their port's queue is full when the loop begins, as it may be after any interrupt. */
 static double counted_round_of(const char *core, const struct loop *loop)
 {
     struct loop whole = *loop, products = {.size = 0};
@@ -96,7 +103,8 @@ static double counted_round_of(const char *core, const struct loop *loop)
     put(&products, (const uint8_t[]){0xe9, 0, 0, 0, 0}, 5);
     put(&whole, (const uint8_t[]){0x49, 0xff, 0xcf}, 3);
     put(&whole, (const uint8_t[]){0x0f, 0x85, 0, 0, 0, 0}, 6);
-    return cycles_of(core, &products, &whole, 0);
+    return cycles_of(core, (struct place){BEFORE, products.code}, (struct place){PC, whole.code},
+                     0);
 }
 
 static void assert_near(double value, double low, double high)
@@ -179,34 +187,21 @@ static void a_jump_ends_a_cycle_of_the_uop_cache(void **state)
     assert_near(round_of("zen3+uop_cache_taken=0", &loop, 0), 1.82, 1.9);
 }
 
-/* Cycles of a round of add rax,rdi; dec r15; jnz back to it, which begins at the address. */
-static double round_at(const char *core, uint64_t pc)
-{
-    static const uint8_t code[] = {3, 0x48, 0x01, 0xf8, 3, 0x49, 0xff, 0xcf, 2, 0x75, 0xf8, 0};
-    struct rig rig;
-
-    rig_open(&rig, core);
-    const uint32_t block = rig_block(&rig, pc, code);
-    for (int i = 0; i < ROUNDS; i++)
-        rig_word(&rig, td_trace_block(block));
-    const struct sums sums = rig_sums(&rig);
-    rig_close(&rig);
-    return (double)sums.cycles / ROUNDS;
-}
-
 /* What is decoded as one uop is of the line in which it ends, and who enters in the middle of an
  * instruction's two lines needs both. Zen 4 takes 1.0, 1.0, 2.0, 2.0, 2.0 and 2.0 cycles. */
 static void code_is_read_by_lines(void **state)
 {
     (void)state;
+    /* add rax,rdi; dec r15; jnz back */
+    static const uint8_t code[] = {3, 0x48, 0x01, 0xf8, 3, 0x49, 0xff, 0xcf, 2, 0x75, 0xf8, 0};
     static const struct {
         uint64_t offset;
         double cycles;
     } known[] = {{0, 1}, {56, 1}, {58, 2}, {60, 2}, {62, 2}, {63, 2}};
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        assert_near(round_at("zen4", PC + known[i].offset), known[i].cycles - 0.02,
-                    known[i].cycles + 0.08);
+        assert_near(cycles_of("zen4", nowhere, (struct place){PC + known[i].offset, code}, 0),
+                    known[i].cycles - 0.02, known[i].cycles + 0.08);
 }
 
 /* Sixty additions to `chains` registers in a random order. */
@@ -331,8 +326,9 @@ static void who_waited_in_the_vector_queue_issues_later(void **state)
         struct loop loop;
         chain_and_late(&loop, known[i].chain, known[i].late);
         assert_near(round_of("zen4", &loop, 0), 0.96 * known[i].cycles, 1.06 * known[i].cycles);
-        if (i == 1)
-            assert_true(round_of("zen4+vector_queue_delay=0", &loop, 0) < 0.9 * known[i].cycles);
+        /* With 20 and 20 another uop is the last without it: 26.0 cycles. */
+        if (i == 1 || i == 2)
+            assert_true(round_of("zen4+vector_queue_delay=0", &loop, 0) < 0.96 * known[i].cycles);
     }
 }
 
