@@ -53,6 +53,14 @@ static void put_move(struct loop *loop)
     put(loop, (const uint8_t[]){0x4d, 0x89, 0xf5}, 3);
 }
 
+/* lea rax,[rbx+1] and `products` times imul rax,rax: no round waits for another's. */
+static void put_products(struct loop *loop, int products)
+{
+    put(loop, (const uint8_t[]){0x48, 0x8d, 0x43, 0x01}, 4);
+    for (int i = 0; i < products; i++)
+        put(loop, (const uint8_t[]){0x48, 0x0f, 0xaf, 0xc0}, 4);
+}
+
 /* A loop's code, as rig_block takes it, which ends with its jump back. */
 struct place {
     uint64_t pc;
@@ -98,8 +106,7 @@ static double counted_round_of(const char *core, const struct loop *loop)
 {
     struct loop whole = *loop, products = {.size = 0};
 
-    for (int i = 0; i < 40; i++)
-        put(&products, (const uint8_t[]){0x48, 0x0f, 0xaf, 0xc0}, 4); /* imul rax,rax */
+    put_products(&products, 40);
     put(&products, (const uint8_t[]){0xe9, 0, 0, 0, 0}, 5);
     put(&whole, (const uint8_t[]){0x49, 0xff, 0xcf}, 3);
     put(&whole, (const uint8_t[]){0x0f, 0x85, 0, 0, 0, 0}, 6);
@@ -377,14 +384,6 @@ static void loads_and_results_have_places_of_their_own(void **state)
     const double results = round_of("zen5", &loop, LINES);
     assert_true(round_of("zen5+registers=36", &loop, LINES) > 1.15 * results);
     assert_near(round_of("zen5+registers=0", &loop, LINES), 0.8 * results, 1.001 * results);
-}
-
-/* lea rax,[rbx+1] and `products` times imul rax,rax: no round waits for another's. */
-static void put_products(struct loop *loop, int products)
-{
-    put(loop, (const uint8_t[]){0x48, 0x8d, 0x43, 0x01}, 4);
-    for (int i = 0; i < products; i++)
-        put(loop, (const uint8_t[]){0x48, 0x0f, 0xaf, 0xc0}, 4);
 }
 
 /* Of 40 products that wait for one another, 24 fit into the queue of their port. The moves take 27

@@ -104,6 +104,15 @@ static uint64_t find_head(struct td_core *core)
     return core->head;
 }
 
+/* The uop that dispatch waits for: the oldest that has not retired, or the last when all have. */
+static uint64_t find_awaited(struct td_core *core)
+{
+    const uint64_t head = find_head(core);
+
+    assert(core->uops > 0);
+    return head < core->uops ? head : head - 1;
+}
+
 /* What the uop of this number waits for in this cycle; *until is lowered to when that changes. */
 static uint32_t blame_at(const struct td_core *core, uint64_t uop, int64_t *until)
 {
@@ -127,12 +136,9 @@ static uint32_t blame_at(const struct td_core *core, uint64_t uop, int64_t *unti
 void td_core_stall(struct td_core *core, int64_t cycle)
 {
     while (core->cycle < cycle) {
-        const uint64_t head = find_head(core);
-        assert(core->uops > 0);
-        const bool empty = head == core->uops;
-        const uint64_t uop = empty ? head - 1 : head;
+        const uint64_t uop = find_awaited(core);
         const int64_t retires = core->retire[uop & (TD_ROB_RING - 1)];
-        int64_t until = empty || retires > cycle ? cycle : retires;
+        int64_t until = retires <= core->cycle || retires > cycle ? cycle : retires;
         const uint32_t cell = blame_at(core, uop, &until);
         if (core->counting)
             td_counting_stall(core->counting, core->cycle + (core->used > 0), until,
@@ -268,9 +274,7 @@ static void stall_group(struct td_core *core, int64_t cycle)
     if (!core->whole_groups)
         return;
     int64_t until = INT64_MAX;
-    const uint64_t head = find_head(core);
-    td_ledger_charge(core->ledger, blame_at(core, head < core->uops ? head : head - 1, &until),
-                     used);
+    td_ledger_charge(core->ledger, blame_at(core, find_awaited(core), &until), used);
     core->group = group & UINT64_MAX << TD_GROUP_COUNTS_AT;
     core->used = used;
 }
