@@ -7,7 +7,7 @@
 #include "report/query/why/why.h"
 #include "report/view/model/why.h"
 
-enum { LIGHT, L3, CONTESTED, STORE, FALSELY, WRONG, RUNS, COLUMNS };
+enum { LIGHT, L3, CONTESTED, STORE, FALSELY, WRONG, SPLIT, CHAIN, RUNS, COLUMNS };
 
 struct profile {
     struct td_model *model;
@@ -19,13 +19,10 @@ struct profile {
 
 static struct profile make(void)
 {
-    static const enum td_tma_node nodes[COLUMNS] = {TD_NODE_LIGHT_OPERATIONS,
-                                                    TD_NODE_L3_BOUND,
-                                                    TD_NODE_CONTESTED_ACCESSES,
-                                                    TD_NODE_STORE_BOUND,
-                                                    TD_NODE_FALSE_SHARING,
-                                                    TD_NODE_BRANCH_MISPREDICTS,
-                                                    TD_NODE_NONE};
+    static const enum td_tma_node nodes[COLUMNS] = {
+        TD_NODE_LIGHT_OPERATIONS, TD_NODE_L3_BOUND,          TD_NODE_CONTESTED_ACCESSES,
+        TD_NODE_STORE_BOUND,      TD_NODE_FALSE_SHARING,     TD_NODE_BRANCH_MISPREDICTS,
+        TD_NODE_SPLIT_LOADS,      TD_NODE_DEPENDENCY_CHAINS, TD_NODE_NONE};
     struct profile p = {.model = td_model_new()};
     const struct td_event slots = {.name = td_model_intern_z(p.model, "slots"),
                                    .unit = TD_UNIT_SLOTS};
@@ -158,6 +155,81 @@ static void nothing_lost(void **state)
     release(&p);
 }
 
+/* What is plain to see and has cost something is a cause as any other. */
+static void little_lost(void **state)
+{
+    struct profile p = make();
+
+    (void)state;
+    add(&p, fx_location(p.model, p.f, 0x10, 2),
+        (const uint64_t[COLUMNS]){[LIGHT] = 75, [SPLIT] = 25});
+    split(&p, 0x10);
+    const struct td_why why = why_of(&p);
+    assert_true(why.cause == TD_WHY_ALIGNMENT && !why.beside);
+    char *text = print(&p, &why);
+    assert_non_null(strstr(text, "25 % of its slots to split_loads"));
+    assert_null(strstr(text, "may cost little"));
+    free(text);
+    release(&p);
+}
+
+/* A column whose accesses all miss L1, and a sum that takes as long. */
+static void column(struct profile *p, uint64_t offset, uint64_t missing)
+{
+    struct td_habit habit = {.module = p->module, .offset = offset};
+
+    habit.figures[TD_HABIT_ACCESSES] = 100;
+    habit.figures[TD_HABIT_BYTES] = 400;
+    habit.figures[TD_HABIT_NEW_LINES] = 100;
+    habit.figures[TD_HABIT_FROM_L2] = missing;
+    td_habit_mark(&habit,
+                  &(struct td_habit_mark){
+                      .kind = TD_HABIT_STRIDE, .module = UINT32_MAX, .key = 6000, .count = 90});
+    td_model_put_habit(p->model, &habit);
+}
+
+/* Beside a chain it is said how the same code uses memory, when that misses L1. */
+static void column_beside_a_chain(void **state)
+{
+    static const uint64_t missing[] = {100, 40};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+        struct profile p = make();
+
+        add(&p, fx_location(p.model, p.f, 0x10, 2),
+            (const uint64_t[COLUMNS]){[LIGHT] = 20, [CHAIN] = 80});
+        column(&p, 0x10, missing[i]);
+        const struct td_why why = why_of(&p);
+        assert_int_equal(why.cause, TD_WHY_CHAIN);
+        assert_int_equal(why.also, i == 0 ? TD_WHY_STRIDE : TD_WHY_NOTHING);
+        char *text = print(&p, &why);
+        assert_int_equal(strstr(text, "Besides,") != NULL, i == 0);
+        assert_non_null(strstr(text, "100 loads seen, of 4 bytes"));
+        free(text);
+        release(&p);
+    }
+}
+
+/* What computes in memory loads and stores. */
+static void loads_and_stores(void **state)
+{
+    struct profile p = make();
+    struct td_habit habit = {.module = p.module, .offset = 0x10};
+
+    (void)state;
+    habit.figures[TD_HABIT_ACCESSES] = 1001;
+    habit.figures[TD_HABIT_STORES] = 500;
+    habit.figures[TD_HABIT_BYTES] = 4004;
+    td_model_put_habit(p.model, &habit);
+    add(&p, fx_location(p.model, p.f, 0x10, 2), (const uint64_t[COLUMNS]){[LIGHT] = 20, [L3] = 80});
+    const struct td_why why = why_of(&p);
+    char *text = print(&p, &why);
+    assert_non_null(strstr(text, "accesses  501 loads, 500 stores seen, of 4 bytes"));
+    free(text);
+    release(&p);
+}
+
 /* The share of the losses is that of the instruction that is named. */
 static void part_of_the_named(void **state)
 {
@@ -245,6 +317,9 @@ int main(void)
         cmocka_unit_test(shared_lines_are_a_cause),
         cmocka_unit_test(others_are_not_shared),
         cmocka_unit_test(nothing_lost),
+        cmocka_unit_test(little_lost),
+        cmocka_unit_test(column_beside_a_chain),
+        cmocka_unit_test(loads_and_stores),
         cmocka_unit_test(part_of_the_named),
         cmocka_unit_test(inlined_counts_once),
         cmocka_unit_test(callers_that_pay),

@@ -254,15 +254,90 @@ static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
     free(path.uops);
 }
 
-/* The instruction takes a divider alone. */
-static void note_divide(struct td_loop *loop, const struct td_ran_block *block,
-                        const struct td_ran_uop *uop, double rate)
+/* A uop of the loop, and its executions per iteration. */
+struct rated {
+    const struct td_ran_block *block;
+    const struct td_ran_uop *uop;
+    double rate;
+};
+
+static void note_link(struct td_loop_link **links, size_t *count, const struct rated *at,
+                      double cycles)
 {
-    if (uop->busy == 0 || (uop->unit != TD_RAN_DIVIDER && uop->unit != TD_RAN_FLOAT_DIVIDER))
-        return;
-    loop->divides = td_xrealloc(loop->divides, loop->divide_count + 1, sizeof(*loop->divides));
-    loop->divides[loop->divide_count++] = (struct td_loop_link){
-        .offset = insn_offset(block, uop->insn), .location = TD_NONE, .cycles = rate * uop->busy};
+    *links = td_xrealloc(*links, *count + 1, sizeof(**links));
+    (*links)[(*count)++] = (struct td_loop_link){
+        .offset = insn_offset(at->block, at->uop->insn), .location = TD_NONE, .cycles = cycles};
+}
+
+/* What the uop asks of ports and units; its instruction, when it takes a divider alone. */
+static void ask_and_note(struct td_loop *loop, struct needs *needs, const struct rated *at)
+{
+    const struct td_ran_uop *uop = at->uop;
+
+    add_uop(needs, uop, at->rate);
+    if (uop->busy > 0 && (uop->unit == TD_RAN_DIVIDER || uop->unit == TD_RAN_FLOAT_DIVIDER))
+        note_link(&loop->divides, &loop->divide_count, at, at->rate * uop->busy);
+}
+
+/* The instruction, when it can go to none but the ports that are the bound of all. */
+static void note_taker(struct td_loop *loop, struct needs *needs, const struct rated *at)
+{
+    int taken = 0;
+
+    (void)needs;
+    for (int p = 0; p < TD_RAN_PORTS; p++)
+        taken += at->uop->ports[p] && !(at->uop->ports[p] & ~loop->ports);
+    if (taken > 0)
+        note_link(&loop->takers, &loop->taker_count, at,
+                  at->rate * taken / __builtin_popcount(loop->ports));
+}
+
+typedef void visitor(struct td_loop *loop, struct needs *needs, const struct rated *at);
+
+static void visit_uops(struct td_loop *loop, const struct td_loop_code *code, visitor *visit,
+                       struct needs *needs)
+{
+    for (uint32_t i = 0; i < code->from->count; i++) {
+        const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
+        size_t first = 0;
+        const size_t count = uops_of(s, &first);
+        const double rate = (double)s->runs / (double)code->from->iterations;
+
+        for (size_t u = first; u < first + count; u++)
+            visit(loop, needs, &(struct rated){s->block, &s->block->uops[u], rate});
+    }
+}
+
+/* The segment, when the loop does not run around it mostly; NULL. */
+static const struct td_segment *usual_segment(const struct td_loop_code *code, uint32_t i)
+{
+    const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
+
+    return 2 * s->runs >= code->from->iterations ? s : NULL;
+}
+
+static void find_code(struct td_loop *loop, const struct td_loop_code *code)
+{
+    uint64_t first = UINT64_MAX, lines = 0;
+
+    for (uint32_t i = 0; i < code->from->count; i++) {
+        const struct td_segment *s = usual_segment(code, i);
+
+        if (s && s->offset / TD_CODE_LINE < first)
+            first = s->offset / TD_CODE_LINE;
+    }
+    for (uint32_t i = 0; i < code->from->count; i++) {
+        const struct td_segment *s = usual_segment(code, i);
+
+        if (!s)
+            continue;
+        if ((s->end - 1) / TD_CODE_LINE - first >= 64)
+            return; /* far too large for its lines to matter */
+        for (uint64_t at = s->offset / TD_CODE_LINE; at <= (s->end - 1) / TD_CODE_LINE; at++)
+            lines |= UINT64_C(1) << (at - first);
+        loop->code_bytes += s->end - s->offset;
+    }
+    loop->code_lines = (uint32_t)__builtin_popcountll(lines);
 }
 
 void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, bool innermost)
@@ -271,22 +346,15 @@ void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, 
 
     if (code->from->iterations == 0)
         return;
-    for (uint32_t i = 0; i < code->from->count; i++) {
-        const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
-        size_t first = 0;
-        const size_t count = uops_of(s, &first);
-        const double rate = (double)s->runs / (double)code->from->iterations;
-
-        for (size_t u = first; u < first + count; u++) {
-            add_uop(&needs, &s->block->uops[u], rate);
-            note_divide(loop, s->block, &s->block->uops[u], rate);
-        }
-    }
+    find_code(loop, code);
+    visit_uops(loop, code, ask_and_note, &needs);
     /* The share of its uops of which is known what they need. */
     const double known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;
     if (known < 0.9)
         return;
     bound_ports(loop, &needs);
+    if (loop->ports)
+        visit_uops(loop, code, note_taker, &needs);
     loop->bounds[TD_LOOP_DIVIDER] =
         fmax(needs.busy[TD_RAN_DIVIDER], needs.busy[TD_RAN_FLOAT_DIVIDER]);
     loop->bounds[TD_LOOP_LOCK] = needs.busy[TD_RAN_LOCK];

@@ -327,7 +327,7 @@ static void give(struct making *m, const uint32_t *order, uint32_t index, uint32
     loop->parent = parent == TD_NONE ? TD_NONE : ids[parent];
     loop->depth = loop->parent == TD_NONE ? 0 : ret->at[loop->parent].depth + 1;
     ids[index] = (uint32_t)ret->len++;
-    m->loops[index].links = m->loops[index].divides = NULL;
+    m->loops[index].links = m->loops[index].divides = m->loops[index].takers = NULL;
     for (size_t i = 0; i < m->nest.len; i++) {
         if (m->nest.at[order[i]].parent == index && is_kept(m, order[i]))
             give(m, order, order[i], ids);
@@ -402,7 +402,7 @@ static void place_link(struct td_loop_link *links, size_t count, uint64_t offset
     }
 }
 
-/* Locations of the instructions on chains, and of divides. */
+/* Locations of the instructions on chains, of divides, and of those on the busiest ports. */
 static void place_links(struct making *m)
 {
     const uint32_t count = td_model_location_count(m->model);
@@ -417,6 +417,7 @@ static void place_links(struct making *m)
                 continue;
             place_link(loop->links, loop->link_count, location->offset, l);
             place_link(loop->divides, loop->divide_count, location->offset, l);
+            place_link(loop->takers, loop->taker_count, location->offset, l);
         }
     }
 }
@@ -458,6 +459,7 @@ void td_loops_release(struct td_loops *loops)
     for (size_t i = 0; i < loops->len; i++) {
         free(loops->at[i].links);
         free(loops->at[i].divides);
+        free(loops->at[i].takers);
     }
     free(loops->at);
     free(loops->of_location);

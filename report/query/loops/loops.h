@@ -38,7 +38,7 @@ enum td_loop_bound {
 };
 const char *td_loop_bound_id(enum td_loop_bound bound);
 
-enum { TD_LOOP_EACH_PORT = 16 };
+enum { TD_LOOP_EACH_PORT = 16, TD_CODE_LINE = 64 };
 
 /* An instruction on the chain. */
 struct td_loop_link {
@@ -78,6 +78,10 @@ struct td_loop {
     double path_share;            /* of the iterations that take the path on which the chain is */
     struct td_loop_link *divides; /* those that take the divider, and for how long */
     size_t divide_count;
+    struct td_loop_link *takers; /* those that can go to none but `ports`, and for how long */
+    size_t taker_count;
+    uint64_t code_bytes; /* that every other iteration runs at least; 0: not known */
+    uint32_t code_lines; /* of TD_CODE_LINE bytes, that they are in */
 };
 
 struct td_loops {

@@ -75,6 +75,10 @@ static const struct {
 static const double LEAST_LOST = 0.1;
 /* Above this share it is the cause, whatever else is there. */
 static const double STANDS_OUT = 0.35;
+/* Where L1 serves so few of the accesses, that is worth a word beside another cause. */
+static const double MISSES_MOSTLY = 0.5;
+/* A chain explains a loop when it takes so much of its cycles. */
+static const double CHAIN_LEAST = 0.6;
 
 static const struct {
     const char *id, *text;
@@ -273,13 +277,14 @@ static bool conflicts(const struct td_habit *habit, const struct td_why_memory *
            habit->figures[TD_HABIT_LINES] * 20 >= habit->figures[TD_HABIT_ACCESSES];
 }
 
-static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
+static enum td_why_cause cause_of_memory(const struct td_habit *habit,
+                                         const struct td_why_core *core, bool tlb)
 {
-    const struct td_why_memory m = td_why_memory_of(why->habit);
+    const struct td_why_memory m = td_why_memory_of(habit);
     const bool steady = m.stride_share >= 0.5 && m.stride != 0;
     const uint64_t step = (uint64_t)(m.stride < 0 ? -m.stride : m.stride);
 
-    if (conflicts(why->habit, &m))
+    if (conflicts(habit, &m))
         return TD_WHY_CONFLICT;
     if (tlb)
         return TD_WHY_TLB;
@@ -287,13 +292,13 @@ static enum td_why_cause cause_of_memory(const struct td_why *why, bool tlb)
         return TD_WHY_CHASE;
     if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))
         return TD_WHY_STRIDE;
-    if (steady && brings_lines_back(&m, &why->core))
+    if (steady && brings_lines_back(&m, core))
         return TD_WHY_FOOTPRINT;
     if (steady)
         return steps_far(&m, step) ? TD_WHY_STRIDE : TD_WHY_STREAM;
     if (m.new_line >= 0.3)
         return TD_WHY_RANDOM;
-    return brings_lines_back(&m, &why->core) ? TD_WHY_FOOTPRINT : TD_WHY_MISSES;
+    return brings_lines_back(&m, core) ? TD_WHY_FOOTPRINT : TD_WHY_MISSES;
 }
 
 static enum td_why_cause cause_of_branch(const struct td_why *why)
@@ -333,16 +338,18 @@ static enum td_why_cause cause_of_l1(const struct td_why *why, enum td_why_cause
 
 static enum td_why_cause cause_of(const struct td_why *why, enum family family)
 {
-    const bool uses_memory = why->habit && why->habit->figures[TD_HABIT_ACCESSES] > 0;
+    const struct td_habit *habit =
+        why->habit && why->habit->figures[TD_HABIT_ACCESSES] > 0 ? why->habit : NULL;
 
     switch (family) {
-    case FAMILY_MEMORY: return uses_memory ? cause_of_memory(why, false) : TD_WHY_MISSES;
+    case FAMILY_MEMORY: return habit ? cause_of_memory(habit, &why->core, false) : TD_WHY_MISSES;
     case FAMILY_STORES: {
-        const enum td_why_cause cause = uses_memory ? cause_of_memory(why, false) : TD_WHY_STORES;
+        const enum td_why_cause cause =
+            habit ? cause_of_memory(habit, &why->core, false) : TD_WHY_STORES;
 
         return cause == TD_WHY_MISSES || cause == TD_WHY_CHASE ? TD_WHY_STORES : cause;
     }
-    case FAMILY_TLB: return uses_memory ? cause_of_memory(why, true) : TD_WHY_TLB;
+    case FAMILY_TLB: return habit ? cause_of_memory(habit, &why->core, true) : TD_WHY_TLB;
     case FAMILY_BLOCKED: return TD_WHY_BLOCKED;
     case FAMILY_ALIAS: return TD_WHY_ALIAS;
     case FAMILY_SPLIT: return TD_WHY_ALIGNMENT;
@@ -405,18 +412,25 @@ static void find_partner(struct td_why *why, const struct td_model *model)
     why->partner_location = find_location(model, why->partner->module, offset);
 }
 
-/* What is plain to see in how an instruction uses memory, though other losses weigh as much. */
-static enum td_why_cause plain_cause(const struct td_habit *habit, bool with_conflicts)
+/* What is plain to see in how an instruction uses memory, though other losses weigh as much;
+ * `beside` one of them also why most of its accesses miss L1. */
+static enum td_why_cause plain_cause(const struct td_habit *habit, const struct td_why_core *core,
+                                     bool beside)
 {
     if (!habit || habit->figures[TD_HABIT_ACCESSES] == 0)
         return TD_WHY_NOTHING;
     const struct td_why_memory m = td_why_memory_of(habit);
 
-    return m.split >= 0.5                           ? TD_WHY_ALIGNMENT
-           : m.blocked >= 0.5                       ? TD_WHY_BLOCKED
-           : m.aliased >= 0.5                       ? TD_WHY_ALIAS
-           : with_conflicts && conflicts(habit, &m) ? TD_WHY_CONFLICT
-                                                    : TD_WHY_NOTHING;
+    if (m.split >= 0.5)
+        return TD_WHY_ALIGNMENT;
+    if (m.blocked >= 0.5)
+        return TD_WHY_BLOCKED;
+    if (m.aliased >= 0.5)
+        return TD_WHY_ALIAS;
+    if (!beside || (m.from[0] > MISSES_MOSTLY && !conflicts(habit, &m)))
+        return TD_WHY_NOTHING;
+    const enum td_why_cause cause = cause_of_memory(habit, core, false);
+    return cause == TD_WHY_MISSES ? TD_WHY_NOTHING : cause;
 }
 
 /* What is plain to see, of the instruction that costs most: `instead` of a cause, where no loss
@@ -432,7 +446,7 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
             const struct td_code_cost *cost = &parts->at[p].at[i];
             const struct td_habit *habit =
                 td_habits_find(td_model_habits(model), parts->at[p].module, cost->offset);
-            const enum td_why_cause cause = plain_cause(habit, !instead);
+            const enum td_why_cause cause = plain_cause(habit, &why->core, !instead);
 
             if (cause == TD_WHY_NOTHING || cost->values[TD_METRIC_SLOTS] <= most)
                 continue;
@@ -459,10 +473,12 @@ static bool is_of_execution(enum td_why_cause cause)
            cause == TD_WHY_NOTHING;
 }
 
-/* What the execution units take is known of loops; so is what bounds code that loses nothing. */
+/* What the execution units take is known of loops, and where their code lies; so is what bounds
+ * code that loses nothing. */
 static bool is_of_loops(enum td_why_cause cause)
 {
-    return is_of_execution(cause) || cause == TD_WHY_FORWARDED || cause == TD_WHY_CHASE;
+    return is_of_execution(cause) || cause == TD_WHY_FORWARDED || cause == TD_WHY_CHASE ||
+           cause == TD_WHY_FRONTEND;
 }
 
 /* What the links that are code of the parts take, of all of the links. */
@@ -499,7 +515,21 @@ static enum td_why_cause settle(const struct td_why *why, const struct td_code_p
         return TD_WHY_DIVIDER;
     if (loop->bound == TD_LOOP_CHAIN && part_of_links(loop->links, loop->link_count, parts) > 0.25)
         return TD_WHY_CHAIN;
+    if (why->cause == TD_WHY_CHAIN && loop->bound == TD_LOOP_PORTS &&
+        part_of_links(loop->takers, loop->taker_count, parts) > 0.25)
+        return TD_WHY_PORT;
     return why->cause;
+}
+
+/* Of what waits for loads from afar, what computes with their data waits as well, and is charged
+ * for a chain. Where the chain from one iteration to the next is short, it is the loads. */
+static bool waits_for_loads(const struct td_why *why)
+{
+    const struct td_loop *loop = why->loop;
+
+    return why->cause == TD_WHY_CHAIN && !why->beside && loop && loop->explained < 0.8 &&
+           loop->bounds[TD_LOOP_CHAIN] < CHAIN_LEAST * loop->cycles &&
+           2 * family_of(why->values, FAMILY_MEMORY) >= family_of(why->values, FAMILY_CHAIN);
 }
 
 static void find_loop(struct td_why *why, struct td_why_basis *basis,
@@ -527,6 +557,23 @@ void td_why_basis_release(struct td_why_basis *basis)
     if (basis->looped)
         td_loops_release(&basis->loops);
     basis->looped = false;
+}
+
+/* The losses of the family, and what they are from. */
+static void blame(struct td_why *why, const struct td_model *model,
+                  const struct td_code_parts *parts, enum family family)
+{
+    why->lost = td_ratio(family_of(why->values, family), why->values[TD_METRIC_SLOTS]);
+    if (why->lost < LEAST_LOST)
+        return;
+    why->node = largest_node(why->values, family);
+    find_instruction(why, model, parts, family);
+    why->cause = cause_of(why, family);
+}
+
+static bool is_plain(enum td_why_cause cause)
+{
+    return cause == TD_WHY_ALIGNMENT || cause == TD_WHY_BLOCKED || cause == TD_WHY_ALIAS;
 }
 
 /* The instruction of the parts that took most slots. */
@@ -563,20 +610,17 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
     const uint64_t slots = why->values[TD_METRIC_SLOTS];
 
     why->retiring = td_ratio(why->values[td_metric_of_node(TD_NODE_RETIRING)], slots);
-    why->lost = td_ratio(family_of(why->values, family), slots);
-    if (why->lost >= LEAST_LOST) {
-        why->node = largest_node(why->values, family);
-        find_instruction(why, measure->model, parts, family);
-        why->cause = cause_of(why, family);
-    }
-    if (why->lost < STANDS_OUT)
+    blame(why, measure->model, parts, family);
+    if (why->lost < STANDS_OUT && !is_plain(why->cause))
         look_for_plain_cause(why, measure->model, parts, family, true);
-    if (!why->beside && is_of_execution(why->cause))
+    if (!why->beside && (is_of_execution(why->cause) || why->cause == TD_WHY_FRONTEND))
         look_for_plain_cause(why, measure->model, parts, family, false);
     if (why->cause == TD_WHY_NOTHING)
         put_at(why, measure->model, find_dearest(parts));
     find_partner(why, measure->model);
     find_loop(why, basis, parts);
+    if (waits_for_loads(why))
+        blame(why, measure->model, parts, FAMILY_MEMORY);
     if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)
         why->caller_count = td_why_callers_of(why->callers, measure, why->location);
 }

@@ -268,6 +268,8 @@ void td_loop_json(const struct td_loops *loops, const struct td_loop *loop,
         td_json_double(json, td_loop_bound_id((enum td_loop_bound)b), loop->bounds[b], 6);
     td_json_end(json);
     json_ports(loop, json);
+    td_json_double(json, "code_bytes", loop->code_lines ? (double)loop->code_bytes : NAN, 15);
+    td_json_double(json, "code_lines", loop->code_lines ? loop->code_lines : NAN, 15);
     td_json_double(json, "chain_path_share", loop->link_count ? loop->path_share : NAN, 6);
     json_chain(words, loop, json);
     td_json_end(json);

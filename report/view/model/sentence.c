@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view/model/sentence.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -415,9 +416,15 @@ static char *port_sentence(const struct td_why *why)
     td_loop_figure(loop->port_uops, uops, sizeof(uops));
     of_cycles_text(of, sizeof(of), loop, TD_LOOP_PORTS);
     others_text(others, sizeof(others), loop, TD_LOOP_PORTS);
+    /* What a chain seems to hold up waits for the ports as well, which are never free. */
+    if (why->node == TD_NODE_DEPENDENCY_CHAINS || why->node == TD_NODE_L1_LATENCY_DEPENDENCY)
+        return td_xasprintf(
+            "the busiest ports are always taken: port bound. An iteration has %s operations "
+            "for %s, which takes %s cycles%s.%s",
+            uops, ports, cycles, of, others);
     return td_xasprintf(
         "operations are ready and wait for a port (%s): port bound. An iteration has "
-        "%s for %s, which takes %s cycles%s.%s",
+        "%s operations for %s, which takes %s cycles%s.%s",
         td_tma_info(why->node)->name, uops, ports, cycles, of, others);
 }
 
@@ -467,6 +474,27 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
         100 * why->retiring, bound, place, cycles, of);
 }
 
+/* Of a loop whose lines of code are what its iterations take; NULL: of another. */
+static char *lines_sentence(const struct td_why *why)
+{
+    const struct td_loop *loop = why->loop;
+    const uint64_t least = (loop->code_bytes + TD_CODE_LINE - 1) / TD_CODE_LINE;
+    char of[TD_WHY_TEXT], fits[TD_WHY_TEXT] = "";
+
+    if (why->node != TD_NODE_DSB || loop->code_lines < 2 || loop->cycles < 0.9 * loop->code_lines ||
+        loop->cycles > 1.25 * loop->code_lines)
+        return NULL;
+    snprintf(of, sizeof(of), "%u cycles, of %.2f per iteration", loop->code_lines, loop->cycles);
+    if (least < loop->code_lines)
+        snprintf(fits, sizeof(fits),
+                 " Its %" PRIu64 " bytes fit in %" PRIu64 " line%s: align it (-falign-loops=%d).",
+                 loop->code_bytes, least, least == 1 ? "" : "s", TD_CODE_LINE);
+    return td_xasprintf(
+        "instructions arrive too late: one line of code (%d bytes) comes per cycle, "
+        "and the loop lies over %u of them, which takes %s.%s",
+        TD_CODE_LINE, loop->code_lines, of, fits);
+}
+
 /* What the loop's bounds say; NULL: nothing more than is known without them. */
 static char *loop_sentence(const struct td_why *why, const struct td_loop_words *words)
 {
@@ -480,6 +508,8 @@ static char *loop_sentence(const struct td_why *why, const struct td_loop_words 
         return port_sentence(why);
     if (why->cause == TD_WHY_DIVIDER && bounds_most(loop, TD_LOOP_DIVIDER))
         return divider_sentence(why);
+    if (why->cause == TD_WHY_FRONTEND)
+        return lines_sentence(why);
     if (why->cause == TD_WHY_NOTHING && loop->explained >= 0.5)
         return nothing_sentence(why, words->model);
     return NULL;
@@ -530,6 +560,13 @@ static char *also_more(const struct td_why *why)
         return td_xasprintf("Besides, %.0f %% of the accesses lie over the end of a cache line: "
                             "alignment.",
                             100 * m.split);
+    if (writers[why->also]) {
+        char *sentence = writers[why->also](why, &m), *text = NULL;
+
+        text = td_xasprintf("Besides, %s", sentence);
+        free(sentence);
+        return text;
+    }
     return td_xasprintf("Besides: %s.", td_why_text(why->also));
 }
 

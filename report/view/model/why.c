@@ -47,15 +47,25 @@ static void print_strides(const struct td_habit *habit, const struct td_style *s
     print_line(style, "strides", text);
 }
 
+/* An instruction that computes in memory loads and stores. */
+static void print_accesses(const uint64_t *figures, double bytes, const struct td_style *style)
+{
+    const uint64_t stores = figures[TD_HABIT_STORES], loads = figures[TD_HABIT_ACCESSES] - stores;
+    char a[TD_WHY_NUMBER], b[TD_WHY_NUMBER];
+
+    print_line(style, "accesses",
+               td_xasprintf("%s%s%s%s%s seen, of %.0f bytes", loads ? td_why_count(a, loads) : "",
+                            loads ? " loads" : "", loads && stores ? ", " : "",
+                            stores ? td_why_count(b, stores) : "", stores ? " stores" : "", bytes));
+}
+
 static void print_memory(const struct td_why *why, const struct td_style *style)
 {
     const struct td_why_memory m = td_why_memory_of(why->habit);
     const uint64_t *f = why->habit->figures;
     char a[TD_WHY_NUMBER], b[TD_WHY_NUMBER], c[TD_WHY_NUMBER];
 
-    print_line(style, "accesses",
-               td_xasprintf("%s %s seen, of %.0f bytes", td_why_count(a, f[TD_HABIT_ACCESSES]),
-                            f[TD_HABIT_STORES] ? "stores" : "loads", m.bytes));
+    print_accesses(f, m.bytes, style);
     print_strides(why->habit, style);
     print_line(style, "footprint",
                td_xasprintf("about %s, in about %s page%s; a new line in %.0f %%, a new page in "
