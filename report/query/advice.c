@@ -169,9 +169,10 @@ static const struct td_advice advice[] = {
          "Generated code that changes, and code that runs once, always comes from the decoders."},
     [TD_NODE_DSB] =
         {"Short blocks between taken jumps: each line of the uop cache gives only part of what it "
-         "could.",
-         "unroll, inline: longer blocks; -falign-loops=32",
-         "A loop of few instructions takes a jump per round: unrolling makes the rounds longer."},
+         "could. A small loop that lies over two lines of code (64 bytes) reads both per round.",
+         "-falign-loops=64: small loops in one line; unroll, inline: longer blocks",
+         "A loop of few instructions takes a jump per round: unrolling makes the rounds longer. "
+         "tdreport why says of a modelled loop over how many lines it lies."},
     [TD_NODE_LSD] = {"A loop of few operations: its last round of the buffer is not full.",
                      "unroll the loop",
                      "Only some cores have the loop buffer, and on some it is switched off."},
