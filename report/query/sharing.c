@@ -94,6 +94,9 @@ static int costliest_pair(const void *a, const void *b)
     const struct td_shared_pair *x = a, *y = b;
     const int order = by_cost(&x->sums, &y->sums);
 
+    /* The rest of a line comes last. */
+    if ((x->mine.location == TD_NONE) != (y->mine.location == TD_NONE))
+        return x->mine.location == TD_NONE ? 1 : -1;
     if (order != 0)
         return order;
     if (x->mine.location != y->mine.location)

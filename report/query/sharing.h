@@ -42,7 +42,7 @@ struct td_shared_line {
     char *data;                         /* what lies there; NULL: no name is known */
     struct td_shared_sums sums, falses; /* falses: of sums */
     struct td_shared_threads threads;   /* of both sides */
-    struct td_shared_pair *pairs;       /* the costliest first */
+    struct td_shared_pair *pairs;       /* the costliest first, what is not told apart last */
     size_t pair_count, pair_cap;
 };
 

@@ -45,7 +45,7 @@ static char *place_text(const struct td_shared_place *place, const struct td_mod
     char name[512];
 
     if (place->location == TD_NONE)
-        return td_xstrdup("[unknown]");
+        return td_xstrdup("other places");
     const struct td_frame frame = td_frame_leaf(model, place->location, false);
     const char *function = td_frame_name(model, &frame, name, sizeof(name));
     if (!frame.file || !frame.line)

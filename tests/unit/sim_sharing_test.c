@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "record/sim/model/memory/sharing.h"
 
 enum { TRANSFER = 100, THREADS = 4, ROUNDS = 2000, LINE = 1000 };
@@ -56,9 +57,9 @@ static struct td_share_answer use(struct world *w, int thread, uint64_t line, ui
 
 struct sums {
     uint64_t transfers, invalidations, cycles;
-    uint64_t falses, trues; /* of both */
-    uint64_t rows, others;
-    bool known; /* all sides are */
+    uint64_t falses, trues;         /* of both */
+    uint64_t rows, others, waiting; /* waiting: by code that is known */
+    bool known;                     /* all sides are */
 };
 
 static void add_row(void *ctx, const struct td_sharing_row *row)
@@ -66,6 +67,7 @@ static void add_row(void *ctx, const struct td_sharing_row *row)
     struct sums *sums = ctx;
 
     sums->rows++;
+    sums->waiting += row->mine.place ? row->transfers + row->invalidations : 0;
     sums->others += row->line == 0;
     sums->transfers += row->transfers;
     sums->invalidations += row->invalidations;
@@ -338,6 +340,29 @@ static void rows_of_a_line_are_bounded(void **state)
     close_world(&w);
 }
 
+/* Of a line with more pairs of places than are told apart it is known all the same what waited. */
+static void code_that_waits_is_known(void **state)
+{
+    (void)state;
+    struct world w;
+    uint64_t late = 0;
+
+    open_world(&w, 2);
+    for (uint64_t i = 0; i < 4000; i++) {
+        const uint64_t thread = i % 2, place = 1 + 100 * thread + td_hash_u64(i) % 24;
+        const struct td_share_access access = {.address = (uint64_t)LINE * 64,
+                                               .bytes = 4,
+                                               .place = place,
+                                               .store = true,
+                                               .counts = true};
+        late += td_sharer_access(w.sharers[thread], &access, (int64_t)i * 1000).late;
+    }
+    const struct sums sums = sums_of(&w);
+    assert_true(late > 3000 && sums.rows > TD_SHARING_ROWS / 2 && sums.rows <= TD_SHARING_ROWS);
+    assert_int_equal(sums.waiting, late);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_thread_learns_that_its_line_is_shared),
         cmocka_unit_test(nothing_is_lost_of_many_lines),
         cmocka_unit_test(rows_of_a_line_are_bounded),
+        cmocka_unit_test(code_that_waits_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,9 +232,9 @@ static size_t find_row(const struct td_sharing_row *rows, size_t count,
     return i;
 }
 
-/* Adds to the row of the same sides. A half of the rows tells threads apart, the other code alone:
- * a lock of some threads has hundreds of pairs of an instruction and a thread each. Beyond `limit`
- * rows neither is told. */
+/* Adds to the row of the same sides. A half of the rows tells threads apart, a quarter code alone,
+ * the last the code that waited: a lock of some threads has hundreds of pairs of an instruction and
+ * a thread each. Beyond `limit` rows nothing is told. */
 static void add_to(struct td_sharing_row *rows, size_t *count, size_t limit,
                    const struct td_sharing_row *more)
 {
@@ -245,9 +245,13 @@ static void add_to(struct td_sharing_row *rows, size_t *count, size_t limit,
         row.mine.thread = row.theirs.thread = UINT32_MAX;
         i = find_row(rows, *count, &row);
     }
+    if (i == *count && *count >= limit / 4 * 3) {
+        row.theirs = (struct td_sharing_side){.thread = UINT32_MAX};
+        i = find_row(rows, *count, &row);
+    }
     /* Of those there are two at most. */
     if (i == *count && *count + 2 >= limit) {
-        row.mine = row.theirs = (struct td_sharing_side){.thread = UINT32_MAX};
+        row.mine = (struct td_sharing_side){.thread = UINT32_MAX};
         i = find_row(rows, *count, &row);
     }
     if (i == *count) {

@@ -22,7 +22,7 @@
 
 enum {
     TD_SHARING_LINES = 1024, /* of several threads, told apart; the rest is summed up */
-    TD_SHARING_ROWS = 128,   /* of a line, told apart; a half of them by threads, too */
+    TD_SHARING_ROWS = 256,   /* of a line, told apart; a half of them by threads, too */
 };
 
 struct td_sharing; /* of a process */
