@@ -274,12 +274,31 @@ static int read_limit(struct td_dispatch *dispatch, const struct td_uarch_line *
     return TD_OK;
 }
 
+static const struct {
+    const char *word;
+    size_t least, most; /* ports */
+    bool places;
+} bank_rules[] = {
+#define X(symbol, word, least, most, places) {word, least, most, places},
+    TD_BANK_RULES(X)
+#undef X
+};
+
+/* TD_BANK_RULE_COUNT: the line is of none. */
+static enum td_bank_rule bank_rule(const struct td_uarch_line *line)
+{
+    int rule = 0;
+
+    while (rule < TD_BANK_RULE_COUNT && strcmp(line->words[0], bank_rules[rule].word) != 0)
+        rule++;
+    return (enum td_bank_rule)rule;
+}
+
 /* bind PORTS [PLACES], pair PORTS, spread PORTS */
 static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *line,
-                     struct td_err *err)
+                     enum td_bank_rule rule, struct td_err *err)
 {
     const char *word = line->words[1];
-    const bool spread = strcmp(line->words[0], "spread") == 0;
     const size_t count = strlen(word);
     struct td_dispatch_bank *bank = &dispatch->banks[dispatch->bank_count];
     uint16_t all = 0;
@@ -293,7 +312,7 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
         return td_fail(err, TD_EFORMAT,
                        "line %u: [dispatch] has at most %d lines of bind, pair or spread",
                        line->number, TD_DISPATCH_BANKS);
-    if (spread ? count < 2 || count > TD_BANK_PORTS : count != TD_BIND_PORTS)
+    if (count < bank_rules[rule].least || count > bank_rules[rule].most)
         return td_fail(err, TD_EFORMAT,
                        "line %u: bind and pair take %d ports, spread takes 2 to %d", line->number,
                        TD_BIND_PORTS, TD_BANK_PORTS);
@@ -317,8 +336,7 @@ static int read_bank(struct td_dispatch *dispatch, const struct td_uarch_line *l
     }
     bank->count = (uint8_t)count;
     bank->places = (uint8_t)places;
-    bank->spread = spread;
-    bank->pairs = strcmp(line->words[0], "pair") == 0;
+    bank->rule = rule;
     dispatch->bank_count++;
     return TD_OK;
 }
@@ -330,17 +348,16 @@ static int read_dispatch(struct td_core_desc *desc, const struct td_uarch *uarch
 
     for (size_t i = 0; section && i < section->line_count; i++) {
         const struct td_uarch_line *line = &section->lines[i];
-        const bool bind = strcmp(line->words[0], "bind") == 0;
-        const bool bank =
-            bind || strcmp(line->words[0], "pair") == 0 || strcmp(line->words[0], "spread") == 0;
-        if (line->word_count != 2 && !(bind && line->word_count == 3))
+        const enum td_bank_rule rule = bank_rule(line);
+        const bool bank = rule != TD_BANK_RULE_COUNT;
+        if (line->word_count != 2 && !(bank && bank_rules[rule].places && line->word_count == 3))
             return td_fail(
                 err, TD_EFORMAT,
                 "line %u: [dispatch] has 'PORTS COUNT', 'bind PORTS [PLACES]', 'pair PORTS', "
                 "'spread PORTS'",
                 line->number);
-        const int rc =
-            bank ? read_bank(&desc->dispatch, line, err) : read_limit(&desc->dispatch, line, err);
+        const int rc = bank ? read_bank(&desc->dispatch, line, rule, err)
+                            : read_limit(&desc->dispatch, line, err);
         if (rc != TD_OK)
             return rc;
     }

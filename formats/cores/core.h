@@ -290,6 +290,24 @@ struct td_op_cost {
 #define TD_BANK_PORTS      6
 #define TD_BIND_PORTS      4 /* of a bank that chooses by what waits */
 
+/* How dispatch chooses between ports with a queue each.
+ * X(symbol, word of [dispatch], ports at least, at most, whether it may say the queues' places)
+ * FEWEST: where the fewest wait, the first of these when there are more, of those that none of the
+ * cycle's uops was put into. PAIR: the first two have a scheduler and the last two: it is that in
+ * which fewer wait, by turns when these are equal, and there the port where the fewest do, whatever
+ * the cycle's others have. SPREAD: any that none of the cycle's uops was put into. */
+#define TD_BANK_RULES(X)                                  \
+    X(FEWEST, "bind", TD_BIND_PORTS, TD_BIND_PORTS, true) \
+    X(PAIR, "pair", TD_BIND_PORTS, TD_BIND_PORTS, false)  \
+    X(SPREAD, "spread", 2, TD_BANK_PORTS, false)
+
+enum td_bank_rule {
+#define X(symbol, word, least, most, places) TD_BANK_##symbol,
+    TD_BANK_RULES(X)
+#undef X
+        TD_BANK_RULE_COUNT
+};
+
 /* What the uops of one cycle of dispatch are to each other; section [dispatch], which a core need
  * not have. */
 struct td_dispatch {
@@ -299,16 +317,12 @@ struct td_dispatch {
         uint16_t most;
     } limits[TD_DISPATCH_LIMITS];
     uint32_t limit_count;
-    /* Ports with a queue each: dispatch puts a uop into one of them, of those that none of the
-     * cycle's uops has yet. `spread`: into any. Else there are TD_BIND_PORTS, and it is the one
-     * where the fewest wait, the first of these when there are more. `pairs`: the first two have a
-     * scheduler and the last two: it is that in which fewer wait, by turns when these are equal,
-     * and there the one where the fewest do, whatever the cycle's others have. */
+    /* Ports with a queue each: dispatch puts a uop into one of them. */
     struct td_dispatch_bank {
         uint8_t ports[TD_BANK_PORTS];
         uint8_t count;
         uint8_t places; /* of each queue; 0: any number */
-        bool spread, pairs;
+        enum td_bank_rule rule;
     } banks[TD_DISPATCH_BANKS];
     uint32_t bank_count;
 };

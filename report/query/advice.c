@@ -170,7 +170,7 @@ static const struct td_advice advice[] = {
     [TD_NODE_DSB] =
         {"Short blocks between taken jumps: each line of the uop cache gives only part of what it "
          "could. A small loop that lies over two lines of code (64 bytes) reads both per round.",
-         "-falign-loops=64: small loops in one line; unroll, inline: longer blocks",
+         "unroll, inline: longer blocks; small loops: -falign-loops=64",
          "A loop of few instructions takes a jump per round: unrolling makes the rounds longer. "
          "tdreport why says of a modelled loop over how many lines it lies."},
     [TD_NODE_LSD] = {"A loop of few operations: its last round of the buffer is not full.",

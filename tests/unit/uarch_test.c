@@ -143,7 +143,7 @@ static void rules_of_dispatch_are_checked(void **state)
     assert_int_equal(desc.dispatch.limits[0].most, 3);
     assert_int_equal(desc.dispatch.bank_count, 2);
     assert_memory_equal(desc.dispatch.banks[0].ports, ((const uint8_t[]){1, 2, 0, 3}), 4);
-    assert_false(desc.dispatch.banks[0].spread);
+    assert_int_equal(desc.dispatch.banks[0].rule, TD_BANK_FEWEST);
 }
 
 /* Where loads and stores have no port in common, one counter cannot tell how many issue. */

@@ -71,7 +71,8 @@ static void advance(struct td_core *core, int64_t cycle)
     while (core->cycle < cycle && core->waiting > 0)
         td_core_step(core);
     for (uint32_t b = 0; core->waiting == 0 && b < core->rules->bank_count; b++)
-        TD_INVARIANT(core->rules->banks[b].spread || core->crowd[b] == TD_LANES_EMPTY);
+        TD_INVARIANT(core->rules->banks[b].rule == TD_BANK_SPREAD ||
+                     core->crowd[b] == TD_LANES_EMPTY);
     core->cycle = cycle;
     core->used = 0;
     core->group = core->no_group;

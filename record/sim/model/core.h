@@ -199,7 +199,7 @@ static inline void td_core_step(struct td_core *core)
     TD_INVARIANT(core->waiting >= td_core_issued(core, *word));
     core->waiting -= td_core_issued(core, *word);
     for (uint32_t b = 0; b < core->rules->bank_count; b++) {
-        if (!core->rules->banks[b].spread)
+        if (core->rules->banks[b].rule != TD_BANK_SPREAD)
             core->crowd[b] -=
                 td_lanes_issued(*word - core->empty, core->rules->banks[b].counters_at);
     }
@@ -272,9 +272,9 @@ static inline uint32_t td_core_place(struct td_core *core, uint32_t b, uint32_t 
 {
     const struct td_ports *rules = core->rules;
 
-    if (rules->banks[b].pairs)
+    if (rules->banks[b].rule == TD_BANK_PAIR)
         return td_core_place_in_pair(core, b, places);
-    if (!rules->banks[b].spread)
+    if (rules->banks[b].rule == TD_BANK_FEWEST)
         return td_lanes_least(core->crowd[b], rules->never[places]);
     /* Knuth's congruence for 64 bits (MMIX), of which the upper bits are the better ones. */
     core->chance = core->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -285,7 +285,7 @@ static inline uint32_t td_core_place(struct td_core *core, uint32_t b, uint32_t 
 static inline void td_core_crowd(struct td_core *core, uint32_t b, uint32_t place, int64_t t)
 {
     /* What is farther away is not booked. */
-    if (!core->rules->banks[b].spread && t - core->cycle < TD_PORT_RING - 1)
+    if (core->rules->banks[b].rule != TD_BANK_SPREAD && t - core->cycle < TD_PORT_RING - 1)
         core->crowd[b] += td_lanes_one(place);
 }
 
@@ -298,7 +298,8 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
         return td_core_issue_slow(core, mask, t);
     const uint32_t places = mask.choice & TD_BANK_ALL;
     const uint32_t b = mask.choice >> TD_BANK_PORTS, at = b * TD_BANK_PORTS;
-    const uint32_t taken = core->rules->banks[b].pairs ? 0 : (uint32_t)(core->group >> at);
+    const uint32_t taken =
+        core->rules->banks[b].rule == TD_BANK_PAIR ? 0 : (uint32_t)(core->group >> at);
     const uint32_t left = places & ~taken;
     const uint32_t place = td_core_place(core, b, left ? left : places);
     if (TD_UNLIKELY(td_lane(core->crowd[b], place) >= core->rules->banks[b].full))

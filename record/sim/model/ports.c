@@ -107,8 +107,7 @@ static void init_dispatch(struct td_ports *ports)
 
     for (uint32_t b = 0; b < ports->bank_count; b++) {
         const uint32_t queue = dispatch->banks[b].places;
-        ports->banks[b].spread = dispatch->banks[b].spread;
-        ports->banks[b].pairs = dispatch->banks[b].pairs;
+        ports->banks[b].rule = dispatch->banks[b].rule;
         ports->banks[b].full = queue ? queue << TD_LANE_PLACE_BITS : UINT32_MAX;
         for (int i = 0; i < dispatch->banks[b].count; i++) {
             const uint16_t port = (uint16_t)(1U << dispatch->banks[b].ports[i]);

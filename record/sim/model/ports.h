@@ -112,7 +112,7 @@ struct td_port_bank {
     struct td_port_mask bound[TD_BANK_PORTS]; /* of a uop that goes there */
     uint32_t full;                            /* a lane of it that says that its queue is */
     uint32_t counters_at; /* in a cycle's word, the bit at which its ports' counters begin */
-    bool spread, pairs;
+    enum td_bank_rule rule;
 };
 
 struct td_ports {
