@@ -80,28 +80,48 @@ static int ask_words(struct asked *asked, const struct td_session *session, char
     return exit_code;
 }
 
-/* Without a place: the lines that cost most. */
+/* What a row of lines is of: a line, or where none is known its function, or its module's code
+ * without names. The name is newly allocated; NULL: of none of these. */
+static char *places_of_row(struct td_places *places, const struct td_model *model,
+                           const struct td_row *row)
+{
+    char name[256];
+
+    if (row->file != 0 && row->line != 0) {
+        places->file = td_xstrdup(td_model_string(model, row->file));
+        places->from = places->to = row->line;
+        return td_xasprintf("%s:%" PRIu32, places->file, row->line);
+    }
+    if (row->function != TD_NONE) {
+        td_places_add(places, row->function);
+        td_name_bare(name, sizeof(name),
+                     td_model_string(model, td_model_function(model, row->function)->name));
+        return td_xstrdup(name);
+    }
+    if (row->module == TD_NONE)
+        return NULL;
+    td_places_add(places, td_code_unnamed(model, row->module));
+    return td_xstrdup(td_module_name(model, row->module));
+}
+
+/* Without a place: the lines that cost most, and code without lines. */
 static int ask_hottest(struct asked *asked, const struct td_session *session, uint64_t count)
 {
     struct td_rows rows;
 
     td_rows_init(&rows, session->measure, TD_ROWS_LINES, session->opts->no_inline);
     for (size_t i = 0; i < rows.len && asked->len < count; i++) {
-        const struct td_row *row = &rows.at[i];
+        struct td_places places = {.functions = NULL};
+        char *name = places_of_row(&places, session->model, &rows.at[i]);
 
-        if (row->file == 0 || row->line == 0)
-            continue;
-        const char *file = td_model_string(session->model, row->file);
-        struct td_places places = {.file = td_xstrdup(file), .from = row->line, .to = row->line};
-
-        ask(asked, &places, td_xasprintf("%s:%" PRIu32, file, row->line));
+        if (name)
+            ask(asked, &places, name);
         td_places_release(&places);
     }
     td_rows_release(&rows);
     if (asked->len > 0)
         return TD_EXIT_OK;
-    td_complain("no line of source is known (compile with -g): name a function, as tdreport "
-                "functions shows them");
+    td_complain("no code is known that cost something");
     return TD_EXIT_NOTHING;
 }
 
@@ -191,7 +211,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     uint64_t lines = LINES_DEFAULT;
     const struct td_opt table[] = {
         {TD_OPT_HEADING, 0, NULL, NULL, "Options", NULL},
-        {TD_OPT_U64, 'n', "rows", "N", "without a place: the N hottest lines (3; 0: all)", &lines},
+        {TD_OPT_U64, 'n', "rows", "N",
+         "without a place: the N hottest lines, or functions without lines (3; 0: all)", &lines},
         TD_OPT_COMMON_JSON(common),
         TD_OPT_COMMON_REPORT(common),
         TD_OPT_END,

@@ -126,6 +126,19 @@ def check_core(tdrec, tdreport, program, source, core, folder):
     check(typo.returncode == 4 and "no_such_function" in typo.stderr, f"a name that is not there: {typo.stderr}")
 
 
+def check_stripped(tdrec, tdreport, program, core, folder):
+    """Without a place and without lines it is the hottest code all the same that is asked about. Without a build-id no names
+    of the other copy are found."""
+    stripped, profile = os.path.join(folder, "stripped"), os.path.join(folder, "stripped.td")
+    if run("strip", "-R", ".note.gnu.build-id", "-o", stripped, program).returncode != 0:
+        return
+    run(tdrec, "-q", "--source", "sim", "--sim-core", core, "-o", profile, stripped)
+    asked = run(tdreport, "why", "-i", profile, "--json")
+    answers = json.loads(asked.stdout)["why"] if asked.returncode == 0 else []
+    places = [why["place"] for why in answers]
+    check("stripped" in places, f"of a stripped program: {asked.stderr} {places}")
+
+
 def main():
     tdrec, tdreport, program, source, core = sys.argv[1:]
     if not shutil.which("qemu-x86_64"):
@@ -134,6 +147,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = os.path.join(folder, "cache")  # names are looked up once
         check_core(tdrec, tdreport, program, source, core, folder)
+        check_stripped(tdrec, tdreport, program, core, folder)
     for failure in failures:
         print(f"FAIL {failure}")
     return 1 if failures else 0

@@ -211,6 +211,37 @@ static void column_beside_a_chain(void **state)
     }
 }
 
+/* Few lines that had not been in L1 before are no matter of their order or of the caches' sizes; as
+ * many that come again are. */
+static void first_use(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct profile p = make();
+        struct td_habit habit = {.module = p.module, .offset = 0x10};
+
+        td_model_add_env(p.model, "core", "golden-cove");
+        habit.figures[TD_HABIT_ACCESSES] = habit.figures[TD_HABIT_NEW_LINES] = 100;
+        habit.figures[TD_HABIT_BYTES] = 400;
+        habit.figures[TD_HABIT_FOOTPRINT_LINES] = 60;
+        habit.figures[TD_HABIT_FROM_MEMORY] = 80;
+        td_habit_mark(&habit, &(struct td_habit_mark){.kind = TD_HABIT_REUSE,
+                                                      .module = UINT32_MAX,
+                                                      .key = again ? 12 : -1,
+                                                      .count = 80});
+        td_model_put_habit(p.model, &habit);
+        add(&p, fx_location(p.model, p.f, 0x10, 2),
+            (const uint64_t[COLUMNS]){[LIGHT] = 20, [L3] = 80});
+        const struct td_why why = why_of(&p);
+        assert_int_equal(why.cause, again ? TD_WHY_RANDOM : TD_WHY_FIRST);
+        char *text = print(&p, &why);
+        assert_int_equal(strstr(text, "Its data are used for the first time: 100 %") != NULL,
+                         !again);
+        free(text);
+        release(&p);
+    }
+}
+
 /* What computes in memory loads and stores. */
 static void loads_and_stores(void **state)
 {
@@ -319,6 +350,7 @@ int main(void)
         cmocka_unit_test(nothing_lost),
         cmocka_unit_test(little_lost),
         cmocka_unit_test(column_beside_a_chain),
+        cmocka_unit_test(first_use),
         cmocka_unit_test(loads_and_stores),
         cmocka_unit_test(part_of_the_named),
         cmocka_unit_test(inlined_counts_once),

@@ -74,7 +74,7 @@ static const struct {
 /* Below this share of the slots a loss is not worth a cause. */
 static const double LEAST_LOST = 0.1;
 /* Above this share it is the cause, whatever else is there. */
-static const double STANDS_OUT = 0.35;
+static const double STANDS_OUT = 0.25;
 /* Where L1 serves so few of the accesses, that is worth a word beside another cause. */
 static const double MISSES_MOSTLY = 0.5;
 /* A chain explains a loop when it takes so much of its cycles. */
@@ -288,6 +288,8 @@ static enum td_why_cause cause_of_memory(const struct td_habit *habit,
         return TD_WHY_CONFLICT;
     if (tlb)
         return TD_WHY_TLB;
+    if (m.first >= 0.5 && m.footprint <= core->l1)
+        return TD_WHY_FIRST;
     if (m.serial >= 0.5)
         return TD_WHY_CHASE;
     if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))

@@ -31,6 +31,7 @@
     X(ORDER, "memory_order", "a load ran before the store that it needs")                  \
     X(FORWARDED, "through_memory", "dependency chain through memory")                      \
     X(LOCK, "atomic", "atomic operation")                                                  \
+    X(FIRST, "first_use", "data that are used for the first time")                         \
     X(MISSES, "cache_misses", "cache misses")                                              \
     X(SHARED, "sharing", "a line that other threads write")                                \
     X(STORES, "store_buffer", "stores wait for the cache")                                 \

@@ -281,6 +281,17 @@ static char *plain_sentence(const struct td_why *why)
         100 * why->retiring);
 }
 
+static char *first_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char footprint[TD_WHY_NUMBER];
+
+    (void)why;
+    return td_xasprintf(
+        "its data are used for the first time: %.0f %% of the lines that it brought "
+        "into L1 had not been there. They are %s, and most come from %s.",
+        100 * m->first, td_why_bytes(footprint, (double)m->footprint), where_from(m));
+}
+
 static char *misses_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
     (void)why;
@@ -294,7 +305,7 @@ static memory_writer *const writers[TD_WHY_CAUSE_COUNT] = {
     [TD_WHY_CHASE] = chase_sentence,   [TD_WHY_FOOTPRINT] = footprint_sentence,
     [TD_WHY_STREAM] = stream_sentence, [TD_WHY_CONFLICT] = conflict_sentence,
     [TD_WHY_TLB] = tlb_sentence,       [TD_WHY_ALIGNMENT] = alignment_sentence,
-    [TD_WHY_MISSES] = misses_sentence,
+    [TD_WHY_FIRST] = first_sentence,   [TD_WHY_MISSES] = misses_sentence,
 };
 
 static char *memory_sentence(const struct td_why *why, const struct td_model *model)
