@@ -255,6 +255,28 @@ static const char *const plain[TD_WHY_CAUSE_COUNT] = {
     [TD_WHY_BRANCH] = "the branch is mispredicted; how it goes is not in the profile.",
 };
 
+/* Why the front end is late, by the category of what it lost. */
+static char *frontend_sentence(enum td_tma_node node)
+{
+    static const struct {
+        enum td_tma_node node;
+        const char *text;
+    } reasons[] = {
+        {TD_NODE_ICACHE_MISSES, "its code is not in the instruction cache"},
+        {TD_NODE_ITLB_MISSES, "the pages of its code are not in the instruction TLB"},
+        {TD_NODE_MS_SWITCHES, "operations of microcode come another, slower way"},
+        {TD_NODE_MITE, "its code is not in the uop cache, and decoders give fewer operations"},
+        {TD_NODE_DSB, "the uop cache gives few operations per cycle, as it does where there are "
+                      "few between two taken jumps"},
+    };
+    const char *reason = "";
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(reasons); i++)
+        reason = reasons[i].node == node ? reasons[i].text : reason;
+    return td_xasprintf("instructions arrive too late (%s), the front end holds it up%s%s.",
+                        td_tma_info(node)->name, *reason ? ": " : "", reason);
+}
+
 static char *plain_sentence(const struct td_why *why)
 {
     const char *text = plain[why->cause];
@@ -268,8 +290,7 @@ static char *plain_sentence(const struct td_why *why)
         return td_xasprintf("operations are ready and wait for a port (%s): port bound.",
                             td_tma_info(why->node)->name);
     if (why->cause == TD_WHY_FRONTEND)
-        return td_xasprintf("instructions arrive too late (%s): the front end holds it up.",
-                            td_tma_info(why->node)->name);
+        return frontend_sentence(why->node);
     if (why->cause == TD_WHY_MISSES)
         return td_xasprintf("it waits for lines that are not in L1 (%s). How it uses memory is not "
                             "in the profile: a recording keeps that of the instructions that ran "
