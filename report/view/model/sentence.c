@@ -414,6 +414,20 @@ static void others_text(char *buf, size_t size, const struct td_loop *loop,
                  width);
 }
 
+/* Of a chain within an iteration, what takes most of that; "". */
+static void bound_text(char *buf, size_t size, const struct td_loop *loop)
+{
+    char words[96], cycles[40];
+
+    *buf = '\0';
+    if (loop->bound == TD_LOOP_CHAIN || loop->bound == TD_LOOP_LATENCY ||
+        !bounds_most(loop, loop->bound))
+        return;
+    td_loop_bound_words(loop, loop->bound, words, sizeof(words));
+    snprintf(buf, size, " The loop is bound by %s: %s cycles.", words,
+             td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles)));
+}
+
 static char *chain_sentence(const struct td_why *why, const struct td_loop_words *words)
 {
     const struct td_loop *loop = why->loop;
@@ -423,11 +437,13 @@ static char *chain_sentence(const struct td_why *why, const struct td_loop_words
     td_loop_figure(loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain));
     of_cycles_text(of, sizeof(of), loop, TD_LOOP_CHAIN);
     others_text(others, sizeof(others), loop, TD_LOOP_CHAIN);
-    if (!bounds_most(loop, TD_LOOP_CHAIN))
+    if (!bounds_most(loop, TD_LOOP_CHAIN)) {
+        bound_text(others, sizeof(others), loop);
         return td_xasprintf("each operation waits for the result of the one before: a dependency "
                             "chain within the iteration. From one iteration to the next it is only "
-                            "%s cycles long%s.",
-                            chain, of);
+                            "%s cycles long%s.%s",
+                            chain, of, others);
+    }
     if (why->cause == TD_WHY_FORWARDED)
         return td_xasprintf("it loads what a store has just written, and the next store waits for "
                             "it: a dependency chain through memory of %s cycles%s%s. A register "
