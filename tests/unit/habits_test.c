@@ -215,6 +215,55 @@ static void earlier_branches_are_found(void **state)
     assert_null(td_habit_most(&habit, TD_HABIT_FOLLOWS));
 }
 
+/* Tables full of what has ended: so many places of that, and executions of each; then of what runs
+ * by turns. */
+enum { ENDED = 8192, ENDED_RUNS = 60, TURNS = 48, TURN_RUNS = 4000, TURNS_AT = 1 << 20 };
+
+static void count_turns(void *ctx, const struct td_habit *habit)
+{
+    uint64_t runs = habit->figures[TD_HABIT_BRANCHES] + habit->figures[TD_HABIT_ACCESSES];
+
+    *(int *)ctx += habit->offset >= TURNS_AT && runs > TURN_RUNS / 2;
+}
+
+static void branches_by_turns_find_a_place(void **state)
+{
+    (void)state;
+    struct td_outcomes *outcomes = td_outcomes_new();
+    int found = 0;
+
+    for (uint64_t i = 0; i < ENDED * ENDED_RUNS; i++)
+        td_outcomes_note(outcomes,
+                         &(struct td_outcome){.place = i / ENDED_RUNS, .conditional = true});
+    for (uint64_t i = 0; i < TURNS * TURN_RUNS; i++)
+        td_outcomes_note(outcomes,
+                         &(struct td_outcome){.place = TURNS_AT + i % TURNS, .conditional = true});
+    td_outcomes_each(outcomes, count_turns, &found);
+    td_outcomes_free(outcomes);
+    assert_int_equal(found, TURNS);
+}
+
+static void accesses_by_turns_find_a_place(void **state)
+{
+    (void)state;
+    struct td_usage *usage = td_usage_new(LINES, WAYS);
+    int found = 0;
+
+    for (uint64_t i = 0; i < ENDED * ENDED_RUNS; i++)
+        td_usage_note(usage, &(struct td_use){.place = i / ENDED_RUNS,
+                                              .bytes = 8,
+                                              .slot = TD_USE_PAST,
+                                              .from = TD_HABIT_ACCESSES});
+    for (uint64_t i = 0; i < TURNS * TURN_RUNS; i++)
+        td_usage_note(usage, &(struct td_use){.place = TURNS_AT + i % TURNS * 7919,
+                                              .bytes = 8,
+                                              .slot = TD_USE_PAST,
+                                              .from = TD_HABIT_ACCESSES});
+    td_usage_each(usage, count_turns, &found);
+    td_usage_free(usage);
+    assert_int_equal(found, TURNS);
+}
+
 static int append(void *ctx, const void *data, size_t size, struct td_err *err)
 {
     (void)err;
@@ -370,10 +419,16 @@ static void places_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strides_are_seen),           cmocka_unit_test(chance_has_no_stride),
-        cmocka_unit_test(conflicts_are_seen),         cmocka_unit_test(periods_are_found),
-        cmocka_unit_test(earlier_branches_are_found), cmocka_unit_test(the_file_keeps_them),
-        cmocka_unit_test(wrong_figures_are_damage),   cmocka_unit_test(marks_are_bounded),
+        cmocka_unit_test(strides_are_seen),
+        cmocka_unit_test(chance_has_no_stride),
+        cmocka_unit_test(conflicts_are_seen),
+        cmocka_unit_test(periods_are_found),
+        cmocka_unit_test(earlier_branches_are_found),
+        cmocka_unit_test(branches_by_turns_find_a_place),
+        cmocka_unit_test(accesses_by_turns_find_a_place),
+        cmocka_unit_test(the_file_keeps_them),
+        cmocka_unit_test(wrong_figures_are_damage),
+        cmocka_unit_test(marks_are_bounded),
         cmocka_unit_test(places_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,15 +34,18 @@ void td_outcomes_free(struct td_outcomes *outcomes)
     free(outcomes);
 }
 
-/* Of the places that it may have, that of the one that runs least gives way in time. */
-static struct td_outcome_entry *take_place(struct td_outcome_entry *places, uint64_t place)
+/* Of the places that it may have, that of one that runs no more gives way in time. They age by
+ * turns: were it always the one that is held least, two that run by turns would hold off each other
+ * for ever, and what has long ended would stay. */
+static struct td_outcome_entry *take_place(struct td_outcomes *outcomes,
+                                           struct td_outcome_entry *places, uint64_t place)
 {
     struct td_outcome_entry *least = places;
 
     for (int i = 1; i < TD_OUTCOME_WAYS; i++)
         least = places[i].hold < least->hold ? &places[i] : least;
     if (least->hold > 0) {
-        least->hold--;
+        places[outcomes->turn++ % TD_OUTCOME_WAYS].hold--;
         return NULL;
     }
     memset(least, 0, sizeof(*least));
@@ -63,7 +66,7 @@ static struct td_outcome_entry *entry_of(struct td_outcomes *outcomes, uint64_t 
         places[i].hold += places[i].hold < HOLD_MAX;
         return &places[i];
     }
-    return take_place(places, place);
+    return take_place(outcomes, places, place);
 }
 
 /* 64 outcomes from the `from`th on. */

@@ -55,6 +55,7 @@ struct td_outcome_entry {
 
 struct td_outcomes {
     struct td_outcome_entry entries[TD_OUTCOME_ENTRIES];
+    uint32_t turn; /* who ages next when a branch finds no entry */
 };
 
 struct td_outcomes *td_outcomes_new(void);

@@ -56,7 +56,9 @@ static uint64_t *hold_of(struct td_usage *usage, size_t at)
     return usage->places[at] ? &usage->entries[usage->places[at] - 1].hold : NULL;
 }
 
-/* Of the places that the key may have, that of the one that runs least gives way in time. */
+/* Of the places that the key may have, that of one that runs no more gives way in time. They age by
+ * turns: were it always the one that is held least, two that run by turns would hold off each other
+ * for ever, and what has long ended would stay. */
 static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, uint64_t key,
                                          const struct td_use *use)
 {
@@ -72,7 +74,7 @@ static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, u
         hold = other;
     }
     if (hold && *hold > 0) {
-        --*hold;
+        --*hold_of(usage, first + usage->turn++ % TD_USAGE_WAYS);
         return NULL;
     }
     struct td_usage_entry *entry = empty_place(usage, least);

@@ -71,6 +71,7 @@ struct td_usage {
      * needed, so that what a short thread does not need takes no memory. */
     uint16_t places[TD_LINE_OWNERS];
     uint16_t placed;
+    uint32_t turn; /* who ages next when an instruction finds no entry */
     struct td_usage_entry entries[TD_LINE_OWNERS];
 };
 
