@@ -313,12 +313,12 @@ static const struct td_segment *usual_segment(const struct td_loop_code *code, u
 {
     const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
 
-    return 2 * s->runs >= code->from->iterations ? s : NULL;
+    return 2 * s->runs >= code->from->iterations && s->end > s->offset ? s : NULL;
 }
 
 static void find_code(struct td_loop *loop, const struct td_loop_code *code)
 {
-    uint64_t first = UINT64_MAX, lines = 0;
+    uint64_t first = UINT64_MAX, lines = 0, bytes = 0;
 
     for (uint32_t i = 0; i < code->from->count; i++) {
         const struct td_segment *s = usual_segment(code, i);
@@ -335,8 +335,9 @@ static void find_code(struct td_loop *loop, const struct td_loop_code *code)
             return; /* far too large for its lines to matter */
         for (uint64_t at = s->offset / TD_CODE_LINE; at <= (s->end - 1) / TD_CODE_LINE; at++)
             lines |= UINT64_C(1) << (at - first);
-        loop->code_bytes += s->end - s->offset;
+        bytes += s->end - s->offset;
     }
+    loop->code_bytes = bytes;
     loop->code_lines = (uint32_t)__builtin_popcountll(lines);
 }
 

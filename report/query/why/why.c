@@ -528,10 +528,12 @@ static enum td_why_cause settle(const struct td_why *why, const struct td_code_p
 static bool waits_for_loads(const struct td_why *why)
 {
     const struct td_loop *loop = why->loop;
+    const uint64_t lost = family_of(why->values, FAMILY_MEMORY);
 
     return why->cause == TD_WHY_CHAIN && !why->beside && loop && loop->explained < 0.8 &&
            loop->bounds[TD_LOOP_CHAIN] < CHAIN_LEAST * loop->cycles &&
-           2 * family_of(why->values, FAMILY_MEMORY) >= family_of(why->values, FAMILY_CHAIN);
+           td_ratio(lost, why->values[TD_METRIC_SLOTS]) >= LEAST_LOST &&
+           2 * lost >= family_of(why->values, FAMILY_CHAIN);
 }
 
 static void find_loop(struct td_why *why, struct td_why_basis *basis,
@@ -621,8 +623,10 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
         put_at(why, measure->model, find_dearest(parts));
     find_partner(why, measure->model);
     find_loop(why, basis, parts);
-    if (waits_for_loads(why))
+    if (waits_for_loads(why)) {
         blame(why, measure->model, parts, FAMILY_MEMORY);
+        why->loop = is_of_loops(why->cause) ? why->loop : NULL;
+    }
     if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)
         why->caller_count = td_why_callers_of(why->callers, measure, why->location);
 }
