@@ -65,7 +65,7 @@ KERNEL float column_of_floats(void)
     return sum;
 }
 
-/* A loop of 20 bytes that begins eight bytes before the end of a line of code. */
+/* A loop of 18 bytes that begins eight bytes before the end of a line of code. */
 KERNEL uint64_t over_two_lines(void)
 {
     uint64_t sum = 0, rounds = 200000;

@@ -261,6 +261,26 @@ struct rated {
     double rate;
 };
 
+/* All of the loop's; for the caller to free. */
+static struct rated *rated_uops(const struct td_loop_code *code, size_t *len)
+{
+    struct rated *ret = NULL;
+    size_t cap = 0;
+
+    *len = 0;
+    for (uint32_t i = 0; i < code->from->count; i++) {
+        const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
+        size_t first = 0;
+        const size_t count = uops_of(s, &first);
+        const double rate = (double)s->runs / (double)code->from->iterations;
+
+        ret = td_grow(ret, &cap, *len + count + 1, sizeof(*ret));
+        for (size_t u = first; u < first + count; u++)
+            ret[(*len)++] = (struct rated){s->block, &s->block->uops[u], rate};
+    }
+    return ret;
+}
+
 static void note_link(struct td_loop_link **links, size_t *count, const struct rated *at,
                       double cycles)
 {
@@ -269,43 +289,25 @@ static void note_link(struct td_loop_link **links, size_t *count, const struct r
         .offset = insn_offset(at->block, at->uop->insn), .location = TD_NONE, .cycles = cycles};
 }
 
-/* What the uop asks of ports and units; its instruction, when it takes a divider alone. */
-static void ask_and_note(struct td_loop *loop, struct needs *needs, const struct rated *at)
+/* The instruction, when it takes a divider alone. */
+static void note_divide(struct td_loop *loop, const struct rated *at)
 {
     const struct td_ran_uop *uop = at->uop;
 
-    add_uop(needs, uop, at->rate);
     if (uop->busy > 0 && (uop->unit == TD_RAN_DIVIDER || uop->unit == TD_RAN_FLOAT_DIVIDER))
         note_link(&loop->divides, &loop->divide_count, at, at->rate * uop->busy);
 }
 
 /* The instruction, when it can go to none but the ports that are the bound of all. */
-static void note_taker(struct td_loop *loop, struct needs *needs, const struct rated *at)
+static void note_taker(struct td_loop *loop, const struct rated *at)
 {
     int taken = 0;
 
-    (void)needs;
     for (int p = 0; p < TD_RAN_PORTS; p++)
         taken += at->uop->ports[p] && !(at->uop->ports[p] & ~loop->ports);
     if (taken > 0)
         note_link(&loop->takers, &loop->taker_count, at,
                   at->rate * taken / __builtin_popcount(loop->ports));
-}
-
-typedef void visitor(struct td_loop *loop, struct needs *needs, const struct rated *at);
-
-static void visit_uops(struct td_loop *loop, const struct td_loop_code *code, visitor *visit,
-                       struct needs *needs)
-{
-    for (uint32_t i = 0; i < code->from->count; i++) {
-        const struct td_segment *s = &code->graph->at[code->nest->members[code->from->first + i]];
-        size_t first = 0;
-        const size_t count = uops_of(s, &first);
-        const double rate = (double)s->runs / (double)code->from->iterations;
-
-        for (size_t u = first; u < first + count; u++)
-            visit(loop, needs, &(struct rated){s->block, &s->block->uops[u], rate});
-    }
 }
 
 /* The segment, when the loop does not run around it mostly; NULL. */
@@ -344,22 +346,29 @@ static void find_code(struct td_loop *loop, const struct td_loop_code *code)
 void td_loop_find_bounds(struct td_loop *loop, const struct td_loop_code *code, bool innermost)
 {
     struct needs needs = {.len = 0};
+    size_t count = 0;
 
     if (code->from->iterations == 0)
         return;
     find_code(loop, code);
-    visit_uops(loop, code, ask_and_note, &needs);
+    struct rated *uops = rated_uops(code, &count);
+    for (size_t u = 0; u < count; u++) {
+        add_uop(&needs, uops[u].uop, uops[u].rate);
+        note_divide(loop, &uops[u]);
+    }
     /* The share of its uops of which is known what they need. */
     const double known = loop->uops > 0 ? needs.slots * loop->iterations / loop->uops : 0;
     if (known < 0.9)
-        return;
+        goto out;
     bound_ports(loop, &needs);
-    if (loop->ports)
-        visit_uops(loop, code, note_taker, &needs);
+    for (size_t u = 0; u < count; u++)
+        note_taker(loop, &uops[u]);
     loop->bounds[TD_LOOP_DIVIDER] =
         fmax(needs.busy[TD_RAN_DIVIDER], needs.busy[TD_RAN_FLOAT_DIVIDER]);
     loop->bounds[TD_LOOP_LOCK] = needs.busy[TD_RAN_LOCK];
     loop->bounds[TD_LOOP_UNIT] = needs.busy[TD_RAN_OTHER_UNIT];
     if (innermost && !loop->irregular)
         bound_chain(loop, code);
+out:
+    free(uops);
 }

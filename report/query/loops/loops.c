@@ -402,7 +402,7 @@ static void place_link(struct td_loop_link *links, size_t count, uint64_t offset
     }
 }
 
-/* Locations of the instructions on chains, of divides, and of those on the busiest ports. */
+/* Locations of the instructions on chains. */
 static void place_links(struct making *m)
 {
     const uint32_t count = td_model_location_count(m->model);
@@ -416,8 +416,6 @@ static void place_links(struct making *m)
             if (loop->module != location->module)
                 continue;
             place_link(loop->links, loop->link_count, location->offset, l);
-            place_link(loop->divides, loop->divide_count, location->offset, l);
-            place_link(loop->takers, loop->taker_count, location->offset, l);
         }
     }
 }

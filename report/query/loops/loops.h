@@ -43,7 +43,7 @@ enum { TD_LOOP_EACH_PORT = 16, TD_CODE_LINE = 64 };
 /* An instruction on the chain. */
 struct td_loop_link {
     uint64_t offset;
-    uint32_t location; /* TD_NONE: it is not in the model */
+    uint32_t location; /* of a chain's; TD_NONE: it is not in the model */
     double cycles;     /* per iteration */
     bool loads;
 };

@@ -2,6 +2,7 @@
 #include "report/query/why/why.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "formats/cores/core.h"
@@ -483,20 +484,33 @@ static bool is_of_loops(enum td_why_cause cause)
            cause == TD_WHY_FRONTEND;
 }
 
-/* What the links that are code of the parts take, of all of the links. */
-static double part_of_links(const struct td_loop_link *links, size_t count,
-                            const struct td_code_parts *parts)
+static int by_offset(const void *key, const void *cost)
+{
+    const uint64_t a = *(const uint64_t *)key, b = ((const struct td_code_cost *)cost)->offset;
+
+    return (a > b) - (a < b);
+}
+
+static bool is_code_of(const struct td_code_parts *parts, uint32_t module, uint64_t offset)
+{
+    for (size_t p = 0; p < parts->len; p++) {
+        const struct td_code_part *part = &parts->at[p];
+
+        if (part->module == module &&
+            bsearch(&offset, part->at, part->len, sizeof(*part->at), by_offset))
+            return true;
+    }
+    return false;
+}
+
+/* What the links of a loop that are code of the parts take, of all of the links. */
+static double part_of_links(const struct td_loop *loop, const struct td_loop_link *links,
+                            size_t count, const struct td_code_parts *parts)
 {
     double own = 0, all = 0;
 
     for (size_t k = 0; k < count; k++) {
-        bool found = false;
-
-        for (size_t p = 0; p < parts->len; p++) {
-            for (size_t i = 0; i < parts->at[p].len; i++)
-                found = found || parts->at[p].at[i].location == links[k].location;
-        }
-        own += found ? links[k].cycles : 0;
+        own += is_code_of(parts, loop->module, links[k].offset) ? links[k].cycles : 0;
         all += links[k].cycles;
     }
     return all > 0 ? own / all : 0;
@@ -513,12 +527,13 @@ static enum td_why_cause settle(const struct td_why *why, const struct td_code_p
     if (!is_of_execution(why->cause) || loop->explained < 0.8)
         return why->cause;
     if (loop->bound == TD_LOOP_DIVIDER &&
-        part_of_links(loop->divides, loop->divide_count, parts) > 0.1)
+        part_of_links(loop, loop->divides, loop->divide_count, parts) > 0.1)
         return TD_WHY_DIVIDER;
-    if (loop->bound == TD_LOOP_CHAIN && part_of_links(loop->links, loop->link_count, parts) > 0.25)
+    if (loop->bound == TD_LOOP_CHAIN &&
+        part_of_links(loop, loop->links, loop->link_count, parts) > 0.25)
         return TD_WHY_CHAIN;
     if (why->cause == TD_WHY_CHAIN && loop->bound == TD_LOOP_PORTS &&
-        part_of_links(loop->takers, loop->taker_count, parts) > 0.25)
+        part_of_links(loop, loop->takers, loop->taker_count, parts) > 0.25)
         return TD_WHY_PORT;
     return why->cause;
 }

@@ -458,22 +458,20 @@ static char *port_sentence(const struct td_why *why)
 {
     const struct td_loop *loop = why->loop;
     char ports[96], of[TD_WHY_TEXT], others[TD_WHY_TEXT], cycles[40], uops[40];
+    char waits[TD_WHY_TEXT] = "the busiest ports are always taken";
 
+    /* What a chain seems to hold up waits for the ports as well, which are never free. */
+    if (why->node != TD_NODE_DEPENDENCY_CHAINS && why->node != TD_NODE_L1_LATENCY_DEPENDENCY)
+        snprintf(waits, sizeof(waits), "operations are ready and wait for a port (%s)",
+                 td_tma_info(why->node)->name);
     td_loop_bound_words(loop, TD_LOOP_PORTS, ports, sizeof(ports));
     td_loop_figure(loop->bounds[TD_LOOP_PORTS], cycles, sizeof(cycles));
     td_loop_figure(loop->port_uops, uops, sizeof(uops));
     of_cycles_text(of, sizeof(of), loop, TD_LOOP_PORTS);
     others_text(others, sizeof(others), loop, TD_LOOP_PORTS);
-    /* What a chain seems to hold up waits for the ports as well, which are never free. */
-    if (why->node == TD_NODE_DEPENDENCY_CHAINS || why->node == TD_NODE_L1_LATENCY_DEPENDENCY)
-        return td_xasprintf(
-            "the busiest ports are always taken: port bound. An iteration has %s operations "
-            "for %s, which takes %s cycles%s.%s",
-            uops, ports, cycles, of, others);
-    return td_xasprintf(
-        "operations are ready and wait for a port (%s): port bound. An iteration has "
-        "%s operations for %s, which takes %s cycles%s.%s",
-        td_tma_info(why->node)->name, uops, ports, cycles, of, others);
+    return td_xasprintf("%s: port bound. An iteration has %s operations for %s, which takes %s "
+                        "cycles%s.%s",
+                        waits, uops, ports, cycles, of, others);
 }
 
 static char *divider_sentence(const struct td_why *why)
