@@ -54,6 +54,8 @@
     X(pipeline, port_result, COUNT, 0, 1, "1: where it multiplies, one result a cycle")           \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
+    X(pipeline, sbb_by_carry, COUNT, 0, 1,                                                        \
+      "sbb of a register and itself waits only for the carry")                                    \
     X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \
     X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                         \
     X(fetch, l1i_ways, COUNT, 1, 31, "")                                                          \
@@ -67,6 +69,7 @@
     X(fetch, uop_cache_group, COUNT, 0, 255, "lines of a run that one look finds; 0: all")        \
     X(fetch, uop_cache_pause, CYCLES, 0, 16, "between two looks for the same run")                \
     X(fetch, uop_cache_taken, COUNT, 0, 1, "1: what a jump goes to comes in another cycle")       \
+    X(fetch, call_waits, COUNT, 0, 1, "1: what a call through memory goes to waits for the call") \
     X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
     X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
     X(fetch, decode_taken, COUNT, 0, 1, "1: what a jump goes to is decoded in another cycle")     \

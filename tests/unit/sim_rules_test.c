@@ -401,6 +401,21 @@ static void popcnt_waits_where_it_does(void **state)
     assert_int_equal(cycles_a_round(&rig, "skylake", code, NULL, 0), 9);
 }
 
+static void sbb_of_one_register_waits_for_the_carry(void **state)
+{
+    (void)state;
+    /* cmp ecx,edx; sbb eax,eax or sbb al,al; imul eax,eax; jmp back */
+    static const uint8_t whole[] = {2,    0x39, 0xd1, 2, 0x19, 0xc0, 3,
+                                    0x0f, 0xaf, 0xc0, 2, 0xeb, 0xf7, 0};
+    static const uint8_t part[] = {2,    0x39, 0xd1, 2, 0x18, 0xc0, 3,
+                                   0x0f, 0xaf, 0xc0, 2, 0xeb, 0xf7, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "zen4", whole, NULL, 0), 1);
+    assert_int_equal(cycles_a_round(&rig, "zen4+sbb_by_carry=0", whole, NULL, 0), 4);
+    assert_int_equal(cycles_a_round(&rig, "zen4", part, NULL, 0), 4);
+    assert_int_equal(cycles_a_round(&rig, "golden-cove", whole, NULL, 0), 4);
+}
+
 static const char *const x86_cores[] = {"golden-cove", "skylake", "skylake-x",
                                         "zen3",        "zen4",    "zen5"};
 
@@ -898,6 +913,39 @@ static void far_jumps_wait_for_their_target(void **state)
     assert_in_range(ten_rounds_of("zen4+far_delay=0", PC + 0x40, codes, 2), near, near + 1);
 }
 
+/* 16 moves and call [rdi]; there jmp back. The moves fill two lines of the uop cache, and 19 slots
+ * a bit more than three cycles. */
+static uint64_t ten_calls_through_memory(const char *core)
+{
+    static const uint8_t moves[] = {3, 0x4d, 0x89, 0xe0}, call[] = {2, 0xff, 0x17, 0};
+    static const uint8_t back[] = {2, 0xeb, 0xbe, 0};
+    enum { MOVES = 16 };
+    uint8_t code[MOVES * sizeof(moves) + sizeof(call)];
+    struct rig rig;
+
+    for (size_t i = 0; i < MOVES; i++)
+        memcpy(code + i * sizeof(moves), moves, sizeof(moves));
+    memcpy(code + MOVES * sizeof(moves), call, sizeof(call));
+    rig_open(&rig, core);
+    const uint32_t from = rig_block(&rig, PC, code), to = rig_block(&rig, PC + 64, back);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        rig_word(&rig, td_trace_block(from));
+        rig_word(&rig, td_trace_access(MOVES, false, 3, 0x20000));
+        rig_word(&rig, td_trace_access(MOVES, true, 3, 0x7000));
+        rig_word(&rig, td_trace_block(to));
+    }
+    const uint64_t cycles = rig_sums(&rig).cycles;
+    rig_close(&rig);
+    return cycles * 10 / ROUNDS;
+}
+
+static void what_is_called_through_memory_waits_for_the_call(void **state)
+{
+    (void)state;
+    assert_in_range(ten_calls_through_memory("zen4"), 40, 41);
+    assert_in_range(ten_calls_through_memory("zen4+call_waits=0"), 31, 34);
+}
+
 /* mov [rdi+rcx],rax; three times mov rdx,rax; all of it three times; jmp back. */
 static void an_indexed_store_has_two_slots_of_one_cycle(void **state)
 {
@@ -1338,6 +1386,7 @@ int main(void)
         cmocka_unit_test(walks_are_bound_by_l1),
         cmocka_unit_test(locks_are_bound_by_l1),
         cmocka_unit_test(popcnt_waits_where_it_does),
+        cmocka_unit_test(sbb_of_one_register_waits_for_the_carry),
         cmocka_unit_test(a_ready_divide_goes_first),
         cmocka_unit_test(chains_with_divides_overlap),
         cmocka_unit_test(a_long_chain_waits_for_each_divide),
@@ -1359,6 +1408,7 @@ int main(void)
         cmocka_unit_test(calls_and_returns_take_prediction),
         cmocka_unit_test(jumps_take_prediction),
         cmocka_unit_test(far_jumps_wait_for_their_target),
+        cmocka_unit_test(what_is_called_through_memory_waits_for_the_call),
         cmocka_unit_test(an_indexed_store_has_two_slots_of_one_cycle),
         cmocka_unit_test(a_store_has_the_address_of_its_load),
         cmocka_unit_test(constants_and_signs_take_a_port),

@@ -314,6 +314,14 @@ void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery)
     }
 }
 
+void td_fetch_wait(struct td_fetch *fetch, int64_t cycle)
+{
+    if (fetch->desc->perfect & TD_PERFECT_FRONTEND || fetch->delivered >= cycle * TICKS)
+        return;
+    fetch->delivered = cycle * TICKS;
+    fetch->cause = TD_CAUSE_RESTEER;
+}
+
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
                    const struct td_fetch_part *part)
 {

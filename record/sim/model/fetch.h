@@ -82,6 +82,8 @@ void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
 void td_fetch_slow(struct td_fetch *fetch, int ticks);
 /* Prediction loses `cycles`; when `delivery`, delivery too. */
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery);
+/* What has not been delivered yet comes in `cycle` at the earliest: it waits for a branch. */
+void td_fetch_wait(struct td_fetch *fetch, int64_t cycle);
 /* Functional only. */
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
                    const struct td_fetch_part *part);

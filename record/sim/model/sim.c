@@ -256,6 +256,12 @@ static inline void note_outcome(struct td_sim *sim, const struct td_block *block
                                               .target = next});
 }
 
+static bool calls_through_memory(const struct td_block *block)
+{
+    return block->branch == TD_BRANCH_INDIRECT_CALL &&
+           block->uops[block->uop_count - 1].flags & TD_UOP_LOAD;
+}
+
 /* Prediction of what is no direct jump takes more time. */
 static void slow_prediction(struct td_sim *sim, const struct td_block *block,
                             const struct td_block *next)
@@ -267,6 +273,8 @@ static void slow_prediction(struct td_sim *sim, const struct td_block *block,
     if (!is_indirect(block))
         return;
     td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
+    if (sim->desc->call_waits && calls_through_memory(block))
+        td_fetch_wait(&sim->fetch, sim->core.cycle + 1);
     if (block->own != next->own)
         td_fetch_delay(&sim->fetch, sim->desc->far_delay, false);
 }

@@ -348,6 +348,13 @@ static bool is_zero_idiom(const struct work *w)
     }
 }
 
+/* sbb reg,reg of a whole register: the result is what the carry says. */
+static bool is_carry_idiom(const struct work *w)
+{
+    return w->decoder->desc->sbb_by_carry && w->in.mnemonic == ZYDIS_MNEMONIC_SBB && !w->load &&
+           !w->store && !w->immediate && w->in.operand_width >= 32 && all_registers_equal(w, 0);
+}
+
 /* Register to register, done by rename. */
 static bool is_eliminated_move(const struct work *w, enum td_op_class class)
 {
@@ -444,14 +451,15 @@ static bool is_indexed(const struct work *w)
 }
 
 /* Whether a general register's instruction has an access and more than goes with it in one uop: an
- * operation on a condition, or an index and an operation or what is stored. */
+ * operation on a condition, a jump, or an index and an operation or what is stored. */
 static bool joins_three(const struct work *w)
 {
     const ZydisInstructionCategory category = w->in.meta.category;
     const bool condition = category == ZYDIS_CATEGORY_CMOV || category == ZYDIS_CATEGORY_SETCC;
 
     return (w->load || w->store) && !w->vector && !w->x87 &&
-           (condition || (is_indexed(w) && !loads_plainly(w)));
+           (condition || category == ZYDIS_CATEGORY_UNCOND_BR ||
+            (is_indexed(w) && !loads_plainly(w)));
 }
 
 /* What the store of a general register or of a constant, or what is loaded, goes through where its
@@ -500,6 +508,9 @@ static void set_shortcuts(struct work *w, enum td_op_class class)
     if (is_zero_idiom(w)) {
         w->src_count = 0;
         execute_nowhere(uop);
+    } else if (is_carry_idiom(w)) {
+        w->src_count = 0;
+        add_register(w->src, &w->src_count, TD_REG_FLAGS);
     } else if (is_eliminated_move(w, class)) {
         execute_nowhere(uop);
     } else if (only_moves(w, class)) {
