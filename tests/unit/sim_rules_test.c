@@ -416,6 +416,19 @@ static void sbb_of_one_register_waits_for_the_carry(void **state)
     assert_int_equal(cycles_a_round(&rig, "golden-cove", whole, NULL, 0), 4);
 }
 
+static void the_carry_goes_through_dec(void **state)
+{
+    (void)state;
+    /* sbb eax,eax; sbb ecx,ecx; sbb esi,esi; dec edx or sub edx,1; jnz back */
+    static const uint8_t dec[] = {2,    0x19, 0xc0, 2,    0x19, 0xc9, 2,    0x19,
+                                  0xf6, 2,    0xff, 0xca, 2,    0x75, 0xf6, 0};
+    static const uint8_t sub[] = {2, 0x19, 0xc0, 2,    0x19, 0xc9, 2,    0x19, 0xf6,
+                                  3, 0x83, 0xea, 0x01, 2,    0x75, 0xf5, 0};
+    struct rig rig;
+    assert_int_equal(cycles_a_round(&rig, "zen4", dec, NULL, 0), 3);
+    assert_int_equal(cycles_a_round(&rig, "zen4", sub, NULL, 0), 1);
+}
+
 static const char *const x86_cores[] = {"golden-cove", "skylake", "skylake-x",
                                         "zen3",        "zen4",    "zen5"};
 
@@ -1387,6 +1400,7 @@ int main(void)
         cmocka_unit_test(locks_are_bound_by_l1),
         cmocka_unit_test(popcnt_waits_where_it_does),
         cmocka_unit_test(sbb_of_one_register_waits_for_the_carry),
+        cmocka_unit_test(the_carry_goes_through_dec),
         cmocka_unit_test(a_ready_divide_goes_first),
         cmocka_unit_test(chains_with_divides_overlap),
         cmocka_unit_test(a_long_chain_waits_for_each_divide),

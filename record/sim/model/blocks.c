@@ -174,6 +174,18 @@ static void fuse(struct draft *draft, const struct td_blocks *blocks, enum td_fu
     draft->slots[insn] = 0;
 }
 
+/* The flags are one register here. Of an instruction that keeps the carry, fused with the jump that
+ * reads the others, only the carry is of use to what follows: it is as old as it was. */
+static void keep_flags(struct draft *draft)
+{
+    struct td_uop *fused = &draft->uops[draft->uop_count - 1];
+
+    for (int i = 0; i < 2; i++) {
+        if (fused->dst[i] == TD_REG_FLAGS)
+            fused->dst[i] = TD_REG_SINK;
+    }
+}
+
 /* Arithmetic on the stack pointer waits for what the stack engine has moved. Before a block it has,
  * mostly: it begins after a call or a return. */
 static void sync_stack(struct td_insn *insn, int cycles, bool *moved)
@@ -209,7 +221,7 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
 {
     struct td_insn insn = {0};
     enum td_fusion fuses = TD_FUSION_NONE;
-    bool stack_moved = true;
+    bool stack_moved = true, keeps_carry = false;
     size_t at = 0;
 
     for (uint32_t i = 0; i < block->insn_count; i++) {
@@ -218,10 +230,14 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
         sync_stack(&insn, blocks->desc.stack_sync, &stack_moved);
         draft->offsets[i] = (uint16_t)at;
         draft->retired[i] = insn.retired;
-        if (fuses && fuses == insn.fuses_second)
+        if (fuses && fuses == insn.fuses_second) {
             fuse(draft, blocks, fuses, i, pc, lengths[i]);
-        else
+            if (keeps_carry)
+                keep_flags(draft);
+        } else {
             add_insn(draft, &insn, i, line_of(&blocks->desc, pc, lengths[i]), lengths[i]);
+        }
+        keeps_carry = insn.keeps_carry;
         follow_stack_pointer(block, &insn, i);
         fuses = (enum td_fusion)insn.fuses_first;
         at += lengths[i];

@@ -554,6 +554,8 @@ static void set_fusion(struct work *w)
 {
     bool first = false;
 
+    w->insn->keeps_carry =
+        w->in.mnemonic == ZYDIS_MNEMONIC_INC || w->in.mnemonic == ZYDIS_MNEMONIC_DEC;
     switch ((int)w->in.mnemonic) {
     case ZYDIS_MNEMONIC_CMP:
     case ZYDIS_MNEMONIC_TEST: first = !(w->load && w->immediate); break;
