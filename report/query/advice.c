@@ -93,7 +93,9 @@ static const struct td_advice advice[] = {
          "kernel use huge pages for the program's text."},
     [TD_NODE_BRANCH_RESTEERS] = {"The front end began anew at another address: after a "
                                  "mispredicted branch, or a jump that it "
-                                 "did not know yet. Much code that runs seldom has it.",
+                                 "did not know yet. Much code that runs seldom has it. "
+                                 "On some cores what a call through memory goes to waits for "
+                                 "the call.",
                                  "fewer taken jumps and calls in hot code: PGO, inlining",
                                  "Where branch_mispredicts is high, too, cure that first."},
     [TD_NODE_L1_BOUND] =
