@@ -973,6 +973,18 @@ static void an_indexed_store_has_two_slots_of_one_cycle(void **state)
     assert_in_range(ten_cycles_a_round("zen4+joined_slots=1", code, stores, 3), 21, 23);
 }
 
+/* mov r8,r12, 18 times; jmp [rdi], to the first of them: 20 slots, six a cycle. */
+static void a_jump_through_memory_has_two_slots(void **state)
+{
+    (void)state;
+#define THREE_MOVES 3, 0x4d, 0x89, 0xe0, 3, 0x4d, 0x89, 0xe0, 3, 0x4d, 0x89, 0xe0
+    static const uint8_t code[] = {THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES,
+                                   THREE_MOVES, 2,           0xff,        0x27,        0};
+    const struct access load = {18, false, 3, 0x20000, 0};
+    assert_in_range(ten_cycles_a_round("zen4", code, &load, 1), 33, 35);
+    assert_in_range(ten_cycles_a_round("zen4+joined_slots=1", code, &load, 1), 31, 32);
+}
+
 /* add [rdi],rax; the same 8 and 16 bytes on; jmp back: over 6 KB, again and again. Ten times the
  * cycles of a round. */
 static uint64_t ten_sums_in_memory(const char *core)
@@ -1424,6 +1436,7 @@ int main(void)
         cmocka_unit_test(far_jumps_wait_for_their_target),
         cmocka_unit_test(what_is_called_through_memory_waits_for_the_call),
         cmocka_unit_test(an_indexed_store_has_two_slots_of_one_cycle),
+        cmocka_unit_test(a_jump_through_memory_has_two_slots),
         cmocka_unit_test(a_store_has_the_address_of_its_load),
         cmocka_unit_test(constants_and_signs_take_a_port),
         cmocka_unit_test(arithmetic_waits_for_the_stack_engine),
