@@ -926,25 +926,25 @@ static void far_jumps_wait_for_their_target(void **state)
     assert_in_range(ten_rounds_of("zen4+far_delay=0", PC + 0x40, codes, 2), near, near + 1);
 }
 
+#define MOVE        3, 0x4d, 0x89, 0xe0 /* mov r8,r12 */
+#define THREE_MOVES MOVE, MOVE, MOVE
+
 /* 16 moves and call [rdi]; there jmp back. The moves fill two lines of the uop cache, and 19 slots
  * a bit more than three cycles. */
 static uint64_t ten_calls_through_memory(const char *core)
 {
-    static const uint8_t moves[] = {3, 0x4d, 0x89, 0xe0}, call[] = {2, 0xff, 0x17, 0};
+    static const uint8_t code[] = {THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES,
+                                   MOVE,        2,           0xff,        0x17,        0};
     static const uint8_t back[] = {2, 0xeb, 0xbe, 0};
-    enum { MOVES = 16 };
-    uint8_t code[MOVES * sizeof(moves) + sizeof(call)];
+    enum { CALL = 16 };
     struct rig rig;
 
-    for (size_t i = 0; i < MOVES; i++)
-        memcpy(code + i * sizeof(moves), moves, sizeof(moves));
-    memcpy(code + MOVES * sizeof(moves), call, sizeof(call));
     rig_open(&rig, core);
     const uint32_t from = rig_block(&rig, PC, code), to = rig_block(&rig, PC + 64, back);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         rig_word(&rig, td_trace_block(from));
-        rig_word(&rig, td_trace_access(MOVES, false, 3, 0x20000));
-        rig_word(&rig, td_trace_access(MOVES, true, 3, 0x7000));
+        rig_word(&rig, td_trace_access(CALL, false, 3, 0x20000));
+        rig_word(&rig, td_trace_access(CALL, true, 3, 0x7000));
         rig_word(&rig, td_trace_block(to));
     }
     const uint64_t cycles = rig_sums(&rig).cycles;
@@ -977,7 +977,6 @@ static void an_indexed_store_has_two_slots_of_one_cycle(void **state)
 static void a_jump_through_memory_has_two_slots(void **state)
 {
     (void)state;
-#define THREE_MOVES 3, 0x4d, 0x89, 0xe0, 3, 0x4d, 0x89, 0xe0, 3, 0x4d, 0x89, 0xe0
     static const uint8_t code[] = {THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES, THREE_MOVES,
                                    THREE_MOVES, 2,           0xff,        0x27,        0};
     const struct access load = {18, false, 3, 0x20000, 0};

@@ -351,8 +351,8 @@ static bool is_zero_idiom(const struct work *w)
 /* sbb reg,reg of a whole register: the result is what the carry says. */
 static bool is_carry_idiom(const struct work *w)
 {
-    return w->decoder->desc->sbb_by_carry && w->in.mnemonic == ZYDIS_MNEMONIC_SBB && !w->load &&
-           !w->store && !w->immediate && w->in.operand_width >= 32 && all_registers_equal(w, 0);
+    return w->decoder->desc->sbb_by_carry && w->in.mnemonic == ZYDIS_MNEMONIC_SBB &&
+           w->in.operand_width >= 32 && all_registers_equal(w, 0);
 }
 
 /* Register to register, done by rename. */
