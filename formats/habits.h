@@ -67,7 +67,8 @@ enum td_habit_figure {
     X(PERIOD, period, "executions after which a branch does the same again; 0: none")        \
     X(BLOCKED_BY, blocked_by, "offset of the store")                                         \
     X(ALIASED_BY, aliased_by, "offset of the store")                                         \
-    X(FOLLOWS, follows, "offset of an earlier branch that tells how this one goes")
+    X(FOLLOWS, follows, "offset of an earlier branch that tells how this one goes")          \
+    X(FORWARDED_BY, forwarded_by, "offset of the store that had the data")
 
 enum td_habit_mark_kind {
 #define X(symbol, name, meaning) TD_HABIT_##symbol,

@@ -20,6 +20,7 @@ enum {
     TD_RAN_UOPS_MAX = 4096,  /* of a block */
     TD_RAN_EDGES_MAX = 1024, /* of a block */
     TD_RAN_BLOCKS_MAX = 1 << 17,
+    TD_RAN_BACK_VARIES = UINT8_MAX,
 };
 
 enum td_ran_branch {
@@ -59,7 +60,8 @@ struct td_ran_uop {
     uint8_t latency;      /* cycles from its operands to its results */
     uint8_t load_latency; /* of a load: cycles from the address to the data in L1; else: so much
                              later than the others may src[2] come */
-    uint8_t back;         /* its load mostly has its data from so many stores back; 0: from L1 */
+    uint8_t back;         /* its load mostly has its data from so many stores back; 0: from L1;
+                             TD_RAN_BACK_VARIES: from a store, not always as far back */
     uint8_t forward;      /* cycles from the data of that store to its own; 0: by rename */
     uint8_t busy, unit;   /* cycles for which it has the unit; 0: it needs none alone */
     uint16_t ports[TD_RAN_PORTS]; /* sets of ports: it takes one of each; 0: none */

@@ -308,6 +308,36 @@ KERNEL double through_memory(void)
     return sums[0];
 }
 
+/* A sum that calls leave no register for. What is called stores never, once or twice. */
+KERNEL double area_of_none(const double *x)
+{
+    return *x;
+}
+
+KERNEL double area_of_one(const double *x)
+{
+    *(volatile double *)(memory + 64) = *x;
+    return *x;
+}
+
+KERNEL double area_of_two(const double *x)
+{
+    *(volatile double *)(memory + 64) = *x;
+    *(volatile double *)(memory + 128) = *x;
+    return 2 * *x;
+}
+
+KERNEL double kept_across_calls(void)
+{
+    static double (*const of[])(const double *) = {area_of_none, area_of_one, area_of_two};
+    static const double x[] = {1, 2, 3};
+    double sum = 0;
+
+    for (unsigned i = 0; i < 30000; i++)
+        sum += of[i % 3](&x[i % 3]); /* WHY through_memory SAYS inlined */
+    return sum;
+}
+
 /* 16 MB once, in order, a line a turn. */
 KERNEL uint64_t stream_once(void)
 {
@@ -352,7 +382,7 @@ KERNEL uint64_t indirect_targets(void)
     X(conflict_power_of_two) X(tlb_pages) X(alignment_split) X(blocked_halves) X(alias_4k) \
     X(chain_multiply) X(chain_sum) X(port_multiply) X(divider_each) X(branch_random) \
     X(branch_biased) X(branch_periodic) X(atomic_count) X(through_memory) X(indirect_targets) \
-    X(stream_once)
+    X(stream_once) X(kept_across_calls)
 /* clang-format on */
 
 int main(int argc, char **argv)

@@ -174,6 +174,8 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
     }
     if (!word)
         return -1;
+    if (TD_UNLIKELY(sim->watching))
+        sim->met_row = row_of_store(sim, word);
     if (found.covers && renames(sim, load->uop, word, address, load->hash)) {
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, true);
         /* It has no address to compute. */
@@ -190,7 +192,6 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, false);
         return await_data(&sim->core, load, *t, word->data) + desc->forward;
     }
-    sim->met_row = row_of_store(sim, word);
     /* Bytes of several stores, or from a store and from L1: it waits until all are in L1. */
     *t = found.committed + desc->forward_blocked - desc->l1d_latency;
     *late = TD_CAUSE_BLOCKED;

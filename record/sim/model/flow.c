@@ -56,6 +56,7 @@ void td_flow_forward(struct td_flow *flow, uint32_t row, uint32_t back, bool ren
         flow->forwards = td_grow_zeroed(flow->forwards, &flow->forward_cap, (size_t)row + 1,
                                         sizeof(*flow->forwards));
     struct td_flow_forward *known = &flow->forwards[row];
+    known->all += known->all < UINT32_MAX;
     if (known->count > 0 && known->back != back) {
         known->count--;
         return;
@@ -274,26 +275,28 @@ static uint32_t copy_edges(struct telling *t, const struct td_block *block)
 }
 
 /* Where the loads of an instruction had their data from, on the path on which they had them from a
- * store most often; a count of 0 unless most had. */
+ * store most often; `all` is 0 unless most had. */
 static struct td_flow_forward forward_of(const struct telling *t, const struct td_block *block,
                                          uint32_t insn)
 {
     const struct td_flow *flow = &t->sim->flow;
-    struct td_flow_forward best = {.count = 0};
-    uint64_t count = 0;
+    struct td_flow_forward best = {.all = 0};
+    uint64_t all = 0, same = 0;
 
     for (uint32_t i = t->lists.first[block->id]; i != NO_ACCOUNT; i = t->lists.next[i]) {
         const uint32_t row = t->sim->ledger.accounts[i].row + insn;
 
-        if (row >= flow->forward_cap || flow->forwards[row].count == 0)
+        if (row >= flow->forward_cap || flow->forwards[row].all == 0)
             continue;
-        if (flow->forwards[row].count > best.count)
+        if (flow->forwards[row].all > best.all)
             best = flow->forwards[row];
-        count += flow->forwards[row].count;
+        all += flow->forwards[row].all;
+        same += flow->forwards[row].count;
     }
-    return 2 * count > runs_of(t->sim, block->id) && best.back <= UINT8_MAX
-               ? best
-               : (struct td_flow_forward){.count = 0};
+    const uint64_t runs = runs_of(t->sim, block->id);
+    if (2 * same <= runs || best.back > TD_RAN_BACK_VARIES)
+        best.back = TD_RAN_BACK_VARIES;
+    return 2 * all > runs ? best : (struct td_flow_forward){.all = 0};
 }
 
 static void tell_forward(const struct telling *t, const struct td_block *block,
@@ -301,7 +304,7 @@ static void tell_forward(const struct telling *t, const struct td_block *block,
 {
     const struct td_flow_forward forward = forward_of(t, block, uop->insn);
 
-    if (!(uop->flags & TD_RAN_LOAD) || forward.count == 0)
+    if (!(uop->flags & TD_RAN_LOAD) || forward.all == 0)
         return;
     uop->back = (uint8_t)forward.back;
     uop->forward = (uint8_t)(forward.renamed ? 0 : t->sim->desc->forward);

@@ -22,6 +22,7 @@ struct td_flow_jump {
 /* Which store the loads of an instruction had their data from: mostly, so many stores back. */
 struct td_flow_forward {
     uint32_t count; /* that it was so, less that it was not (Boyer and Moore's majority vote) */
+    uint32_t all;   /* that it was any */
     uint16_t back;
     bool renamed; /* rename passed the register on, the last time */
 };

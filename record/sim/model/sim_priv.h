@@ -75,8 +75,8 @@ struct td_sim {
     struct td_stores stores;
     struct td_usage *usage;    /* its lines are the memory's, too */
     struct td_outcomes *turns; /* how branches go */
-    uint32_t met_row;          /* of the store that the last load waited for in the buffer */
-    uint32_t watch_left;       /* blocks until habits are watched, or not any more */
+    uint32_t met_row; /* of the store that the last load met in the buffer, while that is watched */
+    uint32_t watch_left; /* blocks until habits are watched, or not any more */
     bool watching;
     bool bare;     /* it keeps no habits */
     bool link;     /* td_blocks_link: stack_pointer counts instead of stack_place */

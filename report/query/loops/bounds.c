@@ -188,7 +188,20 @@ struct path {
     double runs; /* at most so often was it gone through */
 };
 
-static void add_segment(struct path *path, const struct td_segment *s, bool after_call, bool link)
+/* Where the store is that the uop's load mostly has its data from; UINT64_MAX. */
+static uint64_t source_of(const struct td_loop_code *code, const struct td_segment *s,
+                          const struct td_ran_uop *uop)
+{
+    const struct td_habit *habit =
+        uop->back == 0 ? NULL
+                       : td_habits_find(code->habits, s->module, insn_offset(s->block, uop->insn));
+    const struct td_habit_mark *by = habit ? td_habit_most(habit, TD_HABIT_FORWARDED_BY) : NULL;
+
+    return by && by->module == s->module ? (uint64_t)by->key : UINT64_MAX;
+}
+
+static void add_segment(struct path *path, const struct td_loop_code *code,
+                        const struct td_segment *s, bool after_call)
 {
     size_t first = 0;
     const size_t count = uops_of(s, &first);
@@ -200,8 +213,9 @@ static void add_segment(struct path *path, const struct td_segment *s, bool afte
         path->uops[path->len++] =
             (struct td_chain_uop){.uop = &s->block->uops[u],
                                   .offset = insn_offset(s->block, s->block->uops[u].insn),
+                                  .source = source_of(code, s, &s->block->uops[u]),
                                   .after_call = after_call && u == first,
-                                  .link = link};
+                                  .link = code->link};
     }
 }
 
@@ -218,7 +232,7 @@ static void take_path(const struct td_loop_code *code, struct path *path)
     path->complete = true;
     path->runs = (double)code->from->header_runs;
     for (uint32_t steps = 0; path->complete; steps++) {
-        add_segment(path, &graph->at[at], after_call, code->link);
+        add_segment(path, code, &graph->at[at], after_call);
         after_call = graph->at[at].calls;
         at = next_of(code, at, member, &path->runs);
         if (at == code->from->header)
@@ -240,6 +254,8 @@ static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
     if (path.complete && path.len <= TD_CHAIN_UOPS_MAX) {
         td_chain_find(&chain, path.uops, path.len);
         loop->bounds[TD_LOOP_CHAIN] = chain.cycles;
+        for (size_t u = 0; u < path.len; u++)
+            loop->calls = loop->calls || path.uops[u].after_call;
         /* The last iteration of each entry does not come back. */
         loop->path_share =
             fmin(1, (path.runs + (double)code->from->entries) / (double)code->from->iterations);

@@ -3,6 +3,7 @@
 #ifndef TD_REPORT_QUERY_LOOPS_BOUNDS_H
 #define TD_REPORT_QUERY_LOOPS_BOUNDS_H
 
+#include "formats/habits.h"
 #include "report/query/loops/loops.h"
 #include "report/query/loops/nest.h"
 
@@ -10,7 +11,8 @@ struct td_loop_code {
     const struct td_graph *graph;
     const struct td_nest *nest;
     const struct td_nest_loop *from;
-    bool link; /* calls leave the return address in a register */
+    const struct td_habits *habits; /* of its instructions */
+    bool link;                      /* calls leave the return address in a register */
 };
 
 /* Sets `loop`'s bounds of ports, units and, where it holds no other loop that matters, of the

@@ -28,6 +28,8 @@ struct walk {
     struct value last;           /* the latest of all so far */
     struct value stored[STORES]; /* data of the stores that came last, by number */
     uint32_t stores;             /* so far; those before a call are not counted */
+    struct value *latest;        /* by uop: what it stored last */
+    bool calls;                  /* there was one */
     struct value *operands;      /* by execution: the one that it waited for */
     int64_t *done;               /* by execution */
 };
@@ -54,13 +56,30 @@ static void wait_for(struct operands *o, struct value value, int64_t delay)
     o->start = value.ready + delay;
 }
 
-/* The load of the uop: from a store that it mostly has its data from, else from L1. */
-static void wait_for_load(const struct walk *w, const struct td_ran_uop *uop, struct operands *o)
+/* What the load's store stored last. Beyond a call, which makes nobody knows how many stores, it
+ * is known by its place. NULL: it has its data from L1, or from a callee's store. */
+static const struct value *source_of(const struct walk *w, const struct td_chain_uop *at)
 {
-    const bool forwards = uop->back > 0 && uop->back <= w->stores;
+    if (at->uop->back == 0)
+        return NULL;
+    if (at->uop->back != TD_RAN_BACK_VARIES && at->uop->back <= w->stores)
+        return &w->stored[(w->stores - at->uop->back) % STORES];
+    for (size_t u = 0; w->calls && u < w->count; u++) {
+        if (w->uops[u].offset == at->source && w->uops[u].uop->flags & TD_RAN_STORE)
+            return &w->latest[u];
+    }
+    return NULL;
+}
+
+/* The load of the uop: from a store that it mostly has its data from, else from L1. */
+static void wait_for_load(const struct walk *w, const struct td_chain_uop *at, struct operands *o)
+{
+    const struct td_ran_uop *uop = at->uop;
+    const struct value *source = source_of(w, at);
+    const bool forwards = source != NULL;
 
     if (forwards)
-        wait_for(o, w->stored[(w->stores - uop->back) % STORES], uop->forward);
+        wait_for(o, *source, uop->forward);
     /* Rename passes a register on without an address. */
     for (int a = 0; a < 2 && !(forwards && uop->forward == 0); a++)
         wait_for(o, w->registers[uop->address[a]], forwards ? uop->forward : uop->load_latency);
@@ -75,8 +94,9 @@ static bool comes_early(const struct walk *w, struct value value)
     return by && !(by->flags & TD_RAN_LOAD) && by->load_latency > 0;
 }
 
-static struct operands operands_of(const struct walk *w, const struct td_ran_uop *uop)
+static struct operands operands_of(const struct walk *w, const struct td_chain_uop *at)
 {
+    const struct td_ran_uop *uop = at->uop;
     const bool loads = (uop->flags & TD_RAN_LOAD) != 0;
     struct operands o = {.critical = {.by = NOBODY}, .start = loads ? uop->load_latency : 0};
 
@@ -85,7 +105,7 @@ static struct operands operands_of(const struct walk *w, const struct td_ran_uop
     const struct value sum = w->registers[uop->src[2]];
     wait_for(&o, sum, !loads && comes_early(w, sum) ? -(int64_t)uop->load_latency : 0);
     if (loads)
-        wait_for_load(w, uop, &o);
+        wait_for_load(w, at, &o);
     if (uop->flags & TD_RAN_SERIAL)
         wait_for(&o, w->last, 0);
     return o;
@@ -106,15 +126,17 @@ static void run(struct walk *w, int32_t index)
         if (!survives(r, at->link))
             w->registers[r] = (struct value){.by = NOBODY};
     }
-    if (at->after_call)
+    if (at->after_call) {
         w->stores = 0;
-    const struct operands operands = operands_of(w, uop);
+        w->calls = true;
+    }
+    const struct operands operands = operands_of(w, at);
     const struct value done = {.ready = operands.start + uop->latency, .by = index};
 
     w->operands[index] = operands.critical;
     w->done[index] = done.ready;
     if (uop->flags & TD_RAN_STORE)
-        w->stored[w->stores++ % STORES] = done;
+        w->stored[w->stores++ % STORES] = w->latest[(size_t)index % w->count] = done;
     set(w, uop->dst[0], uop->flags & TD_RAN_FOLD ? operands.start : done.ready, index);
     set(w, uop->dst[1], done.ready, index);
     if (w->last.by == NOBODY || done.ready > w->last.ready)
@@ -191,6 +213,9 @@ void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t
         w.registers[r] = (struct value){.by = NOBODY};
     w.operands = td_xcalloc(count * ROUNDS, sizeof(*w.operands));
     w.done = td_xcalloc(count * ROUNDS, sizeof(*w.done));
+    w.latest = td_xcalloc(count, sizeof(*w.latest));
+    for (size_t u = 0; u < count; u++)
+        w.latest[u] = (struct value){.by = NOBODY};
     for (size_t i = 0; i < count * ROUNDS; i++)
         run(&w, (int32_t)i);
     int64_t *took = td_xcalloc(count, sizeof(*took));
@@ -199,6 +224,7 @@ void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t
     if (rounds > 0)
         tell_parts(ret, uops, count, took, rounds);
     free(took);
+    free(w.latest);
     free(w.operands);
     free(w.done);
 }

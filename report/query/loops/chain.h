@@ -17,6 +17,8 @@
 struct td_chain_uop {
     const struct td_ran_uop *uop;
     uint64_t offset; /* of its instruction */
+    uint64_t
+        source; /* of that whose store its load mostly has its data from; UINT64_MAX: not known */
     bool after_call; /* a call stands before it: what it left in registers is not known */
     bool link;       /* calls leave the return address in a register: aarch64 */
 };

@@ -282,8 +282,11 @@ static void measure_loop(struct making *m, size_t index)
     struct td_loop *loop = &m->loops[index];
     const double scale = m->header_runs[index] / (double)from->header_runs;
     const bool innermost = m->inner_slots[index] < INNER_SHARE * loop->slots;
-    const struct td_loop_code code = {
-        .graph = &m->graph, .nest = &m->nest, .from = from, .link = m->link};
+    const struct td_loop_code code = {.graph = &m->graph,
+                                      .nest = &m->nest,
+                                      .from = from,
+                                      .habits = td_model_habits(m->model),
+                                      .link = m->link};
 
     for (int b = 0; b < TD_LOOP_BOUND_COUNT; b++)
         loop->bounds[b] = NAN;

@@ -76,6 +76,7 @@ struct td_loop {
     struct td_loop_link *links;          /* of the chain, in program order */
     size_t link_count;
     double path_share;            /* of the iterations that take the path on which the chain is */
+    bool calls;                   /* on that path */
     struct td_loop_link *divides; /* those that take the divider, and for how long */
     size_t divide_count;
     struct td_loop_link *takers; /* those that can go to none but `ports`, and for how long */

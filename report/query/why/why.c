@@ -395,17 +395,21 @@ static uint32_t find_location(const struct td_model *model, uint32_t module, uin
     return TD_NONE;
 }
 
-/* The store that was most often in the way, and how it uses memory; the branch that is followed. */
+/* The store that was most often in the way or had the data, and how it uses memory; the branch that
+ * is followed. */
 static void find_partner(struct td_why *why, const struct td_model *model)
 {
-    const enum td_why_cause cause = why->cause;
+    /* No cause has a partner among the first marks, of strides. */
+    static const enum td_habit_mark_kind kinds[TD_WHY_CAUSE_COUNT] = {
+        [TD_WHY_BLOCKED] = TD_HABIT_BLOCKED_BY,
+        [TD_WHY_ALIAS] = TD_HABIT_ALIASED_BY,
+        [TD_WHY_FORWARDED] = TD_HABIT_FORWARDED_BY,
+        [TD_WHY_BRANCH_CORRELATED] = TD_HABIT_FOLLOWS,
+    };
 
-    if (!why->habit ||
-        (cause != TD_WHY_BLOCKED && cause != TD_WHY_ALIAS && cause != TD_WHY_BRANCH_CORRELATED))
+    if (!why->habit || kinds[why->cause] == 0)
         return;
-    why->partner = td_habit_most(why->habit, cause == TD_WHY_ALIAS     ? TD_HABIT_ALIASED_BY
-                                             : cause == TD_WHY_BLOCKED ? TD_HABIT_BLOCKED_BY
-                                                                       : TD_HABIT_FOLLOWS);
+    why->partner = td_habit_most(why->habit, kinds[why->cause]);
     if (!why->partner || why->partner->module == TD_NONE) {
         why->partner = NULL;
         return;

@@ -78,8 +78,8 @@ struct td_why {
     uint64_t offset;
     double part;                         /* of those losses */
     const struct td_habit *habit;        /* borrowed from the model; NULL: not known */
-    const struct td_habit_mark *partner; /* the store in the way, or the branch that tells how
-                                            this one goes; NULL: none */
+    const struct td_habit_mark *partner; /* the store in the way or that had the data, or the
+                                            branch that tells how this one goes; NULL: none */
     const struct td_habit *partner_habit;
     uint32_t partner_location;  /* TD_NONE: nothing was charged to it */
     const struct td_loop *loop; /* the innermost that the instruction is in, borrowed from the

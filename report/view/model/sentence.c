@@ -428,6 +428,26 @@ static void bound_text(char *buf, size_t size, const struct td_loop *loop)
              td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles)));
 }
 
+/* A chain through memory. A store of the same line needs no place. */
+static char *through_memory_sentence(const struct td_why *why, const struct td_model *model,
+                                     const char *chain, const char *parts, const char *of)
+{
+    char ours[TD_WHY_TEXT], place[TD_WHY_TEXT] = "";
+    char *store = NULL, *text = NULL;
+
+    td_why_place(ours, sizeof(ours), model, why->location);
+    if (why->partner && why->partner_location != TD_NONE)
+        td_why_place(place, sizeof(place), model, why->partner_location);
+    store = strcmp(ours, place) == 0 ? td_xstrdup("a store") : partner_text(why, model);
+    text = td_xasprintf("it loads what %s has just written, and the next store waits for it: a "
+                        "dependency chain through memory of %s cycles%s%s. %s.",
+                        store, chain, parts, of,
+                        why->loop->calls ? "With what the loop calls inlined, a register would do"
+                                         : "A register would do");
+    free(store);
+    return text;
+}
+
 static char *chain_sentence(const struct td_why *why, const struct td_loop_words *words)
 {
     const struct td_loop *loop = why->loop;
@@ -445,10 +465,7 @@ static char *chain_sentence(const struct td_why *why, const struct td_loop_words
                             chain, of, others);
     }
     if (why->cause == TD_WHY_FORWARDED)
-        return td_xasprintf("it loads what a store has just written, and the next store waits for "
-                            "it: a dependency chain through memory of %s cycles%s%s. A register "
-                            "would do.",
-                            chain, parts, of);
+        return through_memory_sentence(why, words->model, chain, parts, of);
     return td_xasprintf("each iteration waits for the result of the one before: a dependency chain "
                         "of %s cycles%s%s.%s",
                         chain, parts, of, others);

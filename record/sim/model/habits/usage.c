@@ -226,7 +226,10 @@ static void note_stores(struct td_usage_entry *entry, const struct td_use *use)
     entry->figures[TD_HABIT_CLEARED] += use->cleared;
     switch (use->met) {
     case TD_MET_NOTHING: break;
-    case TD_MET_FORWARDED: entry->figures[TD_HABIT_FORWARDED]++; break;
+    case TD_MET_FORWARDED:
+        entry->figures[TD_HABIT_FORWARDED]++;
+        note_partner(entry->forwarded_by, use->partner);
+        break;
     case TD_MET_BLOCKED:
         entry->figures[TD_HABIT_BLOCKED]++;
         note_partner(entry->blocked_by, use->partner);
@@ -275,6 +278,13 @@ static void add_mark(struct td_habit *habit, enum td_habit_mark_kind kind, uint3
         td_habit_mark(habit, &mark);
 }
 
+static void add_partners(struct td_habit *habit, enum td_habit_mark_kind kind,
+                         const struct td_usage_partner *partners)
+{
+    for (int i = 0; i < TD_USAGE_PARTNERS; i++)
+        add_mark(habit, kind, 0, partners[i].row, partners[i].count);
+}
+
 static void describe(const struct td_usage *usage, const struct td_usage_entry *entry,
                      struct td_habit *habit)
 {
@@ -291,12 +301,9 @@ static void describe(const struct td_usage *usage, const struct td_usage_entry *
                  entry->strides[i].count);
     for (int i = TD_LINE_BACK_NEVER; i < TD_USAGE_BACKS; i++)
         add_mark(habit, TD_HABIT_REUSE, UINT32_MAX, i - TD_LINE_BACK_KNOWN, entry->backs[i]);
-    for (int i = 0; i < TD_USAGE_PARTNERS; i++) {
-        add_mark(habit, TD_HABIT_BLOCKED_BY, 0, entry->blocked_by[i].row,
-                 entry->blocked_by[i].count);
-        add_mark(habit, TD_HABIT_ALIASED_BY, 0, entry->aliased_by[i].row,
-                 entry->aliased_by[i].count);
-    }
+    add_partners(habit, TD_HABIT_FORWARDED_BY, entry->forwarded_by);
+    add_partners(habit, TD_HABIT_BLOCKED_BY, entry->blocked_by);
+    add_partners(habit, TD_HABIT_ALIASED_BY, entry->aliased_by);
 }
 
 void td_usage_each(const struct td_usage *usage, td_usage_fn *fn, void *ctx)

@@ -32,7 +32,7 @@ struct td_use {
     uint32_t slot;             /* of L1; TD_USE_PAST: it went past the caches */
     enum td_habit_figure from; /* FROM_L2 and so on; ACCESSES: L1 */
     enum td_met met;
-    uint32_t partner; /* BLOCKED, ALIASED: row of the store */
+    uint32_t partner; /* but for NOTHING: row of the store */
     bool store, walked, cleared;
     /* Cycles: when it could have been asked for at the earliest, when its address was known, when
      * its data were there. */
@@ -57,7 +57,8 @@ struct td_usage_entry {
     struct td_usage_stride strides[TD_USAGE_STRIDES];
     uint64_t figures[TD_USAGE_FIGURES];
     uint64_t backs[TD_USAGE_BACKS];
-    struct td_usage_partner blocked_by[TD_USAGE_PARTNERS], aliased_by[TD_USAGE_PARTNERS];
+    struct td_usage_partner forwarded_by[TD_USAGE_PARTNERS], blocked_by[TD_USAGE_PARTNERS],
+        aliased_by[TD_USAGE_PARTNERS];
     uint8_t lines[TD_USAGE_REGISTERS], pages[TD_USAGE_REGISTERS];
 };
 
