@@ -65,8 +65,8 @@ def natives(names):
 def modelled(bench, name, function):
     """Cycles below the kernel's function, libc's included."""
     out = bench.path("kernel.td")
-    subprocess.run([common.TDREC, "-q", "--source", "sim", "--sim-core", sim_accuracy.CORE, "-o", out, "--", KERNELS, name],
-                   check=True, env=sim_accuracy.environment(), stdout=subprocess.DEVNULL)
+    subprocess.run([common.TDREC, "-q", "--source", "sim", "-o", out, "--", KERNELS, name], check=True,
+                   env=sim_accuracy.environment(), stdout=subprocess.DEVNULL)
     cycles = common.td_json(out)["profile"]["cycles"]
     text = subprocess.run([common.TDREPORT, "folded", "--category", "slots", "-i", out], capture_output=True, text=True,
                           check=True).stdout
