@@ -146,7 +146,8 @@ static bool may_lack(const struct field *field)
         "fault_lines",        "fault_pages",      "l1_falling",       "vector_store_waits",
         "vector_queue_delay", "rename_trust",     "store_crowded",    "rmw_address",
         "joined_slots",       "access_moves",     "whole_slots",      "reuse_delay",
-        "whole_groups",       "port_result",      "sbb_by_carry",     "call_waits"};
+        "whole_groups",       "port_result",      "sbb_by_carry",     "call_waits",
+        "wakes_early"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)

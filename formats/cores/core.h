@@ -54,6 +54,8 @@
     X(pipeline, port_result, COUNT, 0, 1, "1: where it multiplies, one result a cycle")           \
     X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
     X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
+    X(pipeline, wakes_early, COUNT, 0, 9,                                                         \
+      "ports that a uop takes at most before its operand had one")                                \
     X(pipeline, sbb_by_carry, COUNT, 0, 1,                                                        \
       "sbb of a register and itself waits only for the carry")                                    \
     X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \

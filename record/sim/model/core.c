@@ -29,6 +29,7 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         .vector_stores_wait = ports->vector && (ports->memory || desc->vector_store_waits),
         .queue_delay = desc->vector_queue_delay,
         .reuse_delay = desc->reuse_delay,
+        .wakes_early = desc->wakes_early,
         .empty = ports->empty,
         .rules = ports,
         .group = ports->group,
@@ -293,6 +294,20 @@ int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int
     }
     stall_group(core, cycle);
     return td_cycle_later(t, cycle + 1);
+}
+
+void td_core_waste(struct td_core *core, struct td_port_mask mask, int64_t woken, int64_t t)
+{
+    const int64_t end = t < core->cycle + TD_PORT_RING - 1 ? t : core->cycle + TD_PORT_RING - 1;
+
+    for (int left = core->wakes_early; woken < end && left > 0; woken++) {
+        uint64_t *word = &core->ports[woken & (TD_PORT_RING - 1)];
+
+        if (*word & mask.full)
+            continue;
+        *word += mask.add - TD_PORT_ISSUED; /* it waits on */
+        left--;
+    }
 }
 
 int64_t td_core_issue_slow(struct td_core *core, struct td_port_mask mask, int64_t t)

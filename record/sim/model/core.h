@@ -93,6 +93,10 @@ struct td_core {
     struct td_unit units[TD_UNIT_KIND_COUNT];
     int64_t ready[TD_REG_COUNT];
     int64_t forwarded[TD_REG_COUNT]; /* the same of results that their like has earlier */
+    /* Of registers whose uop had no port when it asked for one: when what waits for them is woken,
+     * and, as long as that is said of what they hold, when they are ready. */
+    int64_t woken[TD_REG_COUNT], woken_for[TD_REG_COUNT];
+    int wakes_early; /* ports that a uop takes at most that is woken before it is ready */
     struct td_port_hint hints[16];
     struct td_results results[TD_RESULT_COUNT];
     uint64_t ports[TD_PORT_RING];           /* by cycle */
@@ -139,6 +143,10 @@ int64_t td_core_issue_slow(struct td_core *core, struct td_port_mask mask, int64
 /* Stalls until the queue of the bank's place has room. Returns the first cycle from `t` on in which
  * a uop can issue then. */
 int64_t td_core_wait_queue(struct td_core *core, uint32_t b, uint32_t place, int64_t t);
+
+/* Takes the uop's port from cycle `woken` on for nothing, in the first cycles before `t` in which
+ * it is free, so often as the core does. The bank of its port spreads. */
+void td_core_waste(struct td_core *core, struct td_port_mask mask, int64_t woken, int64_t t);
 
 /* td_core_issue for a store of a vector register: its data waits in the vector scheduler, where
  * loads and stores have one of their own. `known` is when its address is known, and becomes when it
@@ -289,8 +297,10 @@ static inline void td_core_crowd(struct td_core *core, uint32_t b, uint32_t plac
         core->crowd[b] += td_lanes_one(place);
 }
 
-/* td_core_issue for a uop whose port dispatch chooses. */
-static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_mask mask, int64_t t)
+/* td_core_issue_bound for a uop that is woken in cycle `woken`, and may turn out not to be ready
+ * before `t`. */
+static inline int64_t td_core_issue_woken(struct td_core *core, struct td_port_mask mask,
+                                          int64_t woken, int64_t t)
 {
     if (!mask.choice)
         return td_core_issue(core, mask, t);
@@ -305,9 +315,23 @@ static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_m
     if (TD_UNLIKELY(td_lane(core->crowd[b], place) >= core->rules->banks[b].full))
         t = td_core_wait_queue(core, b, place, t);
     core->group |= UINT64_C(1) << place << at;
+    if (woken < t && core->rules->banks[b].rule == TD_BANK_SPREAD)
+        td_core_waste(core, core->rules->banks[b].bound[place], woken, t);
     t = td_core_issue(core, core->rules->banks[b].bound[place], t);
     td_core_crowd(core, b, place, t);
     return t;
+}
+
+/* td_core_issue for a uop whose port dispatch chooses. */
+static inline int64_t td_core_issue_bound(struct td_core *core, struct td_port_mask mask, int64_t t)
+{
+    return td_core_issue_woken(core, mask, t, t);
+}
+
+/* When a uop is woken that waits for the register. */
+static inline int64_t td_core_woken(const struct td_core *core, uint8_t reg)
+{
+    return core->woken_for[reg] == core->ready[reg] ? core->woken[reg] : core->ready[reg];
 }
 
 /* Gives the result of the uop that is next to enter the reorder buffer a register. */

@@ -709,6 +709,24 @@ static inline int64_t operands_ready(const struct td_core *core, const struct td
                           core->ready[uop->src[2]]);
 }
 
+/* Issues a uop that is ready at `t`, on a core that wakes early: what waits for a result of one
+ * cycle is woken when its uop asks for a port. */
+static int64_t issue_woken(struct td_core *core, const struct td_uop *uop, int64_t t)
+{
+    int64_t woken = core->cycle + 1;
+
+    for (int i = 0; i < 3; i++)
+        woken = td_cycle_later(woken, td_core_woken(core, uop->src[i]));
+    const int64_t issued = td_core_issue_woken(core, uop->issue, woken, t);
+    if (uop->latency != 1 || issued == t)
+        return issued;
+    for (int i = 0; i < 2; i++) {
+        core->woken[uop->dst[i]] = t + 1;
+        core->woken_for[uop->dst[i]] = issued + 1;
+    }
+    return issued;
+}
+
 /* A uop that only computes: most are. There is room for it (td_core_make_room), as for that below.
  * `plain`: its way is TD_WAY_COMPUTES. */
 static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, uint32_t first_cell,
@@ -725,7 +743,9 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     else
         td_core_dispatch(core, uop->slots);
     int64_t t = td_cycle_later(operands_ready(core, uop, plain), core->cycle + 1);
-    if (plain || uop->issue.add)
+    if (TD_UNLIKELY(core->wakes_early) && uop->issue.waits == 1)
+        t = issue_woken(core, uop, t);
+    else if (plain || uop->issue.add)
         t = td_core_issue_bound(core, uop->issue, t);
     const int64_t done = t + uop->latency;
     core->ready[uop->dst[0]] = core->ready[uop->dst[1]] = done;
