@@ -743,6 +743,7 @@ static inline void execute_simple(struct td_sim *sim, const struct td_uop *uop, 
     else
         td_core_dispatch(core, uop->slots);
     int64_t t = td_cycle_later(operands_ready(core, uop, plain), core->cycle + 1);
+    /* Those that wait in the general scheduler. */
     if (TD_UNLIKELY(core->wakes_early) && uop->issue.waits == 1)
         t = issue_woken(core, uop, t);
     else if (plain || uop->issue.add)
