@@ -37,7 +37,7 @@ LEAVES = ("branch_mispredicts machine_clears icache_misses itlb_misses branch_re
 LOAD = r"LOAD\s+0x(\S+) 0x(\S+) 0x\S+ 0x(\S+)"
 CPUID = b"\x0f\xa2"
 HERTZ, PROFILES, SAMPLES = 9973, 4, 4000
-# A kernel takes a part of one. Some virtual machines had 14 to 47, and programs took up to five times as long by them.
+# A kernel takes a part of one. Some virtual machines had 14 to 47, and programs took up to 3.8 times as long by them.
 FAULT_MAX_US, FAULT_PAGES, FAULT_TRIES = 5, 1024, 5
 OVERLAP_BAR, MEAN_BAR, WORST_BAR, RANK_BAR = 0.85, 0.08, 0.25, 0.97
 
