@@ -71,12 +71,12 @@ struct td_loop {
     uint16_t ports;                     /* those that are the bound of all ports, by bit; 0: none */
     double port_uops;                   /* on them */
     bool port_loads, port_stores;       /* that is what they are for */
+    bool calls;                         /* something, on the path on which the chain is */
     double each_port[TD_LOOP_EACH_PORT]; /* cycles for which each is busy at least, when uops are
                                             spread over the ports as evenly as can be */
     struct td_loop_link *links;          /* of the chain, in program order */
     size_t link_count;
     double path_share;            /* of the iterations that take the path on which the chain is */
-    bool calls;                   /* on that path */
     struct td_loop_link *divides; /* those that take the divider, and for how long */
     size_t divide_count;
     struct td_loop_link *takers; /* those that can go to none but `ports`, and for how long */
