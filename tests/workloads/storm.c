@@ -12,12 +12,12 @@ extern char **environ;
 
 __attribute__((noinline)) static uint64_t leaf_work(uint64_t x)
 {
-    return work_chain(x, 2000);
+    return work_chain(x, 20000);
 }
 
 __attribute__((noinline)) static uint64_t parent_work(uint64_t x)
 {
-    return work_chain(x, 2000) + 1; /* not the same code as leaf_work's: they would be merged */
+    return work_chain(x, 20000) + 1; /* not the same code as leaf_work's: they would be merged */
 }
 
 static double cpu_us(void)
