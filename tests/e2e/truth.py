@@ -145,7 +145,7 @@ def deep():
 
 def storm():
     """Children exec'ed anew; as many CPU seconds in them as in the parent, each in its own function."""
-    profile = td.record([td.workload("storm"), "300", "2000"], hertz=4000)
+    profile = td.record([td.workload("storm"), "300", "4000"], hertz=4000)
     data = td.report_json(profile, "functions", "--no-inline")
     found = td.shares(data)
     number = samples(td.report_json(profile))
