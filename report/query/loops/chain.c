@@ -29,9 +29,10 @@ struct walk {
     struct value stored[STORES]; /* data of the stores that came last, by number */
     uint32_t stores;             /* so far; those before a call are not counted */
     struct value *latest;        /* by uop: what it stored last */
-    bool calls;                  /* there was one */
-    struct value *operands;      /* by execution: the one that it waited for */
-    int64_t *done;               /* by execution */
+    size_t *sources;        /* by uop: the one whose store it has its data from; `count`: none */
+    bool calls;             /* there was one */
+    struct value *operands; /* by execution: the one that it waited for */
+    int64_t *done;          /* by execution */
 };
 
 /* Whether callees keep the register, as the model numbers them: x86-64's System V convention keeps
@@ -64,11 +65,19 @@ static const struct value *source_of(const struct walk *w, const struct td_chain
         return NULL;
     if (at->uop->back != TD_RAN_BACK_VARIES && at->uop->back <= w->stores)
         return &w->stored[(w->stores - at->uop->back) % STORES];
-    for (size_t u = 0; w->calls && u < w->count; u++) {
-        if (w->uops[u].offset == at->source && w->uops[u].uop->flags & TD_RAN_STORE)
-            return &w->latest[u];
-    }
-    return NULL;
+    const size_t source = w->sources[at - w->uops];
+    return w->calls && source < w->count ? &w->latest[source] : NULL;
+}
+
+/* The uop that stores at the place that the load has its data from; `count`: none does. */
+static size_t find_source(const struct walk *w, const struct td_chain_uop *at)
+{
+    size_t u = at->uop->back == 0 ? w->count : 0;
+
+    while (u < w->count &&
+           (w->uops[u].offset != at->source || !(w->uops[u].uop->flags & TD_RAN_STORE)))
+        u++;
+    return u;
 }
 
 /* The load of the uop: from a store that it mostly has its data from, else from L1. */
@@ -214,8 +223,11 @@ void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t
     w.operands = td_xcalloc(count * ROUNDS, sizeof(*w.operands));
     w.done = td_xcalloc(count * ROUNDS, sizeof(*w.done));
     w.latest = td_xcalloc(count, sizeof(*w.latest));
-    for (size_t u = 0; u < count; u++)
+    w.sources = td_xcalloc(count, sizeof(*w.sources));
+    for (size_t u = 0; u < count; u++) {
         w.latest[u] = (struct value){.by = NOBODY};
+        w.sources[u] = find_source(&w, &uops[u]);
+    }
     for (size_t i = 0; i < count * ROUNDS; i++)
         run(&w, (int32_t)i);
     int64_t *took = td_xcalloc(count, sizeof(*took));
@@ -224,6 +236,7 @@ void td_chain_find(struct td_chain *ret, const struct td_chain_uop *uops, size_t
     if (rounds > 0)
         tell_parts(ret, uops, count, took, rounds);
     free(took);
+    free(w.sources);
     free(w.latest);
     free(w.operands);
     free(w.done);
