@@ -29,6 +29,10 @@ MAKE = os.path.join(BUILD, "tests", "exchange", "merge_make")
 HERE = os.path.join(SOURCE, "tests", "exchange")
 problems = []
 
+# What the program spends its time in. Beside it perf 6.1 gives the head of the PLT and its first entry to _init, and has
+# no name for .plt.got: a sample that meets those is no matter here.
+FUNCTIONS = ("main", "middle", "leaf", "other")
+
 PROGRAM = r"""
 #include <stdlib.h>
 #include <unistd.h>
@@ -107,13 +111,14 @@ def by_symbol_perf(path):
         words = [word.strip() for word in line.split("|")]
         if len(words) == 3 and words[0].isdigit():
             found[words[2].split("] ", 1)[1]] += int(words[1])
-    return found
+    return {name: found[name] for name in FUNCTIONS}
 
 
 def by_symbol_ours(path):
     report = json.loads(run([TDREPORT, "functions", "--no-inline", "--json", "-i", path]))
-    return collections.Counter({f["function"]: f["time_ns"] for f in report["functions"]
-                                if f["module"] == "app"})
+    found = collections.Counter({f["function"]: f["time_ns"] for f in report["functions"]
+                                 if f["module"] == "app"})
+    return {name: found[name] for name in FUNCTIONS}
 
 
 def test_import(folder):
@@ -166,7 +171,7 @@ def test_import_case(folder, name, path):
     check(f"{name}: the samples of perf script", done.returncode == 0, done.stdout + done.stderr)
     if name in ("plain", "chains", "pipe", "compressed"):
         theirs, ours = by_symbol_perf(path), by_symbol_ours(path)
-        check(f"{name}: the symbols of perf report", ours and theirs == ours, (theirs, ours))
+        check(f"{name}: the symbols of perf report", ours["leaf"] > 0 and theirs == ours, (theirs, ours))
     if name == "stacks":
         folded = run([TDREPORT, "folded", "-i", path])
         check("stacks: unwound", ";main;middle;leaf " in folded and ";main;other " in folded,

@@ -68,8 +68,9 @@ static void print_samples(const struct td_model *model, bool stacks)
 
             if (!is_member(group, e) || period == 0)
                 continue;
-            printf("sample\t%s\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu64 "\t%s\t%" PRIu64 "\t",
-                   td_model_string(model, thread->name), thread->pid, thread->tid, sample->time_ns,
+            printf("sample\t%s\t%" PRId32 "\t%" PRId32 "\t%" PRIu64 "\t%s\t%" PRIu64 "\t",
+                   td_model_string(model, thread->name), td_task_id(thread->pid),
+                   td_task_id(thread->tid), sample->time_ns,
                    td_model_string(model, td_model_event(model, e)->name), period);
             if (stacks)
                 print_stack(model, sample->node);
