@@ -124,6 +124,16 @@ KERNEL void adds(uint64_t count)
                      : "rax", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11");
 }
 
+/* The last of its five additions begins 2 bytes before the end of a page and ends behind it. */
+KERNEL void over_page_end(uint64_t count)
+{
+    __asm__ volatile("jmp 1f\n .p2align 12\n .skip 4096-18\n1:\n add $1,%%rax\n add $1,%%rcx\n"
+                     " add $1,%%rsi\n add $1,%%rdi\n add $1,%%r8\n dec %0\n jnz 1b"
+                     : "+r"(count)
+                     :
+                     : "rax", "rcx", "rsi", "rdi", "r8");
+}
+
 KERNEL void stream(double *to, const double *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -696,6 +706,7 @@ static void make_graph(struct input *in, uint32_t nodes, uint32_t degree)
     X("divides", , divides(300000))                                                                \
     X("float_chain", , float_chain(1000000))                                                       \
     X("adds", , adds(600000))                                                                      \
+    X("over_page_end", , over_page_end(200000))                                                    \
     X("stream", (in.a = make_bytes(48 MB), in.b = make_bytes(48 MB)),                              \
       stream((double *)(void *)in.a, (double *)(void *)in.b, 6 MB))                                \
     X("forward", , forward(600000))                                                                \

@@ -105,6 +105,7 @@ LEADERS = {
 }
 RETIRING = {
     "adds": "other_light_ops",
+    "over_page_end": "other_light_ops",
     "x87": "x87_use",
     "float_adds": "fp_scalar",
     "float_vectors": "fp_vector_128b",
@@ -138,6 +139,8 @@ BLAME_SHARE = 0.5
 # kernel: (rounds, {core: cycles of a round}). Of roots_and_divides: `busy` of fsqrt64 and fdiv64 together.
 CYCLES = {"roots_and_divides": (200000, {"golden-cove": 10, "skylake": 10, "skylake-x": 10, "zen3": 14, "zen4": 14, "zen5": 12})}
 CYCLES_SLACK = 0.02
+# kernel: (rounds, instructions of a round)
+INSTRUCTIONS = {"over_page_end": (200000, 7)}
 
 
 def functions(program):
@@ -264,6 +267,10 @@ def check(plugin, program, kernel, core, out):
         cycles = slots_inside / width / rounds
         if abs(cycles / wanted[core] - 1) > CYCLES_SLACK:
             problems.append(f"{cycles:.2f} cycles a round, not {wanted[core]}")
+    if kernel in INSTRUCTIONS:
+        rounds, wanted = INSTRUCTIONS[kernel]
+        if abs(sums["instructions"] / rounds - wanted) > 0.001:
+            problems.append(f"{sums['instructions'] / rounds:.3f} instructions a round, not {wanted}")
     shares = {**{top: total(sums, TREE[top]) for top in TREE}, **{leaf: sums[leaf] for leaf in leaves_of(TREE)}}
     shown = " ".join(f"{name} {100 * v / slots_inside:.0f}" for name, v in shares.items() if v * 25 > slots_inside)
     print(f"{'FAIL' if problems else 'ok  '} {core} {kernel}: {shown} {'; '.join(problems)}", flush=True)

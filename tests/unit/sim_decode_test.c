@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "record/sim/model/blocks.h"
+#include "record/sim/model/decode/isa.h"
 
 static struct td_core_desc desc;
 static struct td_ports ports;
@@ -202,6 +203,32 @@ static void a_compare_and_its_jump_are_one(void **state)
     td_blocks_free(blocks);
 }
 
+/* No instruction is the beginning of another, or of none. */
+static void a_beginning_is_cut(void **state)
+{
+    static const struct {
+        uint8_t size, bytes[15];
+    } insns[] = {
+        {1, {0x90}},                                               /* nop */
+        {3, {0x0f, 0x44, 0xd0}},                                   /* cmove %eax, %edx */
+        {6, {0x89, 0x9e, 0x18, 0x04, 0x00, 0x00}},                 /* mov %ebx, 0x418(%rsi) */
+        {10, {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}},                /* movabs */
+        {10, {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}},       /* nopw */
+        {6, {0xc4, 0xe2, 0xed, 0x90, 0x24, 0x00}},                 /* vpgatherdq */
+        {10, {0x62, 0xf1, 0x7c, 0x48, 0x28, 0x84, 0x24, 0, 1, 0}}, /* vmovaps, but its last byte */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < TD_ARRAY_SIZE(insns); i++) {
+        for (size_t size = 0; size < insns[i].size; size++)
+            assert_true(td_decode_x86_is_cut(insns[i].bytes, size));
+    }
+    for (size_t i = 0; i < TD_ARRAY_SIZE(insns) - 1; i++)
+        assert_false(td_decode_x86_is_cut(insns[i].bytes, sizeof(insns[i].bytes)));
+    static const uint8_t none[] = {0x06};
+    assert_false(td_decode_x86_is_cut(none, sizeof(none)));
+}
+
 /* No bytes may upset the decoder: what it does not know is microcode. */
 static void any_bytes_decode(void **state)
 {
@@ -251,7 +278,7 @@ int main(void)
         cmocka_unit_test(memory_forms),     cmocka_unit_test(costs_come_from_the_description),
         cmocka_unit_test(branches),         cmocka_unit_test(a_compare_and_its_jump_are_one),
         cmocka_unit_test(any_bytes_decode), cmocka_unit_test(ports_fit_what_they_can),
-        cmocka_unit_test(joined_forms),
+        cmocka_unit_test(joined_forms),     cmocka_unit_test(a_beginning_is_cut),
     };
     return cmocka_run_group_tests(tests, open_decoder, close_decoder);
 }

@@ -314,10 +314,22 @@ static void note_misread(uint64_t pc)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* The instructions of a block that are executed as its. */
+static size_t count_insns(const struct qemu_plugin_tb *tb)
+{
+    const size_t count = qemu_plugin_tb_n_insns(tb);
+
+    if (count < 2)
+        return count;
+    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
+    return count - td_quirks_is_taken_back(self->exec.guest, qemu_plugin_insn_data(last),
+                                           qemu_plugin_insn_size(last));
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     uint8_t bytes[TD_TRACE_INSNS_MAX * 16], lengths[TD_TRACE_INSNS_MAX];
-    const size_t count = qemu_plugin_tb_n_insns(tb);
+    const size_t count = count_insns(tb);
     size_t at = 0;
 
     (void)id;

@@ -2,12 +2,14 @@
 #include "record/sim/qemu/quirks.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "record/sim/model/decode/isa.h"
 #include "record/sim/qemu/guest_memory.h"
 #include "record/sim/qemu/api.h"
 
@@ -191,4 +193,12 @@ bool td_quirks_refuses_map(const struct td_quirks *quirks, int flags, int fd)
 bool td_quirks_is_too_large(uint64_t size)
 {
     return size > MAPPED_MAX;
+}
+
+/* QEMU 7.2 (target/i386/tcg/translate.c, advance_pc): an instruction that goes over the end of a
+ * page begins the next block. It is found while it is read, when the plugin has been given its
+ * first bytes as the last instruction of this one. No instruction is the beginning of another. */
+bool td_quirks_is_taken_back(const struct td_guest *guest, const uint8_t *bytes, size_t size)
+{
+    return guest->machine == EM_X86_64 && td_decode_x86_is_cut(bytes, size);
 }

@@ -6,7 +6,10 @@
 #define TD_RECORD_SIM_QEMU_QUIRKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "record/sim/share/guest.h"
 
 /* Signals of Linux are numbered below this (_NSIG plus 1). */
 #define TD_QUIRKS_SIGNALS 65
@@ -43,5 +46,9 @@ bool td_quirks_refuses_map(const struct td_quirks *quirks, int flags, int fd);
 /* Whether memory of this size is more than the emulator can keep: it would be busy for minutes, and
  * have no memory left, before the program goes on. */
 bool td_quirks_is_too_large(uint64_t size);
+
+/* Whether QEMU has taken this instruction, the last of several of a block, out of the block again:
+ * the plugin is still shown what was read of it. */
+bool td_quirks_is_taken_back(const struct td_guest *guest, const uint8_t *bytes, size_t size);
 
 #endif

@@ -32,5 +32,7 @@ void td_decode_cost(const struct td_decoder *decoder, enum td_op_class class, st
 /* The x86-64 instruction as text. False when it is none, or is meant to be illegal. */
 bool td_decode_x86_text(const uint8_t *bytes, size_t size, uint64_t pc, char *text,
                         size_t text_size);
+/* Whether these bytes are the beginning of an x86-64 instruction that has more. */
+bool td_decode_x86_is_cut(const uint8_t *bytes, size_t size);
 
 #endif

@@ -731,4 +731,14 @@ bool td_decode_x86_text(const uint8_t *bytes, size_t size, uint64_t pc, char *te
            insn.info.mnemonic != ZYDIS_MNEMONIC_UD2;
 }
 
+bool td_decode_x86_is_cut(const uint8_t *bytes, size_t size)
+{
+    ZydisDecoder zydis;
+    ZydisDecodedInstruction insn;
+
+    ZydisDecoderInit(&zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return ZydisDecoderDecodeInstruction(&zydis, NULL, bytes, size, &insn) ==
+           ZYDIS_STATUS_NO_MORE_DATA;
+}
+
 const struct td_isa td_isa_x86 = {.name = "x86_64", .open = open_zydis, .decode = decode};
