@@ -14,7 +14,7 @@
 #include "report/tui/terminal.h"
 #include "report/tui/tui.h"
 
-#define FIRST_MS 400 /* of reading, before the first screen shows what there is */
+#define FIRST_MS 400 /* of the first chunks, before the first screen shows what there is */
 #define LOOK_MS  50  /* between two looks for keys while something takes long */
 
 /* What keys do while something takes long. */
@@ -34,8 +34,9 @@ struct viewing {
     struct td_session other; /* to compare with; opts NULL: none */
     struct td_common_opts other_opts;
     enum waiting waiting;
-    const char *what; /* takes long */
-    uint64_t since_ms, looked_ms;
+    const char *what;  /* takes long */
+    uint64_t since_ms; /* when the first chunk was there; 0: not yet */
+    uint64_t looked_ms;
     bool partial; /* what is shown is not the whole profile */
     bool left;    /* the user wants to leave */
     bool stopped; /* the user wants what takes long to stop */
@@ -93,6 +94,8 @@ static bool on_reading(void *ctx, uint64_t done, uint64_t total)
 {
     struct viewing *v = ctx;
 
+    if (v->waiting == WAIT_FIRST && v->since_ms == 0)
+        v->since_ms = now_ms();
     if (v->waiting == WAIT_FIRST)
         return now_ms() >= v->since_ms + FIRST_MS;
     look(v, total > 0 ? (double)done / (double)total : 0, false);
@@ -202,7 +205,6 @@ static int open_first(struct viewing *v)
     /* A filter of functions needs their names. */
     const bool no_names = v->common->functions.len == 0;
 
-    v->since_ms = now_ms();
     int exit_code = td_session_open(&v->shown, v->common, needs_of(v, no_names, true));
     v->partial = v->shown.stopped;
     if (v->partial)
