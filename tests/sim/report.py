@@ -69,7 +69,11 @@ def check_weights(tdreport, modelled, clock):
     # The join rounds running sums, so that the whole is exact: a function may gain or lose a nanosecond a row.
     check(abs(function["time_ns"] - same["time_ns"]) <= len(found["functions"]),
           "the time of a function is not the measured one")
-    check(function["categories"]["divider"] > 0.4, "the divider is not what the function waits for")
+    # A machine that shares its core takes far longer than the model: then it is said of core_bound only.
+    shares, errors = function["categories"], function["category_errors"]
+    known = "core_bound" if shares["divider"] is None else "divider"
+    check(known == "divider" or errors["divider"] > 0.25, "the divider's share is not told, though it is known")
+    check((shares[known] or 0) > 0.4, f"{known} is not what the function waits for")
     check_sums(found)
 
 
