@@ -133,7 +133,7 @@ def test_import(folder):
         "compressed": (["-e", "cpu-clock", "-F", "4000", "-g", "-z"], False),
         "group": (["-e", "{cpu-clock,page-faults,context-switches}:S", "-c", "1000000",
                    "--no-inherit"], False),
-        "several": (["-e", "cpu-clock,page-faults", "-c", "1000"], False),
+        "several": (["-e", "cpu-clock,page-faults/period=1,name=page-faults/", "-c", "100000"], False),
         "period": (["-e", "task-clock", "-c", "500000", "-d", "-T", "-P"], False),
         "build-ids": (["-e", "cpu-clock", "-F", "4000", "--buildid-mmap"], False),
         "stacks": (["-e", "cpu-clock", "-F", "500", "--call-graph", "dwarf,4096"], False),
