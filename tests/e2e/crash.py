@@ -65,7 +65,7 @@ def signalled(number):
     td.wait_for_cpu(child, KILL_S)
     child.send_signal(number)
     err = child.communicate(timeout=60)[1]
-    td.check(application_finished(done) or number == signal.SIGTERM,
+    td.check(number == signal.SIGTERM or application_finished(done),
              f"the application did not go on after signal {number}: {err!r}")
     data = td.report_json(profile_of_killed(out), status=(0, 3))
     td.check(data["coverage"]["samples"] > KILL_S * 999 * 0.9, f"{data['coverage']['samples']} samples")
