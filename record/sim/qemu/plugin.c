@@ -322,8 +322,7 @@ static size_t count_insns(const struct qemu_plugin_tb *tb)
     if (count < 2)
         return count;
     const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
-    return count - td_quirks_is_taken_back(self->exec.guest, qemu_plugin_insn_data(last),
-                                           qemu_plugin_insn_size(last));
+    return count - td_quirks_is_taken_back(self->exec.guest, qemu_plugin_insn_vaddr(last));
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

@@ -43,6 +43,8 @@ int g_hash_table_insert(void *table, void *key, void *value)
  */
 enum {
     PAGE_BYTES = 4096,
+    INSTRUCTION_BYTES_MAX = 15,
+    EVEX_PREFIX = 0x62,
     HANDLER_DEFAULT = 0,
     HANDLER_IGNORE = 1,
 };
@@ -197,8 +199,14 @@ bool td_quirks_is_too_large(uint64_t size)
 
 /* QEMU 7.2 (target/i386/tcg/translate.c, advance_pc): an instruction that goes over the end of a
  * page begins the next block. It is found while it is read, when the plugin has been given its
- * first bytes as the last instruction of this one. No instruction is the beginning of another. */
-bool td_quirks_is_taken_back(const struct td_guest *guest, const uint8_t *bytes, size_t size)
+ * first bytes as the last instruction of this one. Of AVX-512, which QEMU lacks, it reads the first
+ * byte only. */
+bool td_quirks_is_taken_back(const struct td_guest *guest, uint64_t address)
 {
-    return guest->machine == EM_X86_64 && td_decode_x86_is_cut(bytes, size);
+    const size_t room = PAGE_BYTES - (size_t)(address % PAGE_BYTES);
+    uint8_t bytes[INSTRUCTION_BYTES_MAX];
+
+    return guest->machine == EM_X86_64 && room < sizeof(bytes) &&
+           td_guest_read(bytes, address, room) && bytes[0] != EVEX_PREFIX &&
+           td_decode_x86_is_cut(bytes, room);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of QEMU's that are kept from the program. What needs no call from us is in quirks.c.
+ * Faults of QEMU's that are kept from the program and from the model. What needs no call from us is
+ * in quirks.c.
  */
 #ifndef TD_RECORD_SIM_QEMU_QUIRKS_H
 #define TD_RECORD_SIM_QEMU_QUIRKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "record/sim/share/guest.h"
@@ -47,8 +47,8 @@ bool td_quirks_refuses_map(const struct td_quirks *quirks, int flags, int fd);
  * have no memory left, before the program goes on. */
 bool td_quirks_is_too_large(uint64_t size);
 
-/* Whether QEMU has taken this instruction, the last of several of a block, out of the block again:
- * the plugin is still shown what was read of it. */
-bool td_quirks_is_taken_back(const struct td_guest *guest, const uint8_t *bytes, size_t size);
+/* Whether QEMU has taken the instruction at this address, the last of several of a block, out of
+ * the block again: the plugin is still shown what was read of it. */
+bool td_quirks_is_taken_back(const struct td_guest *guest, uint64_t address);
 
 #endif
