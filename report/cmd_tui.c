@@ -94,10 +94,11 @@ static bool on_reading(void *ctx, uint64_t done, uint64_t total)
 {
     struct viewing *v = ctx;
 
-    if (v->waiting == WAIT_FIRST && v->since_ms == 0)
-        v->since_ms = now_ms();
-    if (v->waiting == WAIT_FIRST)
+    if (v->waiting == WAIT_FIRST) {
+        if (v->since_ms == 0)
+            v->since_ms = now_ms();
         return now_ms() >= v->since_ms + FIRST_MS;
+    }
     look(v, total > 0 ? (double)done / (double)total : 0, false);
     return v->left || v->stopped;
 }

@@ -203,7 +203,8 @@ static void a_compare_and_its_jump_are_one(void **state)
     td_blocks_free(blocks);
 }
 
-/* No instruction is the beginning of another, or of none. */
+/* Less than an instruction is the beginning of one; the whole is not, whatever follows, nor is what
+ * is none. */
 static void a_beginning_is_cut(void **state)
 {
     static const struct {

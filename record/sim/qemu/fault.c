@@ -11,11 +11,6 @@
 #include "base/mem.h"
 #include "record/sim/model/decode/isa.h"
 
-enum {
-    EVEX_PREFIX = 0x62,
-    INSTRUCTION_BYTES_MAX = 15,
-};
-
 static size_t read_code(uint64_t pc, uint8_t *bytes, size_t size)
 {
     const struct iovec local = {.iov_base = bytes, .iov_len = size};
@@ -51,8 +46,8 @@ static bool describe_x86(const uint8_t *bytes, size_t size, uint64_t pc, char *t
 
     if (!td_decode_x86_text(bytes, size, pc, name, sizeof(name)))
         return false;
-    snprintf(text, text_size, "%s'%s'", bytes[0] == EVEX_PREFIX ? "the AVX-512 instruction " : "",
-             name);
+    snprintf(text, text_size, "%s'%s'",
+             bytes[0] == TD_X86_EVEX_PREFIX ? "the AVX-512 instruction " : "", name);
     return true;
 }
 
@@ -72,7 +67,7 @@ char *td_fault_text(const struct td_guest *guest, const char *process, uint64_t 
                     const struct td_snapshot_maps *maps)
 {
     const bool x86 = strcmp(guest->name, "x86_64") == 0;
-    uint8_t bytes[INSTRUCTION_BYTES_MAX] = {0};
+    uint8_t bytes[TD_X86_INSTRUCTION_BYTES] = {0};
     const size_t size = read_code(pc, bytes, sizeof(bytes));
     char place[300], text[192];
 

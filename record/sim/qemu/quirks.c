@@ -43,8 +43,6 @@ int g_hash_table_insert(void *table, void *key, void *value)
  */
 enum {
     PAGE_BYTES = 4096,
-    INSTRUCTION_BYTES_MAX = 15,
-    EVEX_PREFIX = 0x62,
     HANDLER_DEFAULT = 0,
     HANDLER_IGNORE = 1,
 };
@@ -204,9 +202,9 @@ bool td_quirks_is_too_large(uint64_t size)
 bool td_quirks_is_taken_back(const struct td_guest *guest, uint64_t address)
 {
     const size_t room = PAGE_BYTES - (size_t)(address % PAGE_BYTES);
-    uint8_t bytes[INSTRUCTION_BYTES_MAX];
+    uint8_t bytes[TD_X86_INSTRUCTION_BYTES];
 
     return guest->machine == EM_X86_64 && room < sizeof(bytes) &&
-           td_guest_read(bytes, address, room) && bytes[0] != EVEX_PREFIX &&
+           td_guest_read(bytes, address, room) && bytes[0] != TD_X86_EVEX_PREFIX &&
            td_decode_x86_is_cut(bytes, room);
 }

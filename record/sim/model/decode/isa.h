@@ -29,6 +29,13 @@ void td_decode_retired(enum td_op_class class, enum td_retired width, struct td_
 /* Gives the uop the cost of its class. */
 void td_decode_cost(const struct td_decoder *decoder, enum td_op_class class, struct td_uop *uop);
 
+/* x86-64: the longest instruction, and the first byte of those of AVX-512 (Intel SDM 2, "AVX
+ * Instruction Length" and "Instruction Format and EVEX"). */
+enum {
+    TD_X86_INSTRUCTION_BYTES = 15,
+    TD_X86_EVEX_PREFIX = 0x62,
+};
+
 /* The x86-64 instruction as text. False when it is none, or is meant to be illegal. */
 bool td_decode_x86_text(const uint8_t *bytes, size_t size, uint64_t pc, char *text,
                         size_t text_size);
