@@ -496,9 +496,9 @@ static int parse_what_if(struct td_request *request, struct td_err *err)
         return TD_OK;
     if (request->source != TD_SOURCE_NONE && request->source != TD_SOURCE_SIM)
         return td_fail(err, TD_EUSAGE, "--what-if goes with --source sim");
-    if (request->sim_sample || request->sim_pmu)
-        return td_fail(err, TD_EUSAGE, "--what-if models all of the run: leave out %s",
-                       request->sim_sample ? "--sim-sample" : "--sim-pmu");
+    if (request->sim_pmu)
+        return td_fail(err, TD_EUSAGE,
+                       "--sim-pmu samples one core, --what-if models several: one of the two");
     request->source = TD_SOURCE_SIM;
     return TD_OK;
 }

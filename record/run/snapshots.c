@@ -23,8 +23,13 @@
  * kilobyte in memory. */
 #define APART_MAX 256
 
-/* Kinds of groups: of the model, replicates by column, variants. */
-enum { GROUP_MODEL, GROUP_REPLICATES, GROUP_VARIANTS = GROUP_REPLICATES + TD_SIM_COLUMN_COUNT };
+/* Kinds of groups: of the model, replicates by column, variants, their replicates. */
+enum {
+    GROUP_MODEL,
+    GROUP_REPLICATES,
+    GROUP_VARIANTS = GROUP_REPLICATES + TD_SIM_COLUMN_COUNT,
+    GROUP_VARIANT_REPLICATES = GROUP_VARIANTS + TD_VARIANTS_MAX + 1,
+};
 
 /* What a tally has of anything is below. */
 #define VALUE_MAX (UINT64_C(1) << 57)
@@ -257,9 +262,9 @@ static uint32_t group_in(struct td_snapshots *snapshots, unsigned kind, uint32_t
     return *group - 1;
 }
 
-/* The replicates of a column; TD_NONE: it is of no node. */
-static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_column column,
-                                 uint32_t region)
+/* The replicates of a column, or of all slots of a variant. */
+static uint32_t replicates_group(struct td_snapshots *snapshots, uint32_t variant,
+                                 enum td_sim_column column, uint32_t region)
 {
     const enum td_tma_node node = td_sim_column_info(column).node;
     struct td_group group = {
@@ -270,11 +275,12 @@ static uint32_t replicates_group(struct td_snapshots *snapshots, enum td_sim_col
         .column_count = TD_REPLICATES,
     };
 
-    if (node == TD_NODE_NONE)
-        return TD_NONE;
     for (int r = 0; r < TD_REPLICATES; r++)
         group.columns[r] =
             (struct td_column){.kind = TD_COLUMN_REPLICATE, .event = TD_NONE, .node = node};
+    if (variant > 0)
+        return group_in(snapshots, GROUP_VARIANT_REPLICATES + variant, region, &group,
+                        snapshots->variants[variant - 1]);
     return group_in(snapshots, GROUP_REPLICATES + (unsigned)column, region, &group, "replicates");
 }
 
@@ -605,13 +611,15 @@ static void add_replicates(struct adding *a, const struct td_snapshot_replicates
 {
     struct td_profile_writer *writer = a->snapshots->writer;
     struct task *task = &a->image->tasks[replicates->task];
-    const uint32_t group = replicates_group(a->snapshots, (enum td_sim_column)replicates->column,
-                                            region_of(a, task, replicates->region));
     uint64_t values[TD_REPLICATES];
     uint32_t module = TD_NONE;
 
-    if (group == TD_NONE)
+    /* All slots of a variant, or a node's of the core. */
+    if ((task->variant > 0) != (replicates->column == TD_SIM_ALL_SLOTS))
         return;
+    const uint32_t group =
+        replicates_group(a->snapshots, task->variant, (enum td_sim_column)replicates->column,
+                         region_of(a, task, replicates->region));
     const uint64_t offset = locate(a, replicates->pc, &module);
     const uint32_t node = td_profile_node(writer, 0, module, offset);
     for (int r = 0; r < TD_REPLICATES; r++)
@@ -716,18 +724,18 @@ static void add_item(struct adding *a, const struct td_snapshot_walk *walk,
         add_path(a, walk->tally.task, &walk->path);
     else if (item == TD_SNAPSHOT_REGION)
         add_region(a, walk);
-    else if (a->image->tasks[walk->tally.task].variant > 0)
-        return; /* of a variant, only what it took is told */
     else if (!a->last)
         return; /* the rest is of the end alone */
+    else if (item == TD_SNAPSHOT_REPLICATES)
+        add_replicates(a, &walk->replicates);
+    else if (a->image->tasks[walk->tally.task].variant > 0)
+        return; /* of a variant, only what it took is told, and how sure that is */
     else if (item == TD_SNAPSHOT_SHARED)
         add_shared(a, &walk->shared);
     else if (item == TD_SNAPSHOT_CODE)
         add_code(a, &walk->code);
     else if (item == TD_SNAPSHOT_HABIT)
         add_habit(a, &walk->habit);
-    else if (item == TD_SNAPSHOT_REPLICATES)
-        add_replicates(a, &walk->replicates);
 }
 
 /* Both snapshots have their tallies in the same order. */

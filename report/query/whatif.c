@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "formats/cores/variant.h"
+#include "report/query/figures/replicated.h"
 
 /* A recording that was killed may have told a little more of one core than of another. */
 #define ALIKE 0.01
@@ -31,9 +32,35 @@ static struct td_whatif compare(const struct td_measure *variant, const uint64_t
                               .speedup = speedup_of(base, values)};
 }
 
+/* How sure it is, where it was sampled; `few` windows may be of it. */
+static void add_error(struct td_whatif *ret, const struct td_measure *measure,
+                      const struct td_replicated_slots *base,
+                      const struct td_replicated_slots *variant, bool few)
+{
+    if (!isnan(ret->speedup))
+        ret->error =
+            ret->speedup * td_replicated_quotient_error(base, variant, measure->model, few);
+}
+
 struct td_whatif td_whatif_of(const struct td_measure *measure, size_t i)
 {
-    return compare(measure->variants[i], measure->totals, measure->variants[i]->totals);
+    const struct td_measure *variant = measure->variants[i];
+    struct td_whatif ret = compare(variant, measure->totals, variant->totals);
+    double of_base[TD_REPLICATES], of_variant[TD_REPLICATES];
+
+    if (!td_whatif_is_sampled(measure))
+        return ret;
+    td_replicated_all(of_base, measure);
+    td_replicated_all(of_variant, variant);
+    add_error(&ret, measure,
+              &(struct td_replicated_slots){measure->totals[TD_METRIC_SLOTS], of_base},
+              &(struct td_replicated_slots){variant->totals[TD_METRIC_SLOTS], of_variant}, false);
+    return ret;
+}
+
+bool td_whatif_is_sampled(const struct td_measure *measure)
+{
+    return td_replicated_is(measure);
 }
 
 static int by_speedup(const void *a, const void *b, void *ctx)
@@ -62,6 +89,26 @@ size_t *td_whatif_order(const struct td_measure *measure)
     return order;
 }
 
+static struct td_replicated_slots slots_of(const struct td_rows *rows, const struct td_row *row)
+{
+    return (struct td_replicated_slots){row->values[TD_METRIC_SLOTS],
+                                        rows->replicated[row->evidence].all};
+}
+
+static struct td_whatif compare_rows(const struct td_rows *base, size_t r,
+                                     const struct td_rows *varied, const struct td_row *row)
+{
+    struct td_whatif ret = compare(varied->measure, base->at[r].values, row->values);
+
+    if (base->replicated && varied->replicated) {
+        const struct td_replicated_slots before = slots_of(base, &base->at[r]),
+                                         now = slots_of(varied, row);
+
+        add_error(&ret, base->measure, &before, &now, true);
+    }
+    return ret;
+}
+
 /* Rows of the same function, and of code without a name in the same module. */
 static void add_variant(struct td_whatif_rows *ret, size_t v, const struct td_rows *base,
                         const struct td_map *row_of, bool no_inline)
@@ -78,7 +125,7 @@ static void add_variant(struct td_whatif_rows *ret, size_t v, const struct td_ro
         const uint32_t *r = td_map_find(row_of, row->function, row->module);
 
         if (r)
-            ret->at[*r * ret->variants + v] = compare(variant, base->at[*r].values, row->values);
+            ret->at[*r * ret->variants + v] = compare_rows(base, *r, &rows, row);
     }
     td_rows_release(&rows);
 }

@@ -2,11 +2,12 @@
 /*
  * What if: how fast the same run is on cores with something changed (tdrec --what-if), as a whole
  * and by function. All were modelled in one run, so that the figures are differences of nothing but
- * the core.
+ * the core; of a run that was sampled, in the same windows.
  */
 #ifndef TD_REPORT_QUERY_WHATIF_H
 #define TD_REPORT_QUERY_WHATIF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +19,14 @@ struct td_whatif {
     const char *words; /* what is changed (formats/cores/variant.h); borrowed */
     uint64_t cycles;   /* of the variant */
     double speedup;    /* how many times as fast; NaN: not known */
+    double error;      /* ±, 95 %, of it; 0: it is exact, or not known */
 };
 
 /* The i-th variant of a measure, all of it. Not known where less than 99 % of the instructions, or
  * more than are there, were modelled on it: of profiles that were merged with others. */
 struct td_whatif td_whatif_of(const struct td_measure *measure, size_t i);
+/* Whether speed-ups are known up to an error: the run was sampled. */
+bool td_whatif_is_sampled(const struct td_measure *measure);
 /* The variants in the order of their speed-ups, the greatest first: as many indexes as there are,
  * which the caller frees. */
 size_t *td_whatif_order(const struct td_measure *measure);

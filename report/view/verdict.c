@@ -111,7 +111,8 @@ static void print_try(enum td_tma_node node, const struct td_style *style)
 }
 
 /* What it costs: modelled without it, or a bound. */
-static char *gain_words(const struct td_verdict_node *n, const struct td_measure *measure)
+static char *gain_words(const struct td_verdict_node *n, const struct td_measure *measure,
+                        const struct td_style *style)
 {
     const size_t variant = td_whatif_of_node(measure, n->node);
     char *words = NULL, *text = NULL;
@@ -119,7 +120,7 @@ static char *gain_words(const struct td_verdict_node *n, const struct td_measure
     if (variant < measure->variant_count) {
         const struct td_whatif what_if = td_whatif_of(measure, variant);
 
-        words = td_whatif_words(&what_if);
+        words = td_whatif_words(&what_if, style);
     }
     if (words)
         text = td_xasprintf("; %s", words);
@@ -136,7 +137,7 @@ static void print_high(const struct td_verdict_node *n, const struct td_measure 
     const struct td_tma_info *info = td_tma_info(n->node);
     char time[48] = "";
     char *share = share_words(n, style);
-    char *gain = gain_words(n, measure);
+    char *gain = gain_words(n, measure, style);
 
     if (n->seconds > 0)
         td_format_time(style, time, sizeof(time), n->seconds * 1e9);

@@ -19,7 +19,8 @@ enum {
     SPEEDUP_WIDTH = 10,
     SHARE_WIDTH = 7,
     COLUMN_LEAST = 8, /* of one core's speed-ups */
-    NAME_LEAST = 24,  /* of a function */
+    ERROR_WIDTH = 6,
+    NAME_LEAST = 24, /* of a function */
 };
 
 /* "1.62x" */
@@ -32,15 +33,34 @@ static const char *speedup_text(double speedup, char *buf, size_t size)
     return buf;
 }
 
-char *td_whatif_words(const struct td_whatif *what_if)
+/* "0.02"; "": it is exact. */
+static const char *error_text(double error, char *buf, size_t size)
 {
-    char phrase[PHRASE_BYTES];
+    buf[0] = '\0';
+    if (error > 0)
+        snprintf(buf, size, error < 99.5 ? "%.2f" : "%.0f", error);
+    return buf;
+}
+
+/* " ± 0.02" */
+static const char *error_words(double error, const struct td_style *style, char *buf, size_t size)
+{
+    char number[32];
+
+    snprintf(buf, size, error > 0 ? " %s %s" : "", td_style_plus_minus(style),
+             error_text(error, number, sizeof(number)));
+    return buf;
+}
+
+char *td_whatif_words(const struct td_whatif *what_if, const struct td_style *style)
+{
+    char phrase[PHRASE_BYTES], error[48];
 
     if (isnan(what_if->speedup))
         return NULL;
-    return td_xasprintf("with %s %.2f times the speed",
-                        td_variant_phrase(phrase, sizeof(phrase), what_if->words),
-                        what_if->speedup);
+    return td_xasprintf("with %s %.2f%s times the speed",
+                        td_variant_phrase(phrase, sizeof(phrase), what_if->words), what_if->speedup,
+                        error_words(what_if->error, style, error, sizeof(error)));
 }
 
 void td_whatif_print_line(const struct td_measure *measure, const struct td_style *style)
@@ -50,13 +70,14 @@ void td_whatif_print_line(const struct td_measure *measure, const struct td_styl
 
     for (size_t i = 0; i < measure->variant_count; i++) {
         const struct td_whatif what_if = td_whatif_of(measure, order[i]);
-        char phrase[PHRASE_BYTES], speedup[32];
+        char phrase[PHRASE_BYTES], speedup[32], error[48];
 
         if (isnan(what_if.speedup))
             continue;
-        char *more = td_xasprintf("%s%swith %s %s", text ? text : "", text ? ", " : "",
+        char *more = td_xasprintf("%s%swith %s %s%s", text ? text : "", text ? ", " : "",
                                   td_variant_phrase(phrase, sizeof(phrase), what_if.words),
-                                  speedup_text(what_if.speedup, speedup, sizeof(speedup)));
+                                  speedup_text(what_if.speedup, speedup, sizeof(speedup)),
+                                  error_words(what_if.error, style, error, sizeof(error)));
         free(text);
         text = more;
     }
@@ -66,8 +87,8 @@ void td_whatif_print_line(const struct td_measure *measure, const struct td_styl
     free(order);
 }
 
-/* "NAME  CYCLES  SPEEDUP": without a speed-up (NULL), nothing stands behind the cycles. */
-static void print_core(const char *name, uint64_t cycles, const char *speedup,
+/* "NAME  CYCLES  SPEEDUP  ERROR": without a speed-up (NULL), nothing stands behind the cycles. */
+static void print_core(const char *name, uint64_t cycles, const char *speedup, const char *error,
                        const struct td_style *style)
 {
     char fitted[PHRASE_BYTES], count[32];
@@ -78,30 +99,42 @@ static void print_core(const char *name, uint64_t cycles, const char *speedup,
             "", CYCLES_WIDTH, td_format_count(count, sizeof(count), cycles));
     if (speedup)
         fprintf(style->out, "%*s", SPEEDUP_WIDTH, speedup);
+    if (speedup && *error)
+        fprintf(style->out, "%*s", ERROR_WIDTH, error);
     fputc('\n', style->out);
 }
 
 static void print_variant(const struct td_whatif *what_if, const struct td_style *style)
 {
-    char phrase[PHRASE_BYTES], speedup[32];
+    char phrase[PHRASE_BYTES], speedup[32], error[32];
     char *name = td_xasprintf("with %s", td_variant_phrase(phrase, sizeof(phrase), what_if->words));
 
     print_core(name, what_if->cycles, speedup_text(what_if->speedup, speedup, sizeof(speedup)),
-               style);
+               error_text(what_if->error, error, sizeof(error)), style);
     free(name);
+}
+
+/* The heading of a column of errors. */
+static void print_error_heading(const struct td_style *style)
+{
+    fprintf(style->out, "%*s", style->utf8 ? ERROR_WIDTH + 1 : ERROR_WIDTH,
+            td_style_plus_minus(style));
 }
 
 void td_whatif_print_whole(const struct td_measure *measure, const struct td_style *style)
 {
+    const bool sampled = td_whatif_is_sampled(measure);
     size_t *order = td_whatif_order(measure);
     bool known = true;
 
     td_style_begin(style, TD_TONE_HEADING);
     fprintf(style->out, "\n  %-*s%*s%*s", CORE_WIDTH, "the same run", CYCLES_WIDTH, "cycles",
             SPEEDUP_WIDTH, "speed-up");
+    if (sampled)
+        print_error_heading(style);
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
-    print_core("on the core as it is", measure->totals[TD_METRIC_CYCLES], NULL, style);
+    print_core("on the core as it is", measure->totals[TD_METRIC_CYCLES], NULL, NULL, style);
     for (size_t i = 0; i < measure->variant_count; i++) {
         const struct td_whatif what_if = td_whatif_of(measure, order[i]);
 
@@ -110,9 +143,13 @@ void td_whatif_print_whole(const struct td_measure *measure, const struct td_sty
     }
     if (!known)
         fputs("  -: only a part of the instructions was modelled on that core\n", style->out);
+    if (sampled)
+        fprintf(style->out, "  %s, 95 %%: the run was sampled, on all cores in the same windows\n",
+                td_style_plus_minus(style));
     free(order);
 }
 
+/* Of the speed-ups alone. */
 static unsigned column_width(const struct td_measure *variant)
 {
     const unsigned width = (unsigned)td_text_width(variant->variant) + 2;
@@ -124,11 +161,12 @@ static unsigned column_width(const struct td_measure *variant)
 static size_t fitting(const struct td_measure *measure, const size_t *order,
                       const struct td_style *style, unsigned *left)
 {
+    const unsigned more = td_whatif_is_sampled(measure) ? ERROR_WIDTH : 0;
     size_t count = 0;
 
     *left = style->width > SHARE_WIDTH ? style->width - SHARE_WIDTH : 0;
     for (; count < measure->variant_count; count++) {
-        const unsigned width = column_width(measure->variants[order[count]]);
+        const unsigned width = column_width(measure->variants[order[count]]) + more;
 
         if (!style->full && *left < width + NAME_LEAST + 2)
             break;
@@ -141,16 +179,19 @@ static void print_row(const struct td_rows *rows, const struct td_whatif_rows *w
                       const size_t *order, size_t columns, unsigned left,
                       const struct td_style *style)
 {
+    const bool sampled = td_whatif_is_sampled(rows->measure);
     const struct td_row *row = &rows->at[r];
     char name[1024];
 
     fprintf(style->out, "%*.1f", SHARE_WIDTH, 100 * td_row_share(rows, row));
     for (size_t i = 0; i < columns; i++) {
         const struct td_whatif *w = td_whatif_row(what_if, r, order[i]);
-        char speedup[32];
+        char speedup[32], error[32];
 
         fprintf(style->out, "%*s", (int)column_width(rows->measure->variants[order[i]]),
                 speedup_text(w->speedup, speedup, sizeof(speedup)));
+        if (sampled)
+            fprintf(style->out, "%*s", ERROR_WIDTH, error_text(w->error, error, sizeof(error)));
     }
     td_fit_name(style, name, sizeof(name), td_row_name(rows, row), style->full ? 0 : left - 2);
     fprintf(style->out, "  %s\n", name);
@@ -170,6 +211,8 @@ void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_row
         const struct td_measure *variant = measure->variants[order[i]];
 
         fprintf(style->out, "%*s", (int)column_width(variant), variant->variant);
+        if (td_whatif_is_sampled(measure))
+            print_error_heading(style);
     }
     fputs("  function", style->out);
     td_style_end(style, TD_TONE_HEADING);
@@ -194,6 +237,7 @@ static void json_one(const struct td_whatif *what_if, struct td_json *json)
     td_json_string(json, "with", td_variant_phrase(phrase, sizeof(phrase), what_if->words));
     td_json_u64(json, "cycles", what_if->cycles);
     td_json_double(json, "speedup", what_if->speedup, DIGITS);
+    td_json_double(json, "speedup_error", what_if->error, DIGITS);
     td_json_end(json);
 }
 

@@ -8,7 +8,7 @@
 #include "report/view/table/style.h"
 
 /* "with perfect branches 1.62 times the speed", newly allocated; NULL when it is not known. */
-char *td_whatif_words(const struct td_whatif *what_if);
+char *td_whatif_words(const struct td_whatif *what_if, const struct td_style *style);
 /* One line of a verdict; nothing when nothing else was modelled. */
 void td_whatif_print_line(const struct td_measure *measure, const struct td_style *style);
 /* Each variant of the whole, the greatest speed-up first. */

@@ -26,3 +26,10 @@ done
 make_clock >clock.td
 tdreport whatif clock.td
 echo "exit $?"
+echo ----
+make_sim 'env parameter width=6' 'counter 20 15000000' 'counter 21 3000000' 'vary branches' 'vary l1+width=8' \
+    'tally 0 1 0 400000000,50000000 0:0x1010' 'tally 0 1 0 60000000,100000000 0:0x1010 0:0x2010' \
+    'tally 0 2 0 80000000,50000000 0:0x1010' 'tally 0 2 0 240000000,100000000 0:0x1010 0:0x2010' >sampled.td
+tdreport whatif sampled.td
+tdreport sampled.td | grep -A1 'what if\|with perfect'
+tdreport whatif --json -n 1 sampled.td | grep -A6 '"what_if": \[$'

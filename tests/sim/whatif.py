@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """whatif.py TDREC TDREPORT PROGRAM: what one run with --what-if says of each changed core is what a run of its own on that core
-says, to the cycle, as a whole and by function."""
+says, to the cycle, as a whole and by function; also of a run that is sampled, where it is what the whole run says within the error."""
 import json
 import os
 import subprocess
@@ -79,6 +79,35 @@ def check_others(folder):
         check((found["what_if"][0]["speedup"] or 0) > 1.2, f"{what}: {found['what_if']}")
 
 
+def check_within(part, whole, what):
+    check(whole["speedup_error"] == 0 and part["speedup_error"] > 0, f"{what}: {part}, {whole}")
+    off = abs(part["speedup"] - whole["speedup"])
+    check(off <= part["speedup_error"] < 0.5 * part["speedup"], f"{what}: {part}, of the whole run {whole}")
+
+
+def check_sampled(folder):
+    """The windows of all cores are the same: up to 40 million instructions those of each core alone, too."""
+    changes, long = ("branches", "divider", "width=8"), {"program": ("long",)}
+    words = ("--source", "sim", "--sim-sample", "--sim-core")
+    file = record(f"{folder}/sampled.td", *words, CORE, "--what-if", ",".join(changes), **long)
+    found = report("whatif", "-i", file)
+    whole = report("whatif", "-i", record(f"{folder}/long.td", "--sim-core", CORE, "--what-if", ",".join(changes), **long))
+    instructions = whole["profile"]["instructions"]
+    check(20e6 < instructions < 40e6, f"{instructions} instructions: too few to be sampled, or too many to be so alike")
+    plain = report("-i", record(f"{folder}/plain.td", *words, CORE, **long))
+    check(found["profile"]["cycles"] == plain["profile"]["cycles"], "sampled: the core itself took other cycles than alone")
+    rows, exact = places(found), places(whole)
+    for index, change in enumerate(changes):
+        alone = report("-i", record(f"{folder}/alone.td", *words, f"{CORE}+{change}", **long))
+        check(found["what_if"][index]["cycles"] == alone["profile"]["cycles"], f"sampled {change}: {found['what_if'][index]}, alone {alone['profile']['cycles']}")
+        check_within(found["what_if"][index], whole["what_if"][index], f"sampled {change}")
+        for place, row in rows.items():
+            if row["cycles"] > 0.05 * found["profile"]["cycles"]:
+                check_within(row["what_if"][index], exact[place]["what_if"][index], f"sampled {change}: {place}")
+    text = subprocess.run([TDREPORT, "whatif", "-i", file], capture_output=True, text=True, check=False).stdout
+    check("on all cores in the same windows" in text, text)
+
+
 def check_toggle(folder):
     """What is left out of the core itself is left out of the others."""
     found = report("whatif", "-i", record(f"{folder}/toggle.td", "--sim-core", CORE, "--what-if", "divider", "--toggle", "divide"))
@@ -95,7 +124,7 @@ def refused(*words):
 def check_refused():
     check("did you mean branches?" in refused("--what-if", "l1,brnches"), "a typo gets no hint")
     check("outside 1 to 16" in refused("--what-if", "width=99"), "a wide core is not refused")
-    check("leave out --sim-sample" in refused("--what-if", "l1", "--sim-sample"), "--sim-sample is not refused")
+    check("one of the two" in refused("--what-if", "l1", "--sim-pmu", "4000"), "--sim-pmu is not refused")
     check("--source sim" in refused("--what-if", "l1", "--source", "clock"), "a clock is not refused")
 
 
@@ -103,6 +132,7 @@ with tempfile.TemporaryDirectory(prefix="td-whatif-") as scratch:
     os.environ["XDG_CACHE_HOME"] = scratch
     check_all(scratch)
     check_others(scratch)
+    check_sampled(scratch)
     check_toggle(scratch)
     check_refused()
 print("wrong: %d" % len(problems))

@@ -359,6 +359,62 @@ static void variants_have_groups(void **state)
     end(&whole);
 }
 
+/* A thread on the core and on a variant of it, both with replicates of a node and of all slots. */
+static struct td_buf varied_sampled(void)
+{
+    static const uint32_t columns[] = {TD_SIM_COLUMN_L1, TD_SIM_ALL_SLOTS};
+    struct td_snapshot_task tasks[] = {{.tid = 7, .name = "app"},
+                                       {.tid = 7, .name = "app", .variant = 1}};
+    const struct td_snapshot snapshot = {
+        .pid = 7, .process = "app", .tasks = tasks, .task_count = 2};
+    struct td_snapshot_writer writer = {.path = 0};
+    struct td_buf bytes = {0};
+
+    for (uint32_t task = 0; task < 2; task++) {
+        for (int c = 0; c < 2; c++) {
+            struct td_snapshot_replicates replicates = {.column = columns[c], .pc = BASE};
+
+            for (int r = 0; r < TD_REPLICATES; r++)
+                replicates.values[r] = -1 - (int)task;
+            td_snapshot_put_replicates(&writer, &replicates);
+        }
+        td_snapshot_end_task(&writer);
+    }
+    td_snapshot_put(&bytes, &snapshot, &writer);
+    return bytes;
+}
+
+/* Of the core itself they are told by node, of a variant of all its slots; once, at the end. */
+static void variants_tell_how_sure_they_are(void **state)
+{
+    static const char *const words[] = {"branches"};
+    struct td_model *model = NULL;
+    struct whole whole;
+
+    (void)state;
+    begin(&whole);
+    whole.snapshots.variants = words;
+    whole.snapshots.variant_count = 1;
+    add(&whole, 0, varied_sampled());
+    add_snapshot(&whole, 0, varied_sampled(), true);
+    assert_int_equal(
+        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, NULL, NULL), TD_OK);
+    assert_int_equal(td_model_tally_count(model), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct td_tally *tally = td_model_tally(model, i);
+        const struct td_group *group = td_model_group(model, tally->group);
+        const bool variant = group->locates == TD_NODE_NONE;
+
+        assert_int_equal(group->role, TD_ROLE_REPLICATES);
+        assert_int_equal(group->column_count, TD_REPLICATES);
+        assert_string_equal(td_model_string(model, group->name), variant ? words[0] : "replicates");
+        assert_int_equal((int64_t)td_model_tally_values(model, tally)[3], variant ? -2 : -1);
+        assert_int_equal(variant, i == 1);
+    }
+    td_model_free(model);
+    end(&whole);
+}
+
 /* Two threads of which one waited so many cycles for a line of the other. */
 static struct td_buf sharing(uint64_t cycles)
 {
@@ -478,9 +534,9 @@ int main(void)
         cmocka_unit_test(test_growing),         cmocka_unit_test(test_images),
         cmocka_unit_test(test_damaged),         cmocka_unit_test(test_counts_that_cannot_be),
         cmocka_unit_test(test_small_table),     cmocka_unit_test(programs_are_summed),
-        cmocka_unit_test(variants_have_groups), cmocka_unit_test(other_threads),
-        cmocka_unit_test(late_thread),          cmocka_unit_test(long_waits_count),
-        cmocka_unit_test(waits_have_a_sum),
+        cmocka_unit_test(variants_have_groups), cmocka_unit_test(variants_tell_how_sure_they_are),
+        cmocka_unit_test(other_threads),        cmocka_unit_test(late_thread),
+        cmocka_unit_test(long_waits_count),     cmocka_unit_test(waits_have_a_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

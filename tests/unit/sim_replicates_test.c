@@ -133,6 +133,38 @@ static void add_up(void **state)
     close_two(&two);
 }
 
+/* Where columns are not told apart, an instruction has one cell, as sure as its columns together.
+ */
+static void columns_may_be_one(void **state)
+{
+    (void)state;
+    double errors[2];
+
+    for (int whole = 0; whole < 2; whole++) {
+        struct two two;
+
+        open_two(&two);
+        two.replicates.whole = whole;
+        for (uint64_t i = 0; i < 100; i++) {
+            const uint32_t row = two.ledger.accounts[two.accounts[0]].row;
+
+            td_replicates_open(&two.replicates);
+            td_replicates_touch(&two.replicates, &two.ledger, two.accounts[0], 1);
+            td_ledger_charge(&two.ledger, td_ledger_cell(row, TD_CAUSE_DRAM), td_hash_u64(i) % 500);
+            td_ledger_charge(&two.ledger, td_ledger_cell(row, TD_CAUSE_MISPREDICT), 100);
+            td_replicates_close(&two.replicates, &two.ledger, two.rig.blocks, WINDOW);
+            two.windows++;
+        }
+        const struct td_scale scale = scale_of(&two);
+        assert_int_equal(two.replicates.count, whole ? 1 : 2);
+        assert_true(!whole || two.replicates.cells[0].column == TD_SIM_ALL_SLOTS);
+        errors[whole] = error_of(&two, &scale);
+        close_two(&two);
+    }
+    assert_true(errors[0] > 100000);
+    assert_true(fabs(errors[1] - errors[0]) < 0.001 * errors[0]);
+}
+
 /* Of one window it is not known how far others are from it. */
 static void one_window_is_as_sure_as_nothing(void **state)
 {
@@ -285,6 +317,7 @@ int main(void)
         cmocka_unit_test(are_the_variance),
         cmocka_unit_test(are_near_it_for_many),
         cmocka_unit_test(add_up),
+        cmocka_unit_test(columns_may_be_one),
         cmocka_unit_test(one_window_is_as_sure_as_nothing),
         cmocka_unit_test(settled_parts_stay),
         cmocka_unit_test(hold_the_window_that_the_end_cuts),

@@ -94,7 +94,12 @@ static uint32_t *first_of(struct td_replicates *replicates, uint32_t block, uint
     return &replicates->firsts[block];
 }
 
-/* The indices of a block's cells in a region: TD_SIM_COLUMN_COUNT of each instruction. */
+static size_t columns_of(const struct td_replicates *replicates)
+{
+    return replicates->whole ? 1 : TD_SIM_COLUMN_COUNT;
+}
+
+/* The indices of a block's cells in a region: of each instruction as many as it can have. */
 static size_t indices_of(struct td_replicates *replicates, const struct td_block *block,
                          uint32_t region)
 {
@@ -104,7 +109,7 @@ static size_t indices_of(struct td_replicates *replicates, const struct td_block
         return *first - 1;
     const size_t at = replicates->index_count;
 
-    replicates->index_count += (size_t)block->insn_count * TD_SIM_COLUMN_COUNT;
+    replicates->index_count += block->insn_count * columns_of(replicates);
     replicates->indices = td_grow_zeroed(replicates->indices, &replicates->index_cap,
                                          replicates->index_count, sizeof(*replicates->indices));
     *first = (uint32_t)at + 1;
@@ -116,13 +121,15 @@ static void add_value(struct td_replicates *replicates, size_t index,
                       const struct td_replicate_cell *place, uint32_t value,
                       const float signs[TD_REPLICATES])
 {
-    uint32_t *cell = &replicates->indices[index + place->column];
+    const uint32_t column = replicates->whole ? TD_SIM_ALL_SLOTS : place->column;
+    uint32_t *cell = &replicates->indices[index + column];
 
     if (!*cell) {
         replicates->cells = td_grow(replicates->cells, &replicates->cap, replicates->count + 1,
                                     sizeof(*replicates->cells));
-        replicates->cells[replicates->count++] = *place;
-        *cell = (uint32_t)replicates->count;
+        replicates->cells[replicates->count] = *place;
+        replicates->cells[replicates->count].column = column;
+        *cell = (uint32_t)++replicates->count;
     }
     struct td_replicate_cell *to = &replicates->cells[*cell - 1];
     to->sum += (float)value;
@@ -141,7 +148,7 @@ static void add_account(struct td_replicates *replicates, const struct td_ledger
     size_t index = indices_of(replicates, block, place.region);
 
     for (uint32_t i = 0; i < block->insn_count;
-         i++, index += TD_SIM_COLUMN_COUNT, now += TD_ROW_CELLS, before += TD_ROW_CELLS) {
+         i++, index += columns_of(replicates), now += TD_ROW_CELLS, before += TD_ROW_CELLS) {
         const uint32_t retired = runs * block->insn_slots[i];
 
         place.pc = block->pc + block->insn_offsets[i];

@@ -18,7 +18,7 @@
 /* An instruction's slots of one column, in one region. */
 struct td_replicate_cell {
     uint64_t pc;
-    uint32_t column; /* enum td_sim_column */
+    uint32_t column; /* enum td_sim_column, or TD_SIM_ALL_SLOTS */
     uint32_t region; /* td_sim_tally.region */
     float sum;       /* of the present part's windows: slots, */
     float signed_sums[TD_REPLICATES];
@@ -33,6 +33,7 @@ struct td_replicate_touched {
 };
 
 struct td_replicates {
+    bool whole;            /* columns are not told apart: TD_SIM_ALL_SLOTS; set while it is empty */
     bool open;             /* a window goes on, or the pipeline fills for one */
     uint32_t serial;       /* of the window; 0: there was none */
     uint32_t part_windows; /* in the present part; */

@@ -99,6 +99,7 @@ void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu)
 void td_sim_set_bare(struct td_sim *sim)
 {
     sim->bare = true;
+    sim->replicates.whole = true;
     sim->watching = false;
     sim->memory.lines = NULL;
 }

@@ -68,8 +68,8 @@ struct td_sim_column_info td_sim_column_info(enum td_sim_column column);
 struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 
-/* Of this one nobody asks for more than totals, tallies and their regions: habits are not kept,
- * which takes less time. Before the first batch. */
+/* Of this one nobody asks for more than totals, tallies, their regions and replicates of all slots:
+ * habits are not kept, which takes less time. Before the first batch. */
 void td_sim_set_bare(struct td_sim *sim);
 /* Counts in four ways as well, from now on (counting.h). */
 void td_sim_set_counting(struct td_sim *sim);
@@ -158,7 +158,8 @@ void td_sim_each_tally(const struct td_sim *sim, td_sim_tally_fn *fn, void *ctx)
 
 /* Replicates of an instruction's slots of one column in a region, on all paths together: how far
  * what was sampled may be from the whole. Calls `fn` for each that is not 0; an instruction in
- * several blocks comes several times. */
+ * several blocks comes several times. Of a bare sim, of all its slots: TD_SIM_ALL_SLOTS. */
+#define TD_SIM_ALL_SLOTS TD_SIM_COLUMN_INSTRUCTIONS /* which itself has no slots */
 typedef void td_sim_replicates_fn(void *ctx, uint32_t region, uint64_t pc,
                                   enum td_sim_column column,
                                   const int64_t replicates[TD_REPLICATES]);

@@ -244,13 +244,14 @@ static void write_code(void *ctx, const struct td_ran_block *block)
     td_snapshot_put_code(&w->out, block);
 }
 
-/* Of a variant, what it took is told, in which region, and nothing else. */
+/* Of a variant, what it took is told, in which region, how sure that is, and nothing else. */
 static void write_variant(struct writing *w, const struct td_sim *sim)
 {
     w->sim = sim;
     w->described = td_xcalloc(td_sim_path_count(sim), sizeof(*w->described));
     td_sim_each_region(sim, write_region, w);
     td_sim_each_tally(sim, write_tally, w);
+    td_sim_each_replicates(sim, write_replicates, w);
     free(w->described);
 }
 

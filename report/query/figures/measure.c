@@ -437,9 +437,20 @@ static void add_tallies(struct builder *b)
     }
 }
 
-/* Of the model's groups: what says how sure they are. Without its slots there is nothing to be sure
- * of. */
-static void add_replicates(struct builder *b)
+/* Of the model's groups, or of the variant's: what says how sure they are. */
+static bool are_replicates(const struct builder *b, const struct td_group *group,
+                           const char *variant)
+{
+    if (group->role != TD_ROLE_REPLICATES || group->column_count != TD_REPLICATES)
+        return false;
+    if (!variant)
+        return group->locates != TD_NODE_NONE;
+    return group->locates == TD_NODE_NONE &&
+           strcmp(td_model_string(b->model, group->name), variant) == 0;
+}
+
+/* Without slots there is nothing to be sure of. */
+static void add_replicates(struct builder *b, const char *variant)
 {
     struct td_measure *m = b->measure;
     const size_t count = td_model_tally_count(b->model);
@@ -451,8 +462,7 @@ static void add_replicates(struct builder *b)
         const struct td_tally *tally = td_model_tally(b->model, i);
         const struct td_group *group = td_model_group(b->model, tally->group);
 
-        if (group->role != TD_ROLE_REPLICATES || group->locates == TD_NODE_NONE ||
-            group->column_count != TD_REPLICATES || !takes_tally(b, tally))
+        if (!are_replicates(b, group, variant) || !takes_tally(b, tally))
             continue;
         m->replicates =
             td_grow(m->replicates, &cap, m->replicate_count + 1, sizeof(*m->replicates));
@@ -603,8 +613,7 @@ static void finish_modelled(struct builder *b, const char *variant)
     b->width = variant ? td_variant_width(variant, (unsigned)width) : width;
     model_cycles(b);
     model_time(b);
-    if (!variant)
-        add_replicates(b);
+    add_replicates(b, variant);
 }
 
 /* The measure of one kind of groups; with `variant`, of the modelled core that is changed so. */

@@ -24,6 +24,9 @@
 
 #define BIAS_OF_TOTAL 0.01 /* of the cycles, as a part of them */
 
+#define BIAS_OF_QUOTIENT \
+    0.015 /* of cycles over those of a variant of the core, as a part of them */
+
 /* A row that few windows met may have met them all alike: of so many standard errors of its own
  * total, a category that one window has and another has not. */
 #define SPARSE 0.5
@@ -133,6 +136,39 @@ double td_replicated_sparse(double share, double spread)
     return SPARSE * TD_REPLICATES_T * spread * sqrt(fmax(moved * (1 - moved), 0));
 }
 
+void td_replicated_all(double ret[TD_REPLICATES], const struct td_measure *measure)
+{
+    struct sums sums;
+
+    sum_all(&sums, measure);
+    memcpy(ret, sums.all, sizeof(sums.all));
+}
+
+/* The standard error of slots, as a part of them. */
+static double spread_of(const struct td_replicated_slots *of)
+{
+    static const double none[TD_REPLICATES];
+
+    return ratio_error(of->replicates, none, 0, of->slots) / TD_REPLICATES_T;
+}
+
+double td_replicated_quotient_error(const struct td_replicated_slots *above,
+                                    const struct td_replicated_slots *below,
+                                    const struct td_model *model, bool few)
+{
+    const double quotient = td_ratio(above->slots, below->slots);
+
+    if (above->slots == 0 || below->slots == 0)
+        return 1;
+    const double windows =
+        ratio_error(above->replicates, below->replicates, quotient, above->slots);
+    /* Of the slots of one what the other has is a share. */
+    const double share = quotient < 1 ? quotient : 1 / quotient;
+    const double more = few ? td_replicated_sparse(share, spread_of(above)) : 0;
+
+    return hypot(hypot(windows, more / (share + more)), BIAS_OF_QUOTIENT * sampled_part(model));
+}
+
 static struct td_replicated_row row_of(const struct td_rows *rows, const struct td_row *row,
                                        const struct sums *sums, const struct sums *all)
 {
@@ -153,6 +189,7 @@ static struct td_replicated_row row_of(const struct td_rows *rows, const struct 
                                    td_replicated_sparse(p, spread));
         ret.of_node[n] = with_bias(error, BIAS_IN_ROWS, p, sampled);
     }
+    memcpy(ret.all, sums->all, sizeof(ret.all));
     return ret;
 }
 
