@@ -455,9 +455,11 @@ static void merge_groups(struct td_merge *merge, const struct td_model *model, s
 static void merge_tallies(struct td_merge *merge, const struct td_model *model,
                           const struct ids *ids)
 {
+    uint64_t room[TD_COLUMNS_MAX];
+
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *const tally = td_model_tally(model, i);
-        const uint64_t *const values = td_model_tally_values(model, tally);
+        const uint64_t *const values = td_model_tally_values(model, tally, room);
         struct td_buf *const buf = &merge->rows[ids->threads[tally->thread]];
         const uint32_t columns = td_model_group(model, tally->group)->column_count;
 

@@ -503,14 +503,63 @@ static uint32_t find_tally(struct td_model *model, const struct td_tally *place)
     return near->tally;
 }
 
-static void add_tally(struct td_model *model, const struct td_tally *place, uint32_t columns)
+/* Room for so many zeros behind all values. */
+static uint64_t *grow_values(struct td_model *model, size_t count)
 {
     model->tally_values = td_grow(model->tally_values, &model->tally_values_cap,
-                                  model->tally_values_len + columns, sizeof(uint64_t));
-    memset(model->tally_values + model->tally_values_len, 0, columns * sizeof(uint64_t));
+                                  model->tally_values_len + count, sizeof(uint64_t));
+    uint64_t *const ret = model->tally_values + model->tally_values_len;
+    memset(ret, 0, count * sizeof(uint64_t));
+    model->tally_values_len += count;
+    return ret;
+}
+
+/* Of a wide group: a mask of the columns that are not 0, then their values. */
+static bool is_sparse(uint32_t columns)
+{
+    return columns > TD_DENSE_COLUMNS;
+}
+
+static void add_tally(struct td_model *model, const struct td_tally *place, uint32_t columns)
+{
     *VECTOR_PUSH(model->tallies) = *place;
     model->tallies.at[model->tallies.len - 1].values = model->tally_values_len;
-    model->tally_values_len += columns;
+    grow_values(model, is_sparse(columns) ? 1 : columns);
+}
+
+/* Makes room for the columns of `mask` as well: behind all values, where the tally's are not the
+ * last. What it leaves behind stays unused. */
+static void widen(struct td_model *model, struct td_tally *tally, uint64_t mask)
+{
+    uint64_t old[TD_COLUMNS_MAX + 1];
+    const size_t count = 1 + (size_t)__builtin_popcountll(model->tally_values[tally->values]);
+
+    memcpy(old, model->tally_values + tally->values, count * sizeof(*old));
+    if (tally->values + count == model->tally_values_len)
+        model->tally_values_len = tally->values;
+    tally->values = model->tally_values_len;
+    mask |= old[0];
+    uint64_t *at = grow_values(model, 1 + (size_t)__builtin_popcountll(mask));
+    const uint64_t *from = old + 1;
+    *at++ = mask;
+    for (uint64_t left = mask; left; left &= left - 1, at++) {
+        if (old[0] >> __builtin_ctzll(left) & 1)
+            *at = *from++;
+    }
+}
+
+static void add_sparse(struct td_model *model, struct td_tally *tally, uint32_t columns,
+                       const uint64_t *values)
+{
+    uint64_t mask = 0;
+
+    for (uint32_t c = 0; c < columns; c++)
+        mask |= (uint64_t)(values[c] != 0) << c;
+    if (mask & ~model->tally_values[tally->values])
+        widen(model, tally, mask);
+    uint64_t *at = model->tally_values + tally->values;
+    for (uint64_t left = *at++; left; left &= left - 1)
+        *at++ += values[__builtin_ctzll(left)];
 }
 
 void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node, uint32_t group,
@@ -528,6 +577,10 @@ void td_model_add_values(struct td_model *model, uint32_t thread, uint32_t node,
     model->last_tally = id;
     struct td_tally *tally = &model->tallies.at[id];
     tally->samples += samples;
+    if (is_sparse(columns)) {
+        add_sparse(model, tally, columns, values);
+        return;
+    }
     for (uint32_t c = 0; c < columns; c++)
         model->tally_values[tally->values + c] += values[c];
 }
@@ -779,9 +832,18 @@ const struct td_tally *td_model_tally(const struct td_model *model, size_t i)
     return &model->tallies.at[i];
 }
 
-const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally)
+const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally,
+                                      uint64_t room[TD_COLUMNS_MAX])
 {
-    return model->tally_values + tally->values;
+    const uint32_t columns = td_model_group(model, tally->group)->column_count;
+    const uint64_t *at = model->tally_values + tally->values;
+
+    if (!is_sparse(columns))
+        return at;
+    memset(room, 0, columns * sizeof(*room));
+    for (uint64_t left = *at++; left; left &= left - 1)
+        room[__builtin_ctzll(left)] = *at++;
+    return room;
 }
 
 size_t td_model_sample_count(const struct td_model *model)

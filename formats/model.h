@@ -28,6 +28,7 @@
 #define TD_BUILD_ID_MAX    32
 #define TD_NONE            UINT32_MAX
 #define TD_COLUMNS_MAX     64
+#define TD_DENSE_COLUMNS   16 /* wider groups are sparse */
 #define TD_PROFILE_ID_SIZE 16
 
 struct td_model;
@@ -170,7 +171,7 @@ struct td_tally {
     uint32_t group;
     uint64_t samples; /* how many samples were summed; for modelled tallies, instructions executed
                          or 0 when not known */
-    size_t values;
+    size_t values;    /* where td_model_tally_values finds them */
 };
 
 struct td_sample {
@@ -318,7 +319,11 @@ const struct td_habits *td_model_habits(const struct td_model *model)
 size_t td_model_tally_count(const struct td_model *model);
 const struct td_tally *td_model_tally(const struct td_model *model, size_t i)
     __attribute__((returns_nonnull));
-const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally)
+/* As many as its group has columns, in the model or in `room`: of wide groups, most of whose values
+ * are 0, the model holds the others only. NULL is allowed where there are TD_DENSE_COLUMNS or
+ * less. */
+const uint64_t *td_model_tally_values(const struct td_model *model, const struct td_tally *tally,
+                                      uint64_t room[TD_COLUMNS_MAX])
     __attribute__((returns_nonnull));
 size_t td_model_sample_count(const struct td_model *model);
 const struct td_sample *td_model_sample(const struct td_model *model, size_t i)

@@ -118,12 +118,15 @@ static void add_groups(struct overlay *o, enum td_group_role role)
 
 static void add_counts(struct overlay *o)
 {
+    uint64_t room[TD_COLUMNS_MAX];
+
     for (size_t i = 0; i < td_model_tally_count(o->from); i++) {
         const struct td_tally *t = td_model_tally(o->from, i);
 
         if (o->groups[t->group] != TD_NONE)
             td_model_add_values(o->to, o->threads[t->thread], o->nodes[t->node],
-                                o->groups[t->group], t->samples, td_model_tally_values(o->from, t));
+                                o->groups[t->group], t->samples,
+                                td_model_tally_values(o->from, t, room));
     }
     for (size_t i = 0; i < td_model_sample_count(o->from); i++) {
         const struct td_sample *s = td_model_sample(o->from, i);

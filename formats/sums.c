@@ -92,13 +92,14 @@ static bool is_wrong(void *ctx, const struct td_model *model, const struct td_ta
 {
     struct td_sums *sums = ctx;
     const struct td_group *group = td_model_group(model, tally->group);
-    uint64_t values[TD_COLUMNS_MAX], slots = 0;
+    uint64_t room[TD_COLUMNS_MAX], values[TD_COLUMNS_MAX], slots = 0;
 
     if (group->role == TD_ROLE_VARIANT)
-        return is_wrong_variant(sums, group, td_model_tally_values(model, tally));
+        return is_wrong_variant(sums, group, td_model_tally_values(model, tally, room));
     if (group->role != TD_ROLE_MODEL)
         return false;
-    memcpy(values, td_model_tally_values(model, tally), group->column_count * sizeof(*values));
+    memcpy(values, td_model_tally_values(model, tally, room),
+           group->column_count * sizeof(*values));
     for (uint32_t c = 0; c < group->column_count; c++) {
         if (values[c] >> 63 && has_cycles(model, &group->columns[c]))
             values[c] = 0;

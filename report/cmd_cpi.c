@@ -208,7 +208,7 @@ static int show_loops(struct td_session *session, const struct cpi_opts *o,
     size_t len = 0;
 
     if (td_measure_is_modelled(session->measure))
-        td_loops_init(&loops, session->measure);
+        td_loops_init(&loops, session->measure, session->measure);
     uint32_t *chosen = td_xcalloc(loops.len + 1, sizeof(*chosen));
     const size_t dropped = choose_loops(&loops, session, o, chosen, &len);
 

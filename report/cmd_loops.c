@@ -166,13 +166,22 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
 static int show(struct td_session *session, const struct loops_opts *o)
 {
     struct td_loops loops = {.at = NULL};
-    int exit_code;
+    struct td_measure *leaves = NULL;
+    struct td_err err = TD_ERR_INIT;
+    int rc = TD_OK, exit_code;
 
     if (session->measure->values[TD_METRIC_SLOTS] && td_measure_is_modelled(session->measure))
-        td_loops_init(&loops, session->measure);
+        rc = td_session_measure_leaves(session, &leaves, &err);
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    if (leaves)
+        td_loops_init(&loops, session->measure, leaves);
     exit_code =
         loops.len > 0 ? show_loops(session, o, &loops) : td_cmd_complain_loops(session, &loops);
     td_loops_release(&loops);
+    td_measure_free(leaves);
     return exit_code;
 }
 
@@ -208,7 +217,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         return TD_EXIT_USAGE;
     }
     o.function = argv[used];
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    exit_code = td_session_open(
+        &session, common, (struct td_session_needs){.stacks = true, .metrics = TD_METRICS_OF_COST});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o);
     td_session_release(&session);

@@ -509,6 +509,15 @@ int td_session_measure_again(const struct td_session *session, bool by_sample,
     return td_measure_new(ret, session->model, &filter, err);
 }
 
+int td_session_measure_leaves(const struct td_session *session, struct td_measure **ret,
+                              struct td_err *err)
+{
+    struct td_filter filter = td_session_filter(session);
+
+    filter.by_leaf = true;
+    return td_measure_new(ret, session->model, &filter, err);
+}
+
 struct td_filter td_session_filter(const struct td_session *session)
 {
     return make_filter(session->opts, (struct td_session_needs){.samples = false});

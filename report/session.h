@@ -149,6 +149,9 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
  * opened with `times` and has any. Fails as td_measure_new does. */
 int td_session_measure_again(const struct td_session *session, bool by_sample,
                              struct td_measure **ret, struct td_err *err);
+/* The same by leaf (td_filter.by_leaf), with all metrics. */
+int td_session_measure_leaves(const struct td_session *session, struct td_measure **ret,
+                              struct td_err *err);
 /* What its options filter: for a measure of a part of its model. Borrows the options. */
 struct td_filter td_session_filter(const struct td_session *session);
 /* Says what the file lacks, as td_session_open does unless it is to be quiet. */

@@ -348,6 +348,7 @@ static struct row *collect_rows(const struct writer *w, uint64_t **values)
 {
     const size_t count = td_model_tally_count(w->model);
     struct row *rows = td_xcalloc(count, sizeof(*rows));
+    uint64_t room[TD_COLUMNS_MAX];
     size_t total = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -364,7 +365,7 @@ static struct row *collect_rows(const struct writer *w, uint64_t **values)
             .samples = t->samples,
             .values = at,
         };
-        memcpy(at, td_model_tally_values(w->model, t), columns * sizeof(*at));
+        memcpy(at, td_model_tally_values(w->model, t, room), columns * sizeof(*at));
         at += columns;
     }
     return rows;

@@ -14,6 +14,7 @@ static double counted_cycles(const struct td_model *model)
 {
     const struct td_group *other = NULL;
     uint32_t first = TD_NONE, column = 0;
+    uint64_t room[TD_COLUMNS_MAX];
     double cycles = 0;
 
     for (uint32_t g = 0; g < td_model_group_count(model); g++) {
@@ -38,7 +39,7 @@ static double counted_cycles(const struct td_model *model)
         const struct td_tally *tally = td_model_tally(model, i);
 
         if (tally->group == first)
-            cycles += (double)td_model_tally_values(model, tally)[column];
+            cycles += (double)td_model_tally_values(model, tally, room)[column];
     }
     return cycles;
 }
@@ -82,6 +83,7 @@ static int latency_column(const struct td_group *group)
 static double mean_latency(const struct td_model *model, const struct td_pmu_event *event)
 {
     double sum = 0, samples = 0;
+    uint64_t room[TD_COLUMNS_MAX];
 
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *tally = td_model_tally(model, i);
@@ -93,7 +95,7 @@ static double mean_latency(const struct td_model *model, const struct td_pmu_eve
         const struct td_event *sampler = td_model_event(model, group->sampler);
         if (sampler->config[0] != event->config || sampler->config[1] != event->config1)
             continue;
-        sum += (double)td_model_tally_values(model, tally)[column];
+        sum += (double)td_model_tally_values(model, tally, room)[column];
         samples += (double)tally->samples;
     }
     return sum > 0 ? sum / samples : NAN;

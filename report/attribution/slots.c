@@ -114,6 +114,7 @@ static void take_tallies(struct making *m, size_t part)
     struct td_intervals *in = &m->slots->parts[part].intervals;
     const uint32_t group = m->slots->parts[part].counted.group;
     const uint32_t columns = td_model_group(model, group)->column_count;
+    uint64_t room[TD_COLUMNS_MAX];
 
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *t = td_model_tally(model, i);
@@ -121,7 +122,7 @@ static void take_tallies(struct making *m, size_t part)
         if (t->group != group)
             continue;
         const uint32_t row = find_row(m, t->thread, t->node, part, NULL);
-        add_interval(in, row, t->node, t->thread, td_model_tally_values(model, t), columns);
+        add_interval(in, row, t->node, t->thread, td_model_tally_values(model, t, room), columns);
         in->series++;
     }
 }

@@ -76,6 +76,7 @@ static double weight_of(const struct td_model *model, const struct td_pmu_core *
 /* Where all samples have latencies, they are what the events cost. */
 static bool are_timed(const struct td_model *model, const bool *groups)
 {
+    uint64_t room[TD_COLUMNS_MAX];
     bool any = false;
 
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
@@ -87,7 +88,7 @@ static bool are_timed(const struct td_model *model, const bool *groups)
             column_of(td_model_group(model, tally->group), TD_COLUMN_RETIRE_LATENCY);
         if (latency < 0)
             return false;
-        any = any || td_model_tally_values(model, tally)[latency] > 0;
+        any = any || td_model_tally_values(model, tally, room)[latency] > 0;
     }
     return any;
 }
@@ -119,8 +120,9 @@ static void add_tally(struct td_locator *locator, const struct places *places,
 {
     const uint32_t *row = td_map_find(&places->rows, tally->thread, tally->node);
     const struct td_model *model = places->measure->model;
+    uint64_t room[TD_COLUMNS_MAX];
     const double weight =
-        weight_of(model, places->core, tally, td_model_tally_values(model, tally), timed);
+        weight_of(model, places->core, tally, td_model_tally_values(model, tally, room), timed);
 
     if (!row)
         return;
@@ -134,6 +136,7 @@ static void add_tally(struct td_locator *locator, const struct places *places,
 static double squares_of(const struct td_model *model, const struct td_pmu_core *core,
                          const bool *groups, bool timed)
 {
+    uint64_t room[TD_COLUMNS_MAX];
     double sum = 0;
 
     for (size_t i = 0; i < td_model_sample_count(model); i++) {
@@ -152,7 +155,8 @@ static double squares_of(const struct td_model *model, const struct td_pmu_core 
 
         if (!groups[t->group])
             continue;
-        const double weight = weight_of(model, core, t, td_model_tally_values(model, t), timed);
+        const double weight =
+            weight_of(model, core, t, td_model_tally_values(model, t, room), timed);
         sum += weight * weight / (double)t->samples;
     }
     return sum;

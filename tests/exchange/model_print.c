@@ -99,7 +99,8 @@ static void print_event(const struct td_model *model, uint32_t event, struct sum
 
         if (!is_member(group, event))
             continue;
-        const uint64_t period = stands_for(group, td_model_tally_values(model, tally), event);
+        const uint64_t period = stands_for(
+            group, td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0}), event);
         all.samples += tally->samples;
         all.period += period;
         module->samples += tally->samples;

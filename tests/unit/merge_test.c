@@ -239,7 +239,7 @@ static void add_up(struct sums *sums, const struct td_model *model)
 
         sums->samples += tally->samples;
         for (uint32_t c = 0; c < columns; c++)
-            sums->values += td_model_tally_values(model, tally)[c];
+            sums->values += td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[c];
     }
 }
 

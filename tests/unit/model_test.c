@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "formats/model.h"
 
 static void equal_things_are_one(void **state)
@@ -67,9 +68,57 @@ static void values_are_summed_by_place(void **state)
         const struct td_tally *tally = td_model_tally(model, i);
 
         assert_int_equal(tally->samples, 6);
-        assert_true(td_model_tally_values(model, tally)[0] == UINT64_C(3) << 40);
-        assert_int_equal(td_model_tally_values(model, tally)[1], 9);
+        assert_true(td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[0] ==
+                    UINT64_C(3) << 40);
+        assert_int_equal(td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[1], 9);
     }
+    td_model_free(model);
+}
+
+/* Two tallies get other columns in turn, so that neither's values stay the last. */
+static void wide_groups_keep_what_is_not_zero(void **state)
+{
+    enum { WIDE = TD_COLUMNS_MAX, ROUNDS = 200 };
+    struct td_model *model = new_with_group(WIDE);
+    uint64_t sums[2][WIDE] = {{0}}, room[TD_COLUMNS_MAX];
+
+    (void)state;
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        uint64_t values[WIDE] = {0};
+        const uint32_t thread = i % 3 == 0;
+
+        for (uint64_t k = 0; k < i % 5; k++)
+            values[td_hash_u64(i * 7 + k) % WIDE] = td_hash_u64(i + k) >> (i % 2 ? 40 : 0);
+        for (uint32_t c = 0; c < WIDE; c++)
+            sums[thread][c] += values[c];
+        td_model_add_values(model, thread, 1, 0, 1, values);
+    }
+    assert_int_equal(td_model_tally_count(model), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct td_tally *tally = td_model_tally(model, i);
+
+        memset(room, 0xff, sizeof(room));
+        assert_memory_equal(td_model_tally_values(model, tally, room), sums[tally->thread],
+                            sizeof(room));
+    }
+    td_model_free(model);
+}
+
+/* A place with three values of 64 takes as many words and one more. */
+static void wide_groups_take_little(void **state)
+{
+    enum { WIDE = TD_COLUMNS_MAX, PLACES = 10000 };
+    struct td_model *model = new_with_group(WIDE);
+    const uint64_t values[WIDE] = {[3] = 1, [40] = 2, [WIDE - 1] = 3};
+    const size_t before = td_model_bytes(model);
+
+    (void)state;
+    for (uint64_t i = 0; i < PLACES; i++)
+        td_model_add_values(model, 0,
+                            td_model_put_node(model, 0, td_model_put_location(model, 0, i)), 0, 1,
+                            values);
+    assert_int_equal(td_model_tally_count(model), PLACES);
+    assert_true(td_model_bytes(model) - before < (size_t)PLACES * WIDE * sizeof(uint64_t) / 2);
     td_model_free(model);
 }
 
@@ -138,6 +187,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_things_are_one),
         cmocka_unit_test(values_are_summed_by_place),
+        cmocka_unit_test(wide_groups_keep_what_is_not_zero),
+        cmocka_unit_test(wide_groups_take_little),
         cmocka_unit_test(samples_are_sorted_by_time),
         cmocka_unit_test(environment_keeps_order_and_unknown_keys),
         cmocka_unit_test(symbols_are_sorted_when_read),

@@ -77,8 +77,9 @@ static void check_sums(const struct td_model *model, const char *event, const ch
         const uint32_t location = td_model_node(model, tally->node)->location;
         const struct td_module *const m =
             td_model_module(model, td_model_location(model, location)->module);
-        const uint64_t value = stands_for(td_model_group(model, tally->group),
-                                          td_model_tally_values(model, tally), event, model);
+        const uint64_t value = stands_for(
+            td_model_group(model, tally->group),
+            td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0}), event, model);
 
         if (value == 0 || (strcmp(module, "*") && strcmp(module, td_model_string(model, m->path))))
             continue;
@@ -728,7 +729,9 @@ static void test_a_part_of_the_time(void **state)
     struct td_model *const model = load(&m.buf, &opts, &status);
     assert_int_equal(td_model_counter(model, TD_COUNTER_SAMPLES), 1);
     /* The growth is since the sample before, which was left out. */
-    assert_int_equal(td_model_tally_values(model, td_model_tally(model, 0))[1], 150);
+    assert_int_equal(
+        td_model_tally_values(model, td_model_tally(model, 0), (uint64_t[TD_COLUMNS_MAX]){0})[1],
+        150);
     td_model_free(model);
     td_buf_release(&m.buf);
 }

@@ -185,7 +185,8 @@ static void lost_nodes_are_no_places(void **state)
             for (size_t i = 0; i < td_model_tally_count(model); i++) {
                 const struct td_tally *t = td_model_tally(model, i);
                 const struct td_node *node = td_model_node(model, t->node);
-                const uint64_t value = td_model_tally_values(model, t)[0];
+                const uint64_t value =
+                    td_model_tally_values(model, t, (uint64_t[TD_COLUMNS_MAX]){0})[0];
 
                 assert_int_equal(td_model_location(model, node->location)->offset, 100 + value);
                 assert_int_equal(td_model_thread(model, t->thread)->tid, value / 1000);
@@ -627,8 +628,9 @@ static void counts_that_cannot_be(void **state)
         struct td_model *model = load(&buf, &status);
         assert_true(status.damaged);
         assert_int_equal(td_model_tally_count(model), 1);
-        assert_memory_equal(td_model_tally_values(model, td_model_tally(model, 0)), good,
-                            sizeof(good));
+        assert_memory_equal(
+            td_model_tally_values(model, td_model_tally(model, 0), (uint64_t[TD_COLUMNS_MAX]){0}),
+            good, sizeof(good));
         assert_int_equal(td_model_losses(model)->dropped_tallies, 1);
         td_model_free(model);
         td_buf_release(&buf);

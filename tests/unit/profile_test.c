@@ -240,7 +240,8 @@ static void tallies_are_summed(void **state)
     assert_int_equal(td_model_tally_count(model), 1);
     const struct td_tally *tally = td_model_tally(model, 0);
     assert_int_equal(tally->samples, 15);
-    assert_true(td_model_tally_values(model, tally)[0] == UINT64_C(3) << 40);
+    assert_true(td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[0] == UINT64_C(3)
+                                                                                             << 40);
     assert_int_equal(td_model_node(model, tally->node)->parent, 1);
     td_model_free(model);
     td_profile_writer_free(w);
@@ -455,7 +456,9 @@ static void order_does_not_matter(void **state)
     assert_int_equal(td_model_event(read, 0)->counts.sampled, 4);
     assert_int_equal(td_model_event(read, 0)->counts.running_ns, 5);
     assert_int_equal(td_model_tally_count(read), 3);
-    assert_int_equal(td_model_tally_values(read, td_model_tally(read, 0))[0], 0 + 3);
+    assert_int_equal(
+        td_model_tally_values(read, td_model_tally(read, 0), (uint64_t[TD_COLUMNS_MAX]){0})[0],
+        0 + 3);
     td_model_free(read);
     td_model_free(forward);
     td_model_free(backward);

@@ -100,7 +100,7 @@ static void expect(const struct whole *whole, size_t places, uint64_t cycles)
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *tally = td_model_tally(model, i);
         const struct td_node *node = td_model_node(model, tally->node);
-        const uint64_t *values = td_model_tally_values(model, tally);
+        const uint64_t *values = td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0});
         bool any = false;
 
         sum += values[TD_SIM_COLUMN_RETIRED_OTHER] / WIDTH;
@@ -284,9 +284,10 @@ static void programs_are_summed(void **state)
             TD_OK);
         assert_int_equal(td_model_tally_count(model), by_program ? 40 : 30 + 40);
         for (size_t i = 0; i < td_model_tally_count(model); i++)
-            cycles += td_model_tally_values(model,
-                                            td_model_tally(model, i))[TD_SIM_COLUMN_RETIRED_OTHER] /
-                      WIDTH;
+            cycles +=
+                td_model_tally_values(model, td_model_tally(model, i),
+                                      (uint64_t[TD_COLUMNS_MAX]){0})[TD_SIM_COLUMN_RETIRED_OTHER] /
+                WIDTH;
         assert_int_equal(cycles, 30 * 7 + 40 * 3);
         assert_int_equal(td_model_thread_count(model), 2);
         assert_int_equal(td_model_thread(model, 0)->holder, 0);
@@ -341,7 +342,7 @@ static void variants_have_groups(void **state)
     for (size_t i = 0; i < 3; i++) {
         const struct td_tally *tally = td_model_tally(model, i);
         const struct td_group *group = td_model_group(model, tally->group);
-        const uint64_t *values = td_model_tally_values(model, tally);
+        const uint64_t *values = td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0});
 
         if (group->role == TD_ROLE_MODEL) {
             assert_int_equal(values[TD_SIM_COLUMN_RETIRED_OTHER] + values[TD_SIM_COLUMN_L1], 600);
@@ -408,7 +409,9 @@ static void variants_tell_how_sure_they_are(void **state)
         assert_int_equal(group->role, TD_ROLE_REPLICATES);
         assert_int_equal(group->column_count, TD_REPLICATES);
         assert_string_equal(td_model_string(model, group->name), variant ? words[0] : "replicates");
-        assert_int_equal((int64_t)td_model_tally_values(model, tally)[3], variant ? -2 : -1);
+        assert_int_equal(
+            (int64_t)td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[3],
+            variant ? -2 : -1);
         assert_int_equal(variant, i == 1);
     }
     td_model_free(model);

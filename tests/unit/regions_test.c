@@ -252,9 +252,10 @@ static void groups_keep_their_region(void **state)
         const char *name =
             region ? td_model_string(model, td_model_region(model, region - 1)->name) : "";
 
-        assert_int_equal(td_model_tally_values(model, tally)[0], 2 * (*name == 'b'   ? 10
-                                                                      : *name == 'a' ? 11
-                                                                                     : 5));
+        assert_int_equal(td_model_tally_values(model, tally, (uint64_t[TD_COLUMNS_MAX]){0})[0],
+                         2 * (*name == 'b'   ? 10
+                              : *name == 'a' ? 11
+                                             : 5));
     }
     td_model_free(model);
     td_buf_release(&bytes);

@@ -79,6 +79,30 @@ static void test_clock_measure(void **state)
     td_model_free(p.model);
 }
 
+/* A place that another thread came to on another way has no row of its own. */
+static void rows_by_leaf(void **state)
+{
+    const struct clock_profile p = clock_profile();
+    const struct td_filter by_leaf = {.by_leaf = true};
+    const uint32_t location = td_model_node(p.model, p.at_f)->location;
+    uint64_t found = 0;
+
+    (void)state;
+    add(p.model, p.worker, td_model_put_node(p.model, p.at_h, location), p.group, 7, 7000);
+    struct td_measure *m = fx_measure(p.model, &by_leaf), *whole = fx_measure(p.model, NULL);
+    assert_int_equal(whole->row_count, 6);
+    assert_int_equal(m->row_count, 5);
+    assert_int_equal(m->totals[TD_METRIC_TIME_NS], whole->totals[TD_METRIC_TIME_NS]);
+    for (size_t i = 0; i < m->row_count; i++) {
+        if (td_model_node(p.model, m->rows[i].node)->location == location)
+            found += m->values[TD_METRIC_TIME_NS][i];
+    }
+    assert_int_equal(found, 37000);
+    td_measure_free(whole);
+    td_measure_free(m);
+    td_model_free(p.model);
+}
+
 static void test_functions(void **state)
 {
     const struct clock_profile p = clock_profile();
@@ -532,6 +556,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_measure),
+        cmocka_unit_test(rows_by_leaf),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_shared_line),

@@ -953,7 +953,7 @@ static void test_only_tallies(void **state)
         const struct td_tally *t = td_model_tally(p.model, i);
 
         td_model_add_values(q.model, t->thread, t->node, t->group, t->samples,
-                            td_model_tally_values(p.model, t));
+                            td_model_tally_values(p.model, t, (uint64_t[TD_COLUMNS_MAX]){0}));
     }
     struct td_measure *m = fx_slots_measure(q.model, NULL);
     assert_true(m->totals[TD_METRIC_SLOTS] > 0);
@@ -1020,7 +1020,8 @@ static void test_merged(void **state)
 
     struct td_model *sums = new_profile(false).model;
     const struct td_tally *t = td_model_tally(p.model, 0);
-    td_model_add_values(sums, 0, 1, 0, t->samples, td_model_tally_values(p.model, t));
+    td_model_add_values(sums, 0, 1, 0, t->samples,
+                        td_model_tally_values(p.model, t, (uint64_t[TD_COLUMNS_MAX]){0}));
     struct profile mixed = merged((struct td_model *[]){p.model, sums}, 2, &p);
     assert_int_equal(td_model_sample_count(mixed.model), 0);
     judge(&blank, &mixed);

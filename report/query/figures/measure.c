@@ -35,10 +35,12 @@ struct builder {
     struct scale *scales; /* by group */
     unsigned used_groups;
     td_metric_set metrics; /* td_filter.metrics */
+    bool by_leaf;          /* td_filter.by_leaf */
     uint64_t width;        /* of a modelled core: slots per cycle; 0: not known */
     size_t cap;            /* rows that there is room for: as many as there can be */
     struct td_kept kept;
     struct td_map rows;
+    size_t *order; /* td_row_order, when it was asked for */
 };
 
 static const char *group_event(const struct td_model *model, const struct td_group *group)
@@ -359,6 +361,9 @@ static void make_room(struct builder *b, bool by_sample)
             b->cap += b->scales[tally->group].used && takes_tally(b, tally);
         }
     }
+    const size_t places = (size_t)td_model_location_count(b->model) + 1;
+    if (b->by_leaf && !by_sample && b->cap > places)
+        b->cap = places;
     b->measure->rows = td_xcalloc(b->cap + 1, sizeof(*b->measure->rows));
 }
 
@@ -413,27 +418,33 @@ static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t s
     }
 }
 
+/* The row that the tally is of, which may be new. */
+static size_t row_of(struct builder *b, const struct td_tally *tally)
+{
+    const uint32_t of = b->by_leaf ? 0 : tally->thread,
+                   place =
+                       b->by_leaf ? td_model_node(b->model, tally->node)->location : tally->node;
+    bool added = false;
+
+    if (b->used_groups == 1 && !b->by_leaf)
+        return add_row(b, tally->thread, tally->node, 0);
+    const size_t row = *td_map_put(&b->rows, of, place, (uint32_t)b->measure->row_count, &added);
+    return added ? add_row(b, tally->thread, tally->node, 0) : row;
+}
+
 static void add_tallies(struct builder *b)
 {
     const size_t count = td_model_tally_count(b->model);
+    uint64_t room[TD_COLUMNS_MAX];
 
     for (size_t i = 0; i < count; i++) {
         const struct td_tally *tally = td_model_tally(b->model, i);
-        size_t row = 0;
 
         if (!b->scales[tally->group].used || !takes_tally(b, tally))
             continue;
-        if (b->used_groups == 1) {
-            row = add_row(b, tally->thread, tally->node, 0);
-        } else {
-            bool added = false;
-
-            row = *td_map_put(&b->rows, tally->thread, tally->node, (uint32_t)b->measure->row_count,
-                              &added);
-            if (added)
-                row = add_row(b, tally->thread, tally->node, 0);
-        }
-        add_values(b, row, tally->group, tally->samples, td_model_tally_values(b->model, tally));
+        const size_t row = row_of(b, tally);
+        add_values(b, row, tally->group, tally->samples,
+                   td_model_tally_values(b->model, tally, room));
     }
 }
 
@@ -448,6 +459,8 @@ static bool are_replicates(const struct builder *b, const struct td_group *group
     return group->locates == TD_NODE_NONE &&
            strcmp(td_model_string(b->model, group->name), variant) == 0;
 }
+
+_Static_assert(TD_REPLICATES <= TD_DENSE_COLUMNS, "replicates are borrowed from the model");
 
 /* Without slots there is nothing to be sure of. */
 static void add_replicates(struct builder *b, const char *variant)
@@ -470,7 +483,7 @@ static void add_replicates(struct builder *b, const char *variant)
             (struct td_measure_replicates){.thread = tally->thread,
                                            .node = tally->node,
                                            .leaf = group->locates,
-                                           .values = td_model_tally_values(b->model, tally)};
+                                           .values = td_model_tally_values(b->model, tally, NULL)};
     }
 }
 
@@ -523,6 +536,13 @@ static bool says_cycles(const struct builder *b)
     return all;
 }
 
+static const size_t *order_of(struct builder *b)
+{
+    if (!b->order)
+        b->order = td_row_order(b->measure);
+    return b->order;
+}
+
 /* Modelled cycles are slots by the width. Each row gets the difference of two rounded running
  * sums, so that the rows add up to the total exactly. */
 static void model_cycles(struct builder *b)
@@ -538,14 +558,13 @@ static void model_cycles(struct builder *b)
     m->values[TD_METRIC_CYCLES] = NULL;
     m->totals[TD_METRIC_CYCLES] = 0;
     need_metric(b, TD_METRIC_CYCLES);
-    size_t *order = td_row_order(m);
+    const size_t *order = order_of(b);
     for (size_t i = 0; i < m->row_count; i++) {
         const uint64_t before = sum / width;
 
         sum += slots[order[i]];
         add_value(m, order[i], TD_METRIC_CYCLES, sum / width - before);
     }
-    free(order);
 }
 
 /* Modelled time is slots, or cycles, at a constant rate. Each row gets the difference of two
@@ -566,14 +585,13 @@ static void model_time(struct builder *b)
         return;
     m->time_rate = clock_hz * width;
     need_metric(b, TD_METRIC_TIME_NS);
-    size_t *order = td_row_order(m);
+    const size_t *order = order_of(b);
     for (size_t i = 0; i < m->row_count; i++) {
         sums[m->time_of] += from[order[i]];
         td_measure_sum_time(m, sums);
         add_value(m, order[i], TD_METRIC_TIME_NS, sums[TD_METRIC_TIME_NS] - before);
         before = sums[TD_METRIC_TIME_NS];
     }
-    free(order);
 }
 
 /* Measured slots. TD_ENODATA, with the reason kept, when the counts cannot be explained: then the
@@ -620,8 +638,10 @@ static void finish_modelled(struct builder *b, const char *variant)
 static int measure_groups(struct td_measure **ret, const struct td_model *model,
                           const struct td_filter *filter, const char *variant, struct td_err *err)
 {
-    struct builder b = {
-        .model = model, .measure = td_xcalloc(1, sizeof(*b.measure)), .metrics = filter->metrics};
+    struct builder b = {.model = model,
+                        .measure = td_xcalloc(1, sizeof(*b.measure)),
+                        .metrics = filter->metrics,
+                        .by_leaf = filter->by_leaf};
     int rc = TD_OK;
 
     b.measure->model = model;
@@ -656,6 +676,7 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
 out:
     td_measure_free(b.measure);
     td_map_release(&b.rows);
+    free(b.order);
     td_kept_release(&b.kept);
     free(b.scales);
     return rc;

@@ -32,6 +32,9 @@ struct td_filter {
     /* The columns that are wanted, 0 for all. A modelled profile has millions
      * of rows of thirty columns. Measured slots and joins are whole in any case. */
     td_metric_set metrics;
+    /* Of a modelled profile: a row for each innermost frame, of all threads and stacks. Its node
+     * is one of those that end there. */
+    bool by_leaf;
 };
 
 /* What the primary metric is among, and is made from. */

@@ -20,6 +20,7 @@ static void sum_group(const struct td_counted *core, uint32_t group, double *cou
 {
     const struct td_model *model = core->model;
     const uint32_t columns = td_model_group(model, group)->column_count;
+    uint64_t room[TD_COLUMNS_MAX];
 
     for (size_t e = 0; e < core->core->event_count; e++)
         counts[e] = NAN;
@@ -30,7 +31,7 @@ static void sum_group(const struct td_counted *core, uint32_t group, double *cou
     }
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *tally = td_model_tally(model, i);
-        const uint64_t *values = td_model_tally_values(model, tally);
+        const uint64_t *values = td_model_tally_values(model, tally, room);
 
         for (uint32_t c = 0; tally->group == group && c < columns; c++) {
             if (core->event[c] >= 0)

@@ -95,9 +95,11 @@ struct td_loops {
     size_t location_count;
 };
 
-/* Of a measure with modelled slots; with stacks in the model, what loops call is known. Release
- * afterwards. */
-void td_loops_init(struct td_loops *loops, const struct td_measure *measure);
+/* Of a measure with modelled slots; with stacks in the model, what loops call is known. `leaves`
+ * has all metrics of the same places, as its rows or by leaf (td_filter.by_leaf); it may be the
+ * measure itself. Release afterwards. */
+void td_loops_init(struct td_loops *loops, const struct td_measure *measure,
+                   const struct td_measure *leaves);
 void td_loops_release(struct td_loops *loops);
 /* The innermost loop that the location is in; NULL. */
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location);

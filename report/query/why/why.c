@@ -561,7 +561,7 @@ static void find_loop(struct td_why *why, struct td_why_basis *basis,
     if (!is_of_loops(why->cause))
         return;
     if (!basis->looped)
-        td_loops_init(&basis->loops, basis->measure);
+        td_loops_init(&basis->loops, basis->measure, basis->measure);
     basis->looped = true;
     why->loop = td_loops_at(&basis->loops, why->location);
     if (why->loop && why->loop->iterations <= 0)
