@@ -47,8 +47,10 @@ static const char *error_words(double error, const struct td_style *style, char 
 {
     char number[32];
 
-    snprintf(buf, size, error > 0 ? " %s %s" : "", td_style_plus_minus(style),
-             error_text(error, number, sizeof(number)));
+    buf[0] = '\0';
+    if (error > 0)
+        snprintf(buf, size, " %s %s", td_style_plus_minus(style),
+                 error_text(error, number, sizeof(number)));
     return buf;
 }
 

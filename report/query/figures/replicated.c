@@ -24,8 +24,9 @@
 
 #define BIAS_OF_TOTAL 0.01 /* of the cycles, as a part of them */
 
-#define BIAS_OF_QUOTIENT \
-    0.015 /* of cycles over those of a variant of the core, as a part of them */
+/* Of cycles over those of a variant of the core, as a part of them: row `what-if` of
+ * scripts/bench. */
+#define BIAS_OF_QUOTIENT 0.015
 
 /* A row that few windows met may have met them all alike: of so many standard errors of its own
  * total, a category that one window has and another has not. */
