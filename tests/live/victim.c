@@ -382,6 +382,13 @@ static void mode_limited(void)
         exit(77);
 }
 
+/* By the parent: not before whoever takes an image of this process has let go of it. */
+static void be_traced(void)
+{
+    while (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+        usleep(100);
+}
+
 /* Traced already. */
 static void mode_traced(void)
 {
@@ -389,7 +396,7 @@ static void mode_traced(void)
     const pid_t child = fork();
 
     if (child == 0) {
-        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        be_traced();
         raise(SIGSTOP);
         while (more())
             ;
@@ -426,7 +433,7 @@ static void mode_tracer(void)
     const pid_t child = fork();
 
     if (child == 0) {
-        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        be_traced();
         for (;;)
             raise(SIGSTOP);
     }
