@@ -48,7 +48,7 @@ struct td_whatif td_whatif_of(const struct td_measure *measure, size_t i)
     struct td_whatif ret = compare(variant, measure->totals, variant->totals);
     double of_base[TD_REPLICATES], of_variant[TD_REPLICATES];
 
-    if (!td_whatif_is_sampled(measure))
+    if (!td_replicated_is(measure))
         return ret;
     td_replicated_all(of_base, measure);
     td_replicated_all(of_variant, variant);
@@ -56,11 +56,6 @@ struct td_whatif td_whatif_of(const struct td_measure *measure, size_t i)
               &(struct td_replicated_slots){measure->totals[TD_METRIC_SLOTS], of_base},
               &(struct td_replicated_slots){variant->totals[TD_METRIC_SLOTS], of_variant}, false);
     return ret;
-}
-
-bool td_whatif_is_sampled(const struct td_measure *measure)
-{
-    return td_replicated_is(measure);
 }
 
 static int by_speedup(const void *a, const void *b, void *ctx)

@@ -7,7 +7,6 @@
 #ifndef TD_REPORT_QUERY_WHATIF_H
 #define TD_REPORT_QUERY_WHATIF_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,8 +24,6 @@ struct td_whatif {
 /* The i-th variant of a measure, all of it. Not known where less than 99 % of the instructions, or
  * more than are there, were modelled on it: of profiles that were merged with others. */
 struct td_whatif td_whatif_of(const struct td_measure *measure, size_t i);
-/* Whether speed-ups are known up to an error: the run was sampled. */
-bool td_whatif_is_sampled(const struct td_measure *measure);
 /* The variants in the order of their speed-ups, the greatest first: as many indexes as there are,
  * which the caller frees. */
 size_t *td_whatif_order(const struct td_measure *measure);

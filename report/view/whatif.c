@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "formats/cores/variant.h"
 #include "formats/frames.h"
+#include "report/query/figures/replicated.h"
 
 enum {
     PHRASE_BYTES = 256,
@@ -125,7 +126,7 @@ static void print_error_heading(const struct td_style *style)
 
 void td_whatif_print_whole(const struct td_measure *measure, const struct td_style *style)
 {
-    const bool sampled = td_whatif_is_sampled(measure);
+    const bool sampled = td_replicated_is(measure);
     size_t *order = td_whatif_order(measure);
     bool known = true;
 
@@ -163,7 +164,7 @@ static unsigned column_width(const struct td_measure *variant)
 static size_t fitting(const struct td_measure *measure, const size_t *order,
                       const struct td_style *style, unsigned *left)
 {
-    const unsigned more = td_whatif_is_sampled(measure) ? ERROR_WIDTH : 0;
+    const unsigned more = td_replicated_is(measure) ? ERROR_WIDTH : 0;
     size_t count = 0;
 
     *left = style->width > SHARE_WIDTH ? style->width - SHARE_WIDTH : 0;
@@ -181,7 +182,7 @@ static void print_row(const struct td_rows *rows, const struct td_whatif_rows *w
                       const size_t *order, size_t columns, unsigned left,
                       const struct td_style *style)
 {
-    const bool sampled = td_whatif_is_sampled(rows->measure);
+    const bool sampled = td_replicated_is(rows->measure);
     const struct td_row *row = &rows->at[r];
     char name[1024];
 
@@ -213,7 +214,7 @@ void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_row
         const struct td_measure *variant = measure->variants[order[i]];
 
         fprintf(style->out, "%*s", (int)column_width(variant), variant->variant);
-        if (td_whatif_is_sampled(measure))
+        if (td_replicated_is(measure))
             print_error_heading(style);
     }
     fputs("  function", style->out);

@@ -385,8 +385,11 @@ static void mode_limited(void)
 /* By the parent: not before whoever takes an image of this process has let go of it. */
 static void be_traced(void)
 {
-    while (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+    for (int tries = 0; ptrace(PTRACE_TRACEME, 0, 0, 0) < 0; tries++) {
+        if (tries == 50000)
+            fail("nobody may trace");
         usleep(100);
+    }
 }
 
 /* Traced already. */

@@ -74,6 +74,17 @@ static void begin(struct whole *whole)
     td_snapshots_init(&whole->snapshots, whole->writer);
 }
 
+/* The profile as it was written; the caller frees it. */
+static struct td_model *load(const struct whole *whole)
+{
+    struct td_model *model = NULL;
+
+    assert_int_equal(
+        td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, NULL),
+        TD_OK);
+    return model;
+}
+
 static void add_snapshot(struct whole *whole, uint32_t image, struct td_buf bytes, bool last)
 {
     assert_true(td_snapshots_add(&whole->snapshots, image, &bytes, last));
@@ -324,7 +335,6 @@ static void variants_have_groups(void **state)
 {
     static const char *const words[] = {"branches", "l1+width=8"};
     static const uint64_t begun[] = {60, 30, 20}, grown[] = {600, 300, 90};
-    struct td_model *model = NULL;
     struct whole whole;
 
     (void)state;
@@ -333,8 +343,7 @@ static void variants_have_groups(void **state)
     whole.snapshots.variant_count = 2;
     add(&whole, 0, varied(begun));
     add_snapshot(&whole, 0, varied(grown), true);
-    assert_int_equal(
-        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, NULL, NULL), TD_OK);
+    struct td_model *model = load(&whole);
     assert_int_equal(td_model_thread_count(model), 1);
     assert_int_equal(td_model_counter(model, TD_COUNTER_THREADS), 1);
     assert_int_equal(td_model_counter(model, TD_COUNTER_CYCLES), 600 / WIDTH);
@@ -389,7 +398,6 @@ static struct td_buf varied_sampled(void)
 static void variants_tell_how_sure_they_are(void **state)
 {
     static const char *const words[] = {"branches"};
-    struct td_model *model = NULL;
     struct whole whole;
 
     (void)state;
@@ -398,8 +406,7 @@ static void variants_tell_how_sure_they_are(void **state)
     whole.snapshots.variant_count = 1;
     add(&whole, 0, varied_sampled());
     add_snapshot(&whole, 0, varied_sampled(), true);
-    assert_int_equal(
-        td_load_bytes(&model, whole.bytes.data, whole.bytes.len, "whole", NULL, NULL, NULL), TD_OK);
+    struct td_model *model = load(&whole);
     assert_int_equal(td_model_tally_count(model), 2);
     for (size_t i = 0; i < 2; i++) {
         const struct td_tally *tally = td_model_tally(model, i);
@@ -493,11 +500,7 @@ static void waits_have_a_sum(void **state)
 
 static void expect_thread(struct whole *whole, uint32_t tid, const char *name)
 {
-    struct td_model *model = NULL;
-
-    assert_int_equal(
-        td_load_bytes(&model, whole->bytes.data, whole->bytes.len, "whole", NULL, NULL, NULL),
-        TD_OK);
+    struct td_model *model = load(whole);
     assert_int_equal(td_model_thread_count(model), 1);
     const struct td_thread *thread = td_model_thread(model, 0);
     assert_int_equal(thread->tid, tid);

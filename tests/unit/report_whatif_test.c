@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "formats/replicates.h"
+#include "report/query/figures/replicated.h"
 #include "report/query/figures/rows.h"
 #include "report/query/whatif.h"
 
@@ -130,7 +131,7 @@ static void windows_in_common_cancel(void **state)
         add(&run, 1, 0, i ? alike : halves);
         measure(&run, 100);
         const struct td_whatif of = td_whatif_of(run.measure, 0);
-        assert_true(td_whatif_is_sampled(run.measure));
+        assert_true(td_replicated_is(run.measure));
         assert_true(fabs(of.speedup - 2) < 1e-6);
         errors[i] = of.error;
         end(&run);
@@ -184,7 +185,7 @@ static void a_whole_run_is_exact(void **state)
     td_model_add_values(run.model, 0, run.nodes[0], run.groups[0][0], INSTRUCTIONS, slots);
     td_model_add_values(run.model, 0, run.nodes[0], run.groups[1][0], 0, faster);
     measure(&run, 1000);
-    assert_false(td_whatif_is_sampled(run.measure));
+    assert_false(td_replicated_is(run.measure));
     assert_true(td_whatif_of(run.measure, 0).speedup == 2);
     assert_true(td_whatif_of(run.measure, 0).error == 0);
     end(&run);

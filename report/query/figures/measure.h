@@ -29,8 +29,8 @@ struct td_filter {
     const char *event;          /* of a profile with several; NULL: the first that measures time */
     bool no_inline;             /* of the function filter: the containing function */
     bool by_sample;             /* rows are samples in order of time, where the model has them */
-    bool by_leaf; /* else: one for each innermost frame, of all threads; its node is any that ends
-                     there */
+    bool by_leaf; /* rows are innermost frames, of all threads and stacks; a row's node is any that
+                     ends there */
     /* The columns that are wanted, 0 for all. A modelled profile has millions
      * of rows of thirty columns. Measured slots and joins are whole in any case. */
     td_metric_set metrics;

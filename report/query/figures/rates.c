@@ -31,9 +31,11 @@ static void sum_group(const struct td_counted *core, uint32_t group, double *cou
     }
     for (size_t i = 0; i < td_model_tally_count(model); i++) {
         const struct td_tally *tally = td_model_tally(model, i);
-        const uint64_t *values = td_model_tally_values(model, tally, room);
 
-        for (uint32_t c = 0; tally->group == group && c < columns; c++) {
+        if (tally->group != group)
+            continue;
+        const uint64_t *values = td_model_tally_values(model, tally, room);
+        for (uint32_t c = 0; c < columns; c++) {
             if (core->event[c] >= 0)
                 counts[core->event[c]] += (double)values[c];
         }

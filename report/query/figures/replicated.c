@@ -38,15 +38,17 @@ struct sums {
     double of_node[TD_NODE_COUNT][TD_REPLICATES];
 };
 
+static void add_to(double sum[TD_REPLICATES], const struct td_measure_replicates *from)
+{
+    for (int r = 0; r < TD_REPLICATES; r++)
+        sum[r] += (double)(int64_t)from->values[r];
+}
+
 static void add(struct sums *sums, const struct td_measure_replicates *from)
 {
-    for (int r = 0; r < TD_REPLICATES; r++) {
-        const double value = (double)(int64_t)from->values[r];
-
-        sums->all[r] += value;
-        for (enum td_tma_node n = from->leaf; n != TD_NODE_NONE; n = td_tma_info(n)->parent)
-            sums->of_node[n][r] += value;
-    }
+    add_to(sums->all, from);
+    for (enum td_tma_node n = from->leaf; n != TD_NODE_NONE; n = td_tma_info(n)->parent)
+        add_to(sums->of_node[n], from);
 }
 
 /* ±, 95 %, of part / whole: of a ratio, to the first order. */
@@ -139,10 +141,9 @@ double td_replicated_sparse(double share, double spread)
 
 void td_replicated_all(double ret[TD_REPLICATES], const struct td_measure *measure)
 {
-    struct sums sums;
-
-    sum_all(&sums, measure);
-    memcpy(ret, sums.all, sizeof(sums.all));
+    memset(ret, 0, TD_REPLICATES * sizeof(*ret));
+    for (size_t i = 0; i < measure->replicate_count; i++)
+        add_to(ret, &measure->replicates[i]);
 }
 
 /* The standard error of slots, as a part of them. */
