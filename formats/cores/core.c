@@ -554,16 +554,33 @@ int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *val
     return TD_OK;
 }
 
+static bool is_equal(const struct td_core_desc *a, const struct td_core_desc *b,
+                     const struct field *field)
+{
+    return memcmp((const char *)a + field->place, (const char *)b + field->place, sizeof(int)) == 0;
+}
+
 bool td_core_desc_predicts_alike(const struct td_core_desc *a, const struct td_core_desc *b)
 {
     bool alike = true;
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
-        const struct field *field = &fields[i];
+        if (strcmp(fields[i].section, "predict") == 0)
+            alike = alike && is_equal(a, b, &fields[i]);
+    }
+    return alike;
+}
 
-        if (strcmp(field->section, "predict") == 0)
-            alike = alike && memcmp((const char *)a + field->place, (const char *)b + field->place,
-                                    sizeof(int)) == 0;
+bool td_core_desc_warms_alike(const struct td_core_desc *a, const struct td_core_desc *b)
+{
+    static const char *const sections[] = {"fetch", "memory", "tlb", "prefetch"};
+    bool alike = true;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(fields); i++) {
+        for (size_t k = 0; k < TD_ARRAY_SIZE(sections); k++) {
+            if (fields[i].unit == COUNT && strcmp(fields[i].section, sections[k]) == 0)
+                alike = alike && is_equal(a, b, &fields[i]);
+        }
     }
     return alike;
 }

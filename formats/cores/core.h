@@ -373,6 +373,8 @@ int td_core_desc_set(struct td_core_desc *desc, const char *key, const char *val
                      struct td_err *err);
 /* Whether branches come out alike on both. */
 bool td_core_desc_predicts_alike(const struct td_core_desc *a, const struct td_core_desc *b);
+/* Whether their caches, TLBs and prefetchers of L2 are alike: how many lines, not how fast. */
+bool td_core_desc_warms_alike(const struct td_core_desc *a, const struct td_core_desc *b);
 /* The built-in core of this name; of NAME+WORDS a variant (variant.h). Fails with TD_ENOENT and the
  * names there are, or as td_variant_apply. */
 int td_core_desc_builtin(struct td_core_desc *ret, const char *name, struct td_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * replay_words FILE CORE [--bare] [--counting] [--millions N]: gives what
- * record_words.c wrote to a model, and prints the CPU time of prediction and of the model, and a
+ * record_words.c wrote to a model, and prints the CPU time of what prepares and of the model, and a
  * hash of each part of what comes out. Two builds are as exact as each other when all hashes are
  * equal. --bare: as the model of a variant.
  */
@@ -18,12 +18,15 @@
 #include "record/sim/qemu/queue.h"
 #include "tests/bench/words_file.h"
 
+enum { MODES = TD_SIM_FAST_FORWARD + 1 };
+
 struct replay {
     struct td_sim *sim;
+    struct td_warmed *warmed;
     struct td_blocks *blocks;
     bool bare, counting;
-    uint64_t limit; /* instructions */
-    uint64_t predict_ns, run_ns, words;
+    uint64_t limit;                                   /* instructions */
+    uint64_t prepare_ns[MODES], run_ns[MODES], words; /* by mode */
     uint64_t buffer[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
 };
 
@@ -37,11 +40,11 @@ static void run_words(struct replay *replay, uint64_t *words, size_t count, enum
 {
     const uint64_t begin = td_clock_thread_ns();
 
-    td_sim_predict(replay->sim, words, count, mode);
+    td_sim_prepare(replay->sim, words, count, mode, replay->warmed);
     const uint64_t middle = td_clock_thread_ns();
-    td_sim_run(replay->sim, words, count, mode);
-    replay->predict_ns += middle - begin;
-    replay->run_ns += td_clock_thread_ns() - middle;
+    td_sim_run(replay->sim, words, count, mode, replay->warmed);
+    replay->prepare_ns[mode] += middle - begin;
+    replay->run_ns[mode] += td_clock_thread_ns() - middle;
     replay->words += count;
 }
 
@@ -50,6 +53,8 @@ static void run_batch(struct replay *replay, const struct words_head *head, cons
     const enum td_sim_mode mode = (enum td_sim_mode)head->mode;
     uint64_t *words = replay->buffer;
 
+    if (head->mode >= MODES)
+        fail("a batch has an unknown mode");
     if (head->count > TD_QUEUE_WORDS + TD_QUEUE_SLACK)
         fail("a batch is too long");
     memcpy(words, data, head->count * sizeof(*words));
@@ -100,6 +105,52 @@ static void hash_tally(void *ctx, const struct td_sim_tally *tally)
     add_hash(ctx, (uint32_t[]){tally->region, tally->path}, 8);
     add_hash(ctx, &tally->runs, sizeof(tally->runs));
     add_hash(ctx, tally->values, sizeof(tally->values));
+}
+
+/* The same of all paths together. */
+struct places {
+    struct td_sim_tally *at;
+    size_t count, cap;
+};
+
+static void add_place(void *ctx, const struct td_sim_tally *tally)
+{
+    struct places *places = ctx;
+
+    places->at = td_grow(places->at, &places->cap, places->count + 1, sizeof(*places->at));
+    places->at[places->count] = *tally;
+    places->at[places->count++].path = 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct td_sim_tally *x = a, *y = b;
+
+    if (x->region != y->region)
+        return x->region < y->region ? -1 : 1;
+    return x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static uint64_t hash_places(const struct td_sim *sim)
+{
+    struct places places = {.at = NULL};
+    uint64_t hash = 0;
+
+    td_sim_each_tally(sim, add_place, &places);
+    if (places.count > 0)
+        qsort(places.at, places.count, sizeof(*places.at), by_place);
+    for (size_t i = 0; i < places.count; i++) {
+        struct td_sim_tally sum = places.at[i];
+
+        for (; i + 1 < places.count && by_place(&sum, &places.at[i + 1]) == 0; i++) {
+            sum.runs += places.at[i + 1].runs;
+            for (int c = 0; c < TD_SIM_COLUMN_COUNT; c++)
+                sum.values[c] += places.at[i + 1].values[c];
+        }
+        hash_tally(&hash, &sum);
+    }
+    free(places.at);
+    return hash;
 }
 
 static void hash_code(void *ctx, const struct td_ran_block *block)
@@ -153,13 +204,18 @@ static void print_hashes(const struct replay *replay)
     td_sim_counting(sim, counts);
     add_hash(&other, events, sizeof(events));
     add_hash(&other, counts, sizeof(counts));
-    printf("tallies %016lx code %016lx habits %016lx replicates %016lx regions %016lx paths %016lx "
+    printf("tallies %016lx places %016lx code %016lx habits %016lx replicates %016lx regions "
+           "%016lx paths %016lx "
            "events %016lx\n",
-           tallies, code, habits, replicates, regions, paths, other);
+           tallies, hash_places(sim), code, habits, replicates, regions, paths, other);
 }
 
 static void print_totals(const struct replay *replay)
 {
+    static const char *const names[MODES] = {[TD_SIM_EXACT] = "exact",
+                                             [TD_SIM_DETAILED_WARMING] = "detailed warming",
+                                             [TD_SIM_FUNCTIONAL_WARMING] = "functional warming",
+                                             [TD_SIM_FAST_FORWARD] = "fast-forward"};
     struct td_sim_totals totals;
     uint64_t hash = 0;
 
@@ -168,9 +224,15 @@ static void print_totals(const struct replay *replay)
     printf("instructions %lu modelled %lu cycles %lu totals %016lx\n", totals.instructions,
            totals.detailed, totals.cycles, hash);
     const double all = totals.instructions > 0 ? (double)totals.instructions : 1;
-    fprintf(stderr, "predict %.2f ns run %.2f ns an instruction, words %.2f, %.1f M/s\n",
-            (double)replay->predict_ns / all, (double)replay->run_ns / all,
-            (double)replay->words / all, all * 1e3 / (double)replay->run_ns);
+    uint64_t prepare_ns = 0, run_ns = 0;
+    for (int mode = 0; mode < MODES; mode++) {
+        fprintf(stderr, "%s: prepare %.0f ms, run %.0f ms\n", names[mode],
+                (double)replay->prepare_ns[mode] / 1e6, (double)replay->run_ns[mode] / 1e6);
+        prepare_ns += replay->prepare_ns[mode];
+        run_ns += replay->run_ns[mode];
+    }
+    fprintf(stderr, "prepare %.2f ns, run %.2f ns per instruction, words %.2f\n",
+            (double)prepare_ns / all, (double)run_ns / all, (double)replay->words / all);
 }
 
 static void parse(struct replay *replay, int argc, char **argv)
@@ -202,6 +264,7 @@ int main(int argc, char **argv)
     replay->blocks = td_blocks_new(&desc);
     struct td_llc *llc = td_llc_new(&desc);
     replay->sim = td_sim_new(replay->blocks, llc);
+    replay->warmed = td_warmed_new(1);
     if (replay->bare)
         td_sim_set_bare(replay->sim);
     if (replay->counting)
@@ -209,6 +272,7 @@ int main(int argc, char **argv)
     run_file(replay, &file);
     print_totals(replay);
     print_hashes(replay);
+    td_warmed_free(replay->warmed);
     td_sim_free(replay->sim);
     td_llc_free(llc);
     td_blocks_free(replay->blocks);

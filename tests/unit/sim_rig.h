@@ -26,9 +26,19 @@ struct rig {
     struct td_blocks *blocks;
     struct td_llc *llc;
     struct td_sim *sim;
+    struct td_warmed *warmed;
     uint64_t *words;
     size_t count, cap;
 };
+
+/* Of rig->desc. */
+static inline void rig_make(struct rig *rig)
+{
+    rig->blocks = td_blocks_new(&rig->desc);
+    rig->llc = td_llc_new(&rig->desc);
+    rig->sim = td_sim_new(rig->blocks, rig->llc);
+    rig->warmed = td_warmed_new(1);
+}
 
 /* `maps`: the kernel maps a page when it is first touched. */
 static inline void rig_open_mapping(struct rig *rig, const char *core, int first_touch)
@@ -38,9 +48,7 @@ static inline void rig_open_mapping(struct rig *rig, const char *core, int first
     *rig = (struct rig){.words = NULL};
     assert_int_equal(td_core_desc_builtin(&rig->desc, core, &err), TD_OK);
     rig->desc.first_touch = first_touch;
-    rig->blocks = td_blocks_new(&rig->desc);
-    rig->llc = td_llc_new(&rig->desc);
-    rig->sim = td_sim_new(rig->blocks, rig->llc);
+    rig_make(rig);
 }
 
 /* Addresses are made up: nothing maps them first. */
@@ -51,6 +59,7 @@ static inline void rig_open(struct rig *rig, const char *core)
 
 static inline void rig_close(struct rig *rig)
 {
+    td_warmed_free(rig->warmed);
     td_sim_free(rig->sim);
     td_llc_free(rig->llc);
     td_blocks_free(rig->blocks);
@@ -65,8 +74,8 @@ static inline void rig_word(struct rig *rig, uint64_t word)
 
 static inline void rig_feed(struct rig *rig, uint64_t *words, size_t count, enum td_sim_mode mode)
 {
-    td_sim_predict(rig->sim, words, count, mode);
-    td_sim_run(rig->sim, words, count, mode);
+    td_sim_prepare(rig->sim, words, count, mode, rig->warmed);
+    td_sim_run(rig->sim, words, count, mode, rig->warmed);
 }
 
 static inline void rig_run(struct rig *rig)

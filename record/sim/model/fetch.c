@@ -2,6 +2,7 @@
 #include "record/sim/model/fetch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/likely.h"
 #include "base/mem.h"
@@ -339,8 +340,23 @@ void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
         fetch->l1i_pending[td_cache_fill(&fetch->l1i, part->line)] = 0;
         td_memory_warm_l2(memory, part->line);
     }
+}
+
+void td_fetch_warm_uops(struct td_fetch *fetch, const struct td_fetch_part *part)
+{
     enter_line(fetch, part);
     in_uop_cache(fetch, part);
     fetch->run_slots += part->slots;
     fetch->last_line = part->line;
+}
+
+void td_fetch_go_on_from(struct td_fetch *fetch, const struct td_fetch *from)
+{
+    td_cache_copy(&fetch->l1i, &from->l1i);
+    td_cache_copy(&fetch->itlb, &from->itlb);
+    if (fetch->desc->itlb2)
+        td_cache_copy(&fetch->itlb2, &from->itlb2);
+    fetch->last_page = from->last_page;
+    memset(fetch->l1i_pending, 0, td_cache_slots(&fetch->l1i) * sizeof(*fetch->l1i_pending));
+    fetch->epoch++;
 }

@@ -84,8 +84,13 @@ void td_fetch_slow(struct td_fetch *fetch, int ticks);
 void td_fetch_delay(struct td_fetch *fetch, int cycles, bool delivery);
 /* What has not been delivered yet comes in `cycle` at the earliest: it waits for a branch. */
 void td_fetch_wait(struct td_fetch *fetch, int64_t cycle);
-/* Functional only. */
+/* Functional only: the part is in the caches of code, in no time. */
 void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
                    const struct td_fetch_part *part);
+/* The same of the uop cache, whose lines are each core's own: what fits into one depends on what
+ * its instructions are made of. */
+void td_fetch_warm_uops(struct td_fetch *fetch, const struct td_fetch_part *part);
+/* L1I and its TLBs are from now on what they are in `from`; nothing is on its way. */
+void td_fetch_go_on_from(struct td_fetch *fetch, const struct td_fetch *from);
 
 #endif

@@ -78,6 +78,7 @@ void td_sim_free(struct td_sim *sim)
     td_outcomes_free(sim->turns);
     td_wrong_path_release(&sim->wrong_path);
     td_predictor_release(&sim->predictor);
+    td_warming_free(sim->warming);
     td_fetch_release(&sim->fetch);
     td_ledger_release(&sim->ledger);
     td_replicates_release(&sim->replicates);
@@ -180,6 +181,8 @@ static void follow_links(struct td_sim *sim, const struct td_block *block, uint6
 
 static void follow_calls(struct td_sim *sim, const struct td_block *block, uint64_t next)
 {
+    if (sim->bare)
+        return;
     if (sim->link) {
         follow_links(sim, block, next);
     } else if (td_block_calls(block)) {
@@ -442,20 +445,19 @@ static const uint64_t *run_exact(struct td_sim *sim, uint64_t word, const uint64
     const uint64_t *after = td_execute_block(sim, block, state, account->row, words, end);
     if (TD_UNLIKELY(sim->followed))
         follow_block(sim, block, first_uop);
-    if (block->sp_effect)
+    if (block->sp_effect && !sim->bare)
         follow_stack_pointer(sim, block, words, after);
     return after;
 }
 
-/* The block's code, in the caches and as uops. */
-static inline void warm_code(struct td_sim *sim, struct td_block_state *state)
+static inline void warm_uops(struct td_sim *sim, struct td_block_state *state)
 {
     const struct td_block *block = state->block;
 
     if (state->epoch == sim->fetch.epoch)
         return;
     for (uint32_t i = 0; i < block->part_count; i++)
-        td_fetch_warm(&sim->fetch, &sim->memory, &block->parts[i]);
+        td_fetch_warm_uops(&sim->fetch, &block->parts[i]);
     state->epoch = sim->fetch.epoch;
 }
 
@@ -469,13 +471,11 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     sim->warmed += block->insn_counted;
     td_learning_add(&sim->learning, block->insn_counted, (word & TD_TRACE_WRONG) != 0);
     sim->last = block;
-    warm_code(sim, state);
+    warm_uops(sim, state);
     const uint64_t *first = words;
-    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
-        td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++)
         sim->stack_place = TD_TRACE_ADDRESS(*words);
-    }
-    if (block->sp_effect)
+    if (block->sp_effect && !sim->bare)
         follow_stack_pointer(sim, block, first, words);
     return words;
 }
@@ -570,22 +570,19 @@ static void take_mark(struct td_sim *sim, uint64_t word)
     lose_stack_pointer(sim);
 }
 
+/* The uop cache is warmed when all blocks come, before the window. */
 static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *end)
 {
     for (; words < end; words++) {
-        if (!(*words & TD_TRACE_BLOCK_BIT)) {
-            td_memory_warm(&sim->memory, TD_TRACE_ADDRESS(*words));
+        if (!(*words & TD_TRACE_BLOCK_BIT))
             continue;
-        }
         if (*words & TD_TRACE_MARK_BIT) {
             take_mark(sim, *words);
             continue;
         }
-        struct td_block_state *state = state_of(sim, (uint32_t)*words);
-        const struct td_block *block = state->block;
-        warm_code(sim, state);
-        if (*words & TD_TRACE_CODE)
+        if (*words & TD_TRACE_CODE || sim->bare)
             continue;
+        const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
         settle(sim, block->place);
         sim->last = block;
         lose_stack_pointer(sim);
@@ -659,24 +656,29 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
     sim->mode = mode;
 }
 
-void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode)
+void td_sim_prepare(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode,
+                    struct td_warmed *warmed)
 {
     td_predictor_run(&sim->predictor, words, count, mode);
+    if (!warmed)
+        return;
+    if (!sim->warming)
+        sim->warming = td_warming_new(sim->blocks, sim->memory.faults);
+    td_warming_run(sim->warming, words, count, mode, warmed);
 }
 
-void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode)
+static void begin_window(struct td_sim *sim, struct td_held *held)
+{
+    td_memory_go_on_from(&sim->memory, &held->memory);
+    td_fetch_go_on_from(&sim->fetch, &held->fetch);
+    atomic_fetch_sub_explicit(&held->takers, 1, memory_order_release);
+}
+
+static void run_words(struct td_sim *sim, const uint64_t *words, size_t count,
+                      enum td_sim_mode mode)
 {
     const uint64_t *end = words + count;
 
-    size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
-    while (first < count && td_trace_is_aside(words[first]))
-        first++;
-    const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
-
-    td_memory_follow_others(&sim->memory, sim->core.cycle);
-    td_memory_keep_company(&sim->memory, sim->core.cycle);
-    set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
-             block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (mode == TD_SIM_FAST_FORWARD) {
         run_skip(sim, words, end);
         return;
@@ -693,6 +695,25 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
                     ? run_warm(sim, word & sim->outcomes, words, end)
                     : run_exact(sim, word & sim->outcomes, words, end);
     }
+}
+
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
+                const struct td_warmed *warmed)
+{
+    size_t first = count > 1 && words[0] == td_trace_mark(TD_TRACE_SETTLE);
+    while (first < count && td_trace_is_aside(words[first]))
+        first++;
+    const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
+
+    td_memory_follow_others(&sim->memory, sim->core.cycle);
+    td_memory_keep_company(&sim->memory, sim->core.cycle);
+    set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,
+             block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
+    if (warmed && warmed->held)
+        begin_window(sim, warmed->held);
+    run_words(sim, words, count, mode);
+    if (warmed)
+        td_memory_take_beyond(&sim->memory, &warmed->beyond);
 }
 
 void td_sim_skipped(struct td_sim *sim, uint64_t instructions)

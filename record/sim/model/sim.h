@@ -6,8 +6,8 @@
  *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
  *   llc  = td_llc_new(&desc)         once a process
  *   sim  = td_sim_new(blocks, llc)     once a thread
- *   td_sim_predict(sim, words, count, TD_SIM_EXACT)     for each batch
- *   td_sim_run(sim, words, count, TD_SIM_EXACT)         then
+ *   td_sim_prepare(sim, words, count, TD_SIM_EXACT, NULL)     for each batch
+ *   td_sim_run(sim, words, count, TD_SIM_EXACT, NULL)         then
  *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
  */
 #ifndef TD_RECORD_SIM_MODEL_SIM_H
@@ -69,7 +69,8 @@ struct td_sim *td_sim_new(const struct td_blocks *blocks, struct td_llc *llc);
 void td_sim_free(struct td_sim *sim); /* NULL is allowed */
 
 /* Of this one nobody asks for more than totals, tallies, their regions and replicates of all slots:
- * habits are not kept, which takes less time. Before the first batch. */
+ * habits and call paths are not kept (of all tallies it is 0), which takes less time. Before the
+ * first batch. */
 void td_sim_set_bare(struct td_sim *sim);
 /* Counts in four ways as well, from now on (counting.h). */
 void td_sim_set_counting(struct td_sim *sim);
@@ -80,12 +81,21 @@ struct td_sim_pmu;
 /* Lets a PMU (pmu.h) count what is run from now on, exact mode only; the sim frees it. */
 void td_sim_set_pmu(struct td_sim *sim, struct td_sim_pmu *pmu);
 
-/* What the predictors make of a batch's branches, put into its block words. It shares nothing with
- * td_sim_run: one thread may predict the next batches while another runs the ones before. */
-void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode);
-/* Takes a batch that td_sim_predict has seen, in the same order and mode: whole blocks, beginning
- * with a block or mark word. */
-void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode);
+/* What functional warming made of a batch (warming.h). */
+struct td_warmed;
+struct td_warmed *td_warmed_new(unsigned takers); /* so many sims run each batch */
+void td_warmed_free(struct td_warmed *warmed);    /* NULL is allowed */
+
+/* What depends on the order of words alone: what the predictors make of a batch's branches, put
+ * into its block words, and what the caches hold between windows, put into *warmed. NULL: all
+ * batches are TD_SIM_EXACT. It shares nothing with td_sim_run: one thread may prepare the next
+ * batches while another runs the ones before. */
+void td_sim_prepare(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode,
+                    struct td_warmed *warmed);
+/* Takes a batch that was prepared, by this sim or by one whose core predicts and warms alike, in
+ * the same order and mode: whole blocks, beginning with a block or mark word. */
+void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
+                const struct td_warmed *warmed);
 
 /* So many instructions ran in the batches of TD_SIM_FAST_FORWARD. */
 void td_sim_skipped(struct td_sim *sim, uint64_t instructions);

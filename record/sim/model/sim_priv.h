@@ -19,6 +19,7 @@
 #include "record/sim/model/sim.h"
 #include "record/sim/model/memory/stores.h"
 #include "record/sim/model/sampling/windows.h"
+#include "record/sim/model/warming.h"
 #include "record/sim/model/wrong_path.h"
 
 /* What one thread knows of a block. */
@@ -87,7 +88,9 @@ struct td_sim {
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
     struct td_counting *counting;   /* NULL: nobody asks */
-    struct td_predictor predictor;  /* of td_sim_predict alone: another thread may be at it */
+    /* Of td_sim_prepare alone: another thread may be at it. */
+    struct td_predictor predictor;
+    struct td_warming *warming; /* NULL: nobody asked for it yet */
 };
 
 /* What the windows stand for. */

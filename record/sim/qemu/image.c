@@ -367,8 +367,10 @@ static struct td_queue_model new_model(const struct td_image *process, unsigned 
     struct td_sim *sim = td_sim_new(core->blocks, core->llc);
 
     td_sim_set_bare(sim); /* a snapshot has its tallies only, by region */
-    return (struct td_queue_model){
-        .sim = sim, .predicts = !td_core_desc_predicts_alike(&core->desc, &process->desc)};
+    return (struct td_queue_model){.sim = sim,
+                                   .prepares =
+                                       !td_core_desc_predicts_alike(&core->desc, &process->desc) ||
+                                       !td_core_desc_warms_alike(&core->desc, &process->desc)};
 }
 
 static struct td_queue *new_queue(const struct td_image *process, bool sampled)
@@ -415,7 +417,7 @@ static void share_model(struct td_image *process, struct td_image_thread *thread
 static void own_model(struct td_image *process, struct td_image_thread *thread)
 {
     thread->task = new_task(process);
-    thread->queue = new_queue(process, process->sample);
+    thread->queue = new_queue(process, process->sample || process->window.wanted);
     if (process->pmu)
         thread->sampled = td_qemu_pmu_attach(process->pmu, td_queue_locked(thread->queue, 0));
 }

@@ -25,16 +25,19 @@ struct model {
     bool threaded;        /* has a thread; of the program's thread only */
     pthread_mutex_t lock; /* held while the model runs or is read */
     uint64_t done;        /* batches; under the queue's lock */
-    uint64_t *words;      /* room for a batch with branches of its own; NULL: it has none */
+    /* Room for a batch that it prepares for itself; NULL: it takes what the first has prepared. */
+    uint64_t *words;
+    struct td_warmed *warmed; /* of that; NULL: nothing is left out */
 };
 
 struct td_queue {
     struct model *models;
     unsigned model_count;
     bool started; /* threads were made, as far as that can be; of the program's thread only */
-    pthread_mutex_t predicting;
-    uint64_t predicted;   /* batches; written under `predicting` */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t preparing;
+    uint64_t prepared;         /* batches; written under `preparing` */
+    struct td_warmed **warmed; /* by batch; NULL: nothing is left out */
+    pthread_mutex_t lock;      /* of what follows */
     pthread_cond_t filled, emptied;
     uint64_t put;     /* batches */
     unsigned idle;    /* models' threads that wait for `filled` */
@@ -51,6 +54,28 @@ static bool has_one_cpu(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1;
 }
 
+static void make_model(struct td_queue *queue, struct model *model,
+                       const struct td_queue_model *given, bool sampled)
+{
+    *model = (struct model){.queue = queue, .sim = given->sim};
+    pthread_mutex_init(&model->lock, NULL);
+    if (given->prepares) {
+        model->words = td_xalloc(sizeof(queue->batches[0].words));
+        model->warmed = sampled ? td_warmed_new(1) : NULL;
+    }
+}
+
+static void make_warmed(struct td_queue *queue)
+{
+    unsigned takers = 0;
+
+    for (unsigned i = 0; i < queue->model_count; i++)
+        takers += !queue->models[i].words;
+    queue->warmed = td_xcalloc(queue->count, sizeof(*queue->warmed));
+    for (unsigned i = 0; i < queue->count; i++)
+        queue->warmed[i] = td_warmed_new(takers);
+}
+
 struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool sampled)
 {
     const unsigned batches = count > 1 ? BATCHES_SEVERAL : sampled ? BATCHES_SAMPLED : BATCHES;
@@ -58,18 +83,14 @@ struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned coun
 
     assert(count > 0);
     queue->models = td_xcalloc(count, sizeof(*queue->models));
-    for (unsigned i = 0; i < count; i++) {
-        struct model *model = &queue->models[i];
-
-        *model = (struct model){.queue = queue, .sim = models[i].sim};
-        pthread_mutex_init(&model->lock, NULL);
-        if (models[i].predicts)
-            model->words = td_xalloc(sizeof(queue->batches[0].words));
-    }
+    for (unsigned i = 0; i < count; i++)
+        make_model(queue, &queue->models[i], &models[i], sampled);
     queue->model_count = count;
     queue->count = batches;
+    if (sampled)
+        make_warmed(queue);
     queue->started = has_one_cpu();
-    pthread_mutex_init(&queue->predicting, NULL);
+    pthread_mutex_init(&queue->preparing, NULL);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
     pthread_cond_init(&queue->emptied, NULL);
@@ -81,19 +102,26 @@ struct td_queue_batch *td_queue_batch(struct td_queue *queue)
     return &queue->batches[queue->put % queue->count];
 }
 
-/* Predicts the branches of the first `count` batches, as far as nobody has yet. */
-static void predict(struct td_queue *queue, uint64_t count)
+/* Of the `index`-th batch of all. */
+static struct td_warmed *warmed_of(const struct td_queue *queue, uint64_t index)
 {
-    if (__atomic_load_n(&queue->predicted, __ATOMIC_ACQUIRE) >= count)
-        return;
-    pthread_mutex_lock(&queue->predicting);
-    while (queue->predicted < count) {
-        struct td_queue_batch *batch = &queue->batches[queue->predicted % queue->count];
+    return queue->warmed ? queue->warmed[index % queue->count] : NULL;
+}
 
-        td_sim_predict(queue->models[0].sim, batch->words, batch->used, batch->mode);
-        __atomic_store_n(&queue->predicted, queue->predicted + 1, __ATOMIC_RELEASE);
+/* Prepares the first `count` batches, as far as nobody has yet. */
+static void prepare(struct td_queue *queue, uint64_t count)
+{
+    if (__atomic_load_n(&queue->prepared, __ATOMIC_ACQUIRE) >= count)
+        return;
+    pthread_mutex_lock(&queue->preparing);
+    while (queue->prepared < count) {
+        struct td_queue_batch *batch = &queue->batches[queue->prepared % queue->count];
+
+        td_sim_prepare(queue->models[0].sim, batch->words, batch->used, batch->mode,
+                       warmed_of(queue, queue->prepared));
+        __atomic_store_n(&queue->prepared, queue->prepared + 1, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&queue->predicting);
+    pthread_mutex_unlock(&queue->preparing);
 }
 
 /* The `index`-th batch of all. */
@@ -101,16 +129,18 @@ static void run(struct model *model, uint64_t index)
 {
     struct td_queue *queue = model->queue;
     struct td_queue_batch *batch = &queue->batches[index % queue->count];
+    struct td_warmed *warmed = warmed_of(queue, index);
     uint64_t *words = batch->words;
 
-    predict(queue, index + 1);
+    prepare(queue, index + 1);
     pthread_mutex_lock(&model->lock);
     if (model->words) {
         words = model->words;
+        warmed = model->warmed;
         memcpy(words, batch->words, batch->used * sizeof(*words));
-        td_sim_predict(model->sim, words, batch->used, batch->mode);
+        td_sim_prepare(model->sim, words, batch->used, batch->mode, warmed);
     }
-    td_sim_run(model->sim, words, batch->used, batch->mode);
+    td_sim_run(model->sim, words, batch->used, batch->mode, warmed);
     td_sim_skipped(model->sim, batch->skipped);
     pthread_mutex_unlock(&model->lock);
 }
@@ -203,9 +233,9 @@ void td_queue_put(struct td_queue *queue)
         pthread_cond_broadcast(&queue->filled);
     const uint64_t behind = queue->put - all_done(queue);
     pthread_mutex_unlock(&queue->lock);
-    /* A model is behind, so this thread has less to do: it predicts for them. */
+    /* A model is behind, so this thread has less to do: it prepares for them. */
     if (behind >= BEHIND)
-        predict(queue, index + 1);
+        prepare(queue, index + 1);
     pthread_mutex_lock(&queue->lock);
     /* Who waits for room waits for half of it: fewer turns. */
     if (queue->put - all_done(queue) >= queue->count - 1)

@@ -4,9 +4,9 @@
  * the core itself; the others are of variants of it (formats/cores/variant.h) and take the same
  * batches. Each model runs in a thread of its own, some batches behind the program, once the
  * program's thread has shown that it goes on for long enough; until then, and where there is one
- * CPU only, the program waits for them. Branches are predicted once, in the thread that has less to
- * do: the program's when a model is behind, else the model's. What comes out does not depend on
- * which one is ahead.
+ * CPU only, the program waits for them. Branches are predicted and caches are warmed once, in the
+ * thread that has less to do: the program's when a model is behind, else the model's. What comes
+ * out does not depend on which one is ahead.
  */
 #ifndef TD_RECORD_SIM_QEMU_QUEUE_H
 #define TD_RECORD_SIM_QEMU_QUEUE_H
@@ -32,11 +32,12 @@ struct td_queue;
 
 struct td_queue_model {
     struct td_sim *sim;
-    bool predicts; /* its branches come out otherwise than the first model's */
+    bool prepares; /* its core does not predict or warm as the first model's does */
 };
 
 /* Takes the sims of `count` models over, at least one; a queue ends with the process. `sampled`:
- * the program has much to do at times, and the model at others. */
+ * not all is modelled in time, so that the program has much to do at times, and the model at
+ * others. Without it, what is in another mode than TD_SIM_EXACT leaves no trace. */
 struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned count, bool sampled);
 /* The models get their threads at once, and not when the program has shown that it goes on. */
 void td_queue_start(struct td_queue *queue);

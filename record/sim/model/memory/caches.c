@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef __SSE2__
 #    include <emmintrin.h>
@@ -40,6 +41,18 @@ void td_cache_release(struct td_cache *cache)
     free(cache->order);
     free(cache->last);
     *cache = (struct td_cache){0};
+}
+
+void td_cache_copy(struct td_cache *to, const struct td_cache *from)
+{
+    const size_t sets = (size_t)from->set_mask + 1;
+
+    assert(to->set_mask == from->set_mask && to->ways == from->ways);
+    memcpy(to->tags, from->tags, td_cache_slots(from) * sizeof(*to->tags));
+    memcpy(to->used, from->used, sets * sizeof(*to->used));
+    memcpy(to->last, from->last, sets * sizeof(*to->last));
+    if (from->order)
+        memcpy(to->order, from->order, sets * sizeof(*to->order));
 }
 
 /* A bit for each of the set's ways that has the tag: one or none. No branch depends on which. */

@@ -36,6 +36,8 @@ void td_cache_init(struct td_cache *cache, uint32_t lines, uint32_t ways);
  * TD_LRU_WAYS_MAX. */
 void td_cache_set_lru(struct td_cache *cache);
 void td_cache_release(struct td_cache *cache);
+/* Both are of the same size and ways, and replace alike: `to` then holds what `from` holds. */
+void td_cache_copy(struct td_cache *to, const struct td_cache *from);
 
 static inline uint32_t td_cache_slots(const struct td_cache *cache)
 {

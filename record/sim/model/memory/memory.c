@@ -2,6 +2,7 @@
 #include "record/sim/model/memory/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -18,11 +19,10 @@ enum { PREFETCH_PATIENCE = 64 };
 /* Memory is at its limit when a line waits for this part of the latency before it is asked for. */
 enum { QUEUE_PART = 8 };
 
-void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
+static void init_tables(struct td_memory *memory)
 {
-    *memory = (struct td_memory){.desc = desc, .llc = llc, .faults = !llc->used};
-    if (!llc->used)
-        llc->used = true;
+    const struct td_core_desc *desc = memory->desc;
+
     td_cache_init(&memory->l1d, (uint32_t)desc->l1d_kb * 16, (uint32_t)desc->l1d_ways);
     if (desc->l1d_lru)
         td_cache_set_lru(&memory->l1d);
@@ -32,11 +32,25 @@ void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, s
     memory->l1d_pending = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(int64_t));
     memory->l2_pending = td_xcalloc(td_cache_slots(&memory->l2), sizeof(int64_t));
     memory->l1d_clean = td_xcalloc(td_cache_slots(&memory->l1d), sizeof(bool));
+}
+
+void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc)
+{
+    *memory = (struct td_memory){.desc = desc, .llc = llc, .faults = !llc->used};
+    if (!llc->used)
+        llc->used = true;
+    init_tables(memory);
     memory->sharer = td_sharer_new(llc->sharing);
     td_memory_keep_company(memory, 0);
     td_pool_init(&memory->l1d_fills, desc->l1d_misses);
     td_pool_init(&memory->l2_fills, desc->l2_misses);
     td_pool_init(&memory->walks, desc->walkers);
+}
+
+void td_memory_init_warmed(struct td_memory *memory, const struct td_core_desc *desc, bool faults)
+{
+    *memory = (struct td_memory){.desc = desc, .faults = faults};
+    init_tables(memory);
 }
 
 void td_memory_release(struct td_memory *memory)
@@ -71,6 +85,15 @@ static int64_t llc_time(struct td_memory *memory, int64_t t)
     return t + memory->passed;
 }
 
+/* The last level holds the line from now on, in no time. */
+static void warm_llc(struct td_memory *memory, uint64_t frame, int64_t t)
+{
+    if (memory->llc)
+        td_llc_touch(memory->llc, frame, t);
+    else if (memory->beyond)
+        td_beyond_add(memory->beyond, frame);
+}
+
 /* Puts a line into L2. What gives way for it goes to the last level, where that holds what L2 has
  * thrown out: it has not seen the line's uses in L2. */
 static uint32_t put_l2(struct td_memory *memory, uint64_t frame, int64_t t)
@@ -79,7 +102,7 @@ static uint32_t put_l2(struct td_memory *memory, uint64_t frame, int64_t t)
     const uint32_t slot = td_cache_replace(&memory->l2, frame, &gone);
 
     if (memory->desc->l3_victim && gone != TD_CACHE_NO_KEY)
-        td_llc_touch(memory->llc, gone, t);
+        warm_llc(memory, gone, t);
     return slot;
 }
 
@@ -211,6 +234,12 @@ static void train_l2(struct td_memory *memory, uint64_t line, int64_t t, bool bu
     }
     if (desc->l2_pair)
         prefetch_l2(memory, line ^ 1, t);
+}
+
+static void watch_all(struct td_memory *memory)
+{
+    for (uint32_t slot = 0; slot < td_cache_slots(&memory->l1d); slot++)
+        memory->l1d_pending[slot] |= TD_PENDING_WATCHED;
 }
 
 /* A line comes into L1: the first use of it is told. */
@@ -398,13 +427,15 @@ static void touch_first(struct td_memory *memory, uint64_t page)
 {
     const enum td_page_touch touch = td_pages_touch(&memory->pages, page);
 
+    if (memory->beyond && touch != TD_PAGE_AGAIN)
+        td_beyond_add(memory->beyond, TD_BEYOND_PAGE | page);
     memory->fresh = (touch == TD_PAGE_CLEARED || touch == TD_PAGE_FILE_FAULT) && memory->faults &&
                     memory->desc->first_touch != TD_FIRST_TOUCH_LEFT;
     for (uint64_t i = 0; touch == TD_PAGE_CLEARED && i < TD_PAGE_LINES; i++) {
         const uint64_t line = page * TD_PAGE_LINES + i;
 
         if (memory->desc->first_touch == TD_FIRST_TOUCH_LEFT)
-            td_llc_touch(memory->llc, physical(line), memory->seen + memory->passed);
+            warm_llc(memory, physical(line), memory->seen + memory->passed);
         else
             td_memory_warm_l2(memory, line);
     }
@@ -494,13 +525,48 @@ void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
         return;
     const int64_t t = memory->seen + memory->passed;
     memory->l2_pending[put_l2(memory, physical(line), t)] = 0;
-    td_llc_touch(memory->llc, physical(line), t);
+    warm_llc(memory, physical(line), t);
 }
 
-static void watch_all(struct td_memory *memory)
+void td_memory_take_beyond(struct td_memory *memory, const struct td_beyond *beyond)
 {
-    for (uint32_t slot = 0; slot < td_cache_slots(&memory->l1d); slot++)
-        memory->l1d_pending[slot] |= TD_PENDING_WATCHED;
+    const int64_t t = memory->seen + memory->passed;
+
+    for (size_t i = 0; i < beyond->count; i++) {
+        if (beyond->asked[i] & TD_BEYOND_PAGE)
+            td_pages_touch(&memory->pages, beyond->asked[i] & ~TD_BEYOND_PAGE);
+        else
+            td_llc_touch(memory->llc, beyond->asked[i], t);
+    }
+}
+
+/* Of a line that is in L1 only now nothing is known that was not fetched by an instruction. */
+static void forget_lines(struct td_memory *memory, const struct td_memory *from)
+{
+    for (uint32_t slot = 0; slot < td_cache_slots(&memory->l1d); slot++) {
+        if (memory->l1d.tags[slot] != from->l1d.tags[slot])
+            td_lines_skip(memory->lines, slot);
+    }
+}
+
+void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from)
+{
+    const uint32_t l1d_slots = td_cache_slots(&memory->l1d);
+
+    if (memory->lines)
+        forget_lines(memory, from);
+    td_cache_copy(&memory->l1d, &from->l1d);
+    td_cache_copy(&memory->l2, &from->l2);
+    td_cache_copy(&memory->dtlb, &from->dtlb);
+    td_cache_copy(&memory->stlb, &from->stlb);
+    memcpy(memory->prefetch.streams, from->prefetch.streams, sizeof(from->prefetch.streams));
+    memory->last_page = from->last_page;
+    memset(memory->l1d_pending, 0, l1d_slots * sizeof(*memory->l1d_pending));
+    memset(memory->l1d_clean, 0, l1d_slots * sizeof(*memory->l1d_clean));
+    memset(memory->l2_pending, 0, td_cache_slots(&memory->l2) * sizeof(*memory->l2_pending));
+    /* Who else uses its lines was not told meanwhile. */
+    if (memory->sharing)
+        watch_all(memory);
 }
 
 static void watch(struct td_memory *memory, uint64_t line)

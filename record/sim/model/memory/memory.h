@@ -11,6 +11,7 @@
 
 #include "base/likely.h"
 #include "formats/cores/core.h"
+#include "record/sim/model/memory/beyond.h"
 #include "record/sim/model/memory/caches.h"
 #include "record/sim/model/memory/llc.h"
 #include "record/sim/model/memory/pages.h"
@@ -49,7 +50,8 @@ struct td_memory_counts {
 
 struct td_memory {
     const struct td_core_desc *desc;
-    struct td_llc *llc; /* borrowed */
+    struct td_llc *llc;       /* borrowed; NULL: time never passes here (td_memory_init_warmed) */
+    struct td_beyond *beyond; /* then: where what L2 asks for is noted; borrowed, NULL: nowhere */
     uint64_t last_page;
     uint64_t past_line; /* the line last written past the caches, and when it was begun */
     int64_t past_begun;
@@ -80,6 +82,9 @@ struct td_memory {
 
 /* `desc` and `llc` are borrowed for the memory's life. */
 void td_memory_init(struct td_memory *memory, const struct td_core_desc *desc, struct td_llc *llc);
+/* One that is only ever warmed: it has no last level, and `beyond` is set to say where what it asks
+ * of that is noted. `faults` as of the memory that goes on from it. */
+void td_memory_init_warmed(struct td_memory *memory, const struct td_core_desc *desc, bool faults);
 void td_memory_release(struct td_memory *memory);
 
 /* Cycles that translation adds at cycle `t` for a page other than the last one. */
@@ -152,5 +157,10 @@ static inline void td_memory_train(struct td_memory *memory, uint32_t key, uint6
 /* Functional only: the access warms TLBs and caches, and takes no time. */
 void td_memory_warm(struct td_memory *memory, uint64_t address);
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line);
+/* What a warmed memory asked for reaches this one's last level and pages. */
+void td_memory_take_beyond(struct td_memory *memory, const struct td_beyond *beyond);
+/* Caches, TLBs and L2's streams are from now on what they are in `from`, whose core has the same
+ * ones (td_core_desc_warms_alike); nothing is on its way. */
+void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from);
 
 #endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sim/model/warming.h"
+
+#include <stdlib.h>
+
+#include "base/likely.h"
+#include "base/mem.h"
+
+/* What is known of a block. */
+struct state {
+    const struct td_block *block; /* NULL: not met yet */
+    uint32_t epoch;               /* fetch.epoch when all of it was found in the caches */
+};
+
+struct td_warming {
+    const struct td_blocks *blocks;
+    struct state *states; /* by block */
+    size_t state_cap;
+    enum td_sim_mode mode;
+    struct td_held now;
+    struct td_held **helds; /* that windows began with: as many as were in use at a time */
+    size_t held_count, held_cap;
+};
+
+static void init_held(struct td_held *held, const struct td_core_desc *desc, bool faults)
+{
+    td_memory_init_warmed(&held->memory, desc, faults);
+    td_fetch_init(&held->fetch, desc);
+}
+
+static void release_held(struct td_held *held)
+{
+    td_memory_release(&held->memory);
+    td_fetch_release(&held->fetch);
+}
+
+struct td_warming *td_warming_new(const struct td_blocks *blocks, bool faults)
+{
+    struct td_warming *warming = td_xcalloc(1, sizeof(*warming));
+
+    warming->blocks = blocks;
+    init_held(&warming->now, td_blocks_desc(blocks), faults);
+    return warming;
+}
+
+void td_warming_free(struct td_warming *warming)
+{
+    if (!warming)
+        return;
+    release_held(&warming->now);
+    for (size_t i = 0; i < warming->held_count; i++) {
+        release_held(warming->helds[i]);
+        free(warming->helds[i]);
+    }
+    free(warming->helds);
+    free(warming->states);
+    free(warming);
+}
+
+struct td_warmed *td_warmed_new(unsigned takers)
+{
+    struct td_warmed *warmed = td_xcalloc(1, sizeof(*warmed));
+
+    warmed->takers = takers;
+    return warmed;
+}
+
+void td_warmed_free(struct td_warmed *warmed)
+{
+    if (!warmed)
+        return;
+    td_beyond_release(&warmed->beyond);
+    free(warmed);
+}
+
+static inline struct state *state_of(struct td_warming *warming, uint32_t id)
+{
+    if (TD_UNLIKELY(id >= warming->state_cap))
+        warming->states = td_grow_zeroed(warming->states, &warming->state_cap, (size_t)id + 1,
+                                         sizeof(*warming->states));
+    struct state *state = &warming->states[id];
+    if (TD_UNLIKELY(!state->block))
+        state->block = td_blocks_get(warming->blocks, id);
+    return state;
+}
+
+static inline void warm_code(struct td_warming *warming, uint32_t id)
+{
+    struct td_fetch *fetch = &warming->now.fetch;
+    struct state *state = state_of(warming, id);
+
+    if (state->epoch == fetch->epoch)
+        return;
+    for (uint32_t i = 0; i < state->block->part_count; i++)
+        td_fetch_warm(fetch, &warming->now.memory, &state->block->parts[i]);
+    state->epoch = fetch->epoch;
+}
+
+static void warm(struct td_warming *warming, const uint64_t *words, size_t count)
+{
+    struct td_memory *memory = &warming->now.memory;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t word = words[i];
+
+        if (!(word & TD_TRACE_BLOCK_BIT))
+            td_memory_warm(memory, TD_TRACE_ADDRESS(word));
+        else if (!(word & TD_TRACE_MARK_BIT))
+            warm_code(warming, (uint32_t)word);
+        else if (td_trace_is_pages(word))
+            td_memory_map(memory, TD_TRACE_PAGE(word), TD_TRACE_PAGES(word),
+                          (word & 0xff) == TD_TRACE_FILE);
+    }
+}
+
+static struct td_held *add_held(struct td_warming *warming)
+{
+    struct td_held *held = td_xcalloc(1, sizeof(*held));
+
+    init_held(held, td_blocks_desc(warming->blocks), warming->now.memory.faults);
+    warming->helds = td_grow(warming->helds, &warming->held_cap, warming->held_count + 1,
+                             sizeof(struct td_held *));
+    return warming->helds[warming->held_count++] = held;
+}
+
+/* Acquire pairs with the release of who was the last to begin a window with it. */
+static struct td_held *free_held(struct td_warming *warming)
+{
+    for (size_t i = 0; i < warming->held_count; i++) {
+        if (atomic_load_explicit(&warming->helds[i]->takers, memory_order_acquire) == 0)
+            return warming->helds[i];
+    }
+    return add_held(warming);
+}
+
+/* A window begins with what is held now. */
+static struct td_held *keep(struct td_warming *warming, unsigned takers)
+{
+    struct td_held *held = free_held(warming);
+
+    td_memory_go_on_from(&held->memory, &warming->now.memory);
+    td_fetch_go_on_from(&held->fetch, &warming->now.fetch);
+    atomic_store_explicit(&held->takers, takers, memory_order_relaxed);
+    return held;
+}
+
+static bool takes_time(enum td_sim_mode mode)
+{
+    return mode == TD_SIM_EXACT || mode == TD_SIM_DETAILED_WARMING;
+}
+
+void td_warming_run(struct td_warming *warming, const uint64_t *words, size_t count,
+                    enum td_sim_mode mode, struct td_warmed *warmed)
+{
+    const bool times = takes_time(mode);
+
+    warmed->held = times && !takes_time(warming->mode) ? keep(warming, warmed->takers) : NULL;
+    warming->mode = mode;
+    /* In a window the models themselves ask, each at its time. */
+    warmed->beyond.count = 0;
+    warming->now.memory.beyond = times ? NULL : &warmed->beyond;
+    warm(warming, words, count);
+    warming->now.memory.beyond = NULL;
+}
