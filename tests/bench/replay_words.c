@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * replay_words FILE CORE [--bare] [--counting] [--millions N]: gives what
- * record_words.c wrote to a model, and prints the CPU time of what prepares and of the model, and a
- * hash of each part of what comes out. Two builds are as exact as each other when all hashes are
- * equal. --bare: as the model of a variant.
+ * record_words.c wrote to a model, and prints the CPU time of prediction, of warming and of the
+ * model, and a hash of each part of what comes out. Two builds are as exact as each other when all
+ * hashes are equal. --bare: as the model of a variant.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,9 @@ struct replay {
     struct td_warmed *warmed;
     struct td_blocks *blocks;
     bool bare, counting;
-    uint64_t limit;                                   /* instructions */
-    uint64_t prepare_ns[MODES], run_ns[MODES], words; /* by mode */
+    uint64_t limit;                                            /* instructions */
+    uint64_t predict_ns[MODES], warm_ns[MODES], run_ns[MODES]; /* by mode */
+    uint64_t words;
     uint64_t buffer[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
 };
 
@@ -40,11 +41,14 @@ static void run_words(struct replay *replay, uint64_t *words, size_t count, enum
 {
     const uint64_t begin = td_clock_thread_ns();
 
-    td_sim_prepare(replay->sim, words, count, mode, replay->warmed);
-    const uint64_t middle = td_clock_thread_ns();
+    td_sim_predict(replay->sim, words, count, mode);
+    const uint64_t predicted = td_clock_thread_ns();
+    td_sim_warm(replay->sim, words, count, mode, replay->warmed);
+    const uint64_t warmed = td_clock_thread_ns();
     td_sim_run(replay->sim, words, count, mode, replay->warmed);
-    replay->prepare_ns[mode] += middle - begin;
-    replay->run_ns[mode] += td_clock_thread_ns() - middle;
+    replay->predict_ns[mode] += predicted - begin;
+    replay->warm_ns[mode] += warmed - predicted;
+    replay->run_ns[mode] += td_clock_thread_ns() - warmed;
     replay->words += count;
 }
 
@@ -224,15 +228,18 @@ static void print_totals(const struct replay *replay)
     printf("instructions %lu modelled %lu cycles %lu totals %016lx\n", totals.instructions,
            totals.detailed, totals.cycles, hash);
     const double all = totals.instructions > 0 ? (double)totals.instructions : 1;
-    uint64_t prepare_ns = 0, run_ns = 0;
+    uint64_t predict_ns = 0, warm_ns = 0, run_ns = 0;
     for (int mode = 0; mode < MODES; mode++) {
-        fprintf(stderr, "%s: prepare %.0f ms, run %.0f ms\n", names[mode],
-                (double)replay->prepare_ns[mode] / 1e6, (double)replay->run_ns[mode] / 1e6);
-        prepare_ns += replay->prepare_ns[mode];
+        fprintf(stderr, "%s: predict %.0f ms, warm %.0f ms, run %.0f ms\n", names[mode],
+                (double)replay->predict_ns[mode] / 1e6, (double)replay->warm_ns[mode] / 1e6,
+                (double)replay->run_ns[mode] / 1e6);
+        predict_ns += replay->predict_ns[mode];
+        warm_ns += replay->warm_ns[mode];
         run_ns += replay->run_ns[mode];
     }
-    fprintf(stderr, "prepare %.2f ns, run %.2f ns per instruction, words %.2f\n",
-            (double)prepare_ns / all, (double)run_ns / all, (double)replay->words / all);
+    fprintf(stderr, "predict %.2f ns, warm %.2f ns, run %.2f ns per instruction, words %.2f\n",
+            (double)predict_ns / all, (double)warm_ns / all, (double)run_ns / all,
+            (double)replay->words / all);
 }
 
 static void parse(struct replay *replay, int argc, char **argv)

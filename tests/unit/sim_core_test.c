@@ -487,6 +487,41 @@ static void columns_are_the_modelled_nodes(void **state)
         assert_int_equal(charged[n], td_tma_is_modelled((enum td_tma_node)n));
 }
 
+/* What is settled is scaled, adds up, and is kept by row and cause; the cells begin again. */
+static void settlements_add_up(void **state)
+{
+    (void)state;
+    struct td_ledger ledger;
+    td_ledger_init(&ledger);
+    const uint32_t account = td_ledger_account(&ledger, 0, 1, 3);
+    const uint32_t row = ledger.accounts[account].row;
+    const struct td_scale whole = {.seen = 1, .whole = 1}, twice = {.seen = 1, .whole = 2};
+    uint64_t slots[TD_CAUSE_COUNT] = {0};
+
+    ledger.mask = UINT32_MAX;
+    for (int i = 0; i < 3; i++)
+        td_ledger_charge(&ledger, td_ledger_cell(row + 2, TD_CAUSE_DRAM), UINT32_MAX);
+    td_ledger_charge(&ledger, td_ledger_cell(row, TD_CAUSE_ICACHE), 7);
+    td_ledger_settle(&ledger, &whole);
+    assert_int_equal(td_ledger_lost(&ledger, row + 2, TD_CAUSE_DRAM), 0);
+    td_ledger_charge(&ledger, td_ledger_cell(row, TD_CAUSE_DRAM), 5);
+    td_ledger_charge(&ledger, td_ledger_cell(row, TD_CAUSE_ICACHE), 1);
+    const uint32_t other_account = td_ledger_account(&ledger, 0, 2, 1);
+    const uint32_t other = ledger.accounts[other_account].row;
+    td_ledger_charge(&ledger, td_ledger_cell(other, TD_CAUSE_DRAM), 11);
+    td_ledger_settle(&ledger, &twice);
+    td_settled_add_to(&ledger.settled_lost, row, slots);
+    assert_int_equal(slots[TD_CAUSE_ICACHE], 7 + 2 * 1);
+    assert_int_equal(slots[TD_CAUSE_DRAM], 2 * 5);
+    td_settled_add_to(&ledger.settled_lost, row + 1, slots);
+    td_settled_add_to(&ledger.settled_lost, 1000, slots);
+    assert_int_equal(slots[TD_CAUSE_DRAM], 2 * 5);
+    assert_true(td_settled_sum(&ledger.settled_lost, row, 3) == 19 + 3 * (uint64_t)UINT32_MAX);
+    assert_int_equal(td_settled_sum(&ledger.settled_lost, other, 1), 22);
+    assert_int_equal(ledger.settled_lost.count, 4);
+    td_ledger_release(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +540,7 @@ int main(void)
         cmocka_unit_test(windows_stand_for_the_rest),
         cmocka_unit_test(no_branch_is_missed_between_modes),
         cmocka_unit_test(skipped_code_is_warm),
+        cmocka_unit_test(settlements_add_up),
         cmocka_unit_test(first_part_stands_for_all),
         cmocka_unit_test(batches_do_not_matter),
         cmocka_unit_test(ledger_carries),

@@ -74,7 +74,8 @@ static inline void rig_word(struct rig *rig, uint64_t word)
 
 static inline void rig_feed(struct rig *rig, uint64_t *words, size_t count, enum td_sim_mode mode)
 {
-    td_sim_prepare(rig->sim, words, count, mode, rig->warmed);
+    td_sim_predict(rig->sim, words, count, mode);
+    td_sim_warm(rig->sim, words, count, mode, rig->warmed);
     td_sim_run(rig->sim, words, count, mode, rig->warmed);
 }
 

@@ -59,7 +59,8 @@ static void run_phases(struct rig *rig, struct rig *with)
         const enum td_sim_mode mode = modes[p % 4];
 
         fill_phase(rig, block, &random, &walk, mode);
-        td_sim_prepare(with->sim, rig->words, rig->count, mode, with->warmed);
+        td_sim_predict(with->sim, rig->words, rig->count, mode);
+        td_sim_warm(with->sim, rig->words, rig->count, mode, with->warmed);
         td_sim_run(rig->sim, rig->words, rig->count, mode, with->warmed);
         if (mode == TD_SIM_FAST_FORWARD)
             td_sim_skipped(rig->sim, 3 * PHASE);

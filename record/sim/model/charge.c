@@ -16,7 +16,7 @@ void td_ledger_release(struct td_ledger *ledger)
 {
     free(ledger->accounts);
     free(ledger->cells);
-    free(ledger->settled_lost);
+    td_settled_release(&ledger->settled_lost);
     free(ledger->settled_runs);
     td_map_release(&ledger->by_place);
     td_map_release(&ledger->carries);
@@ -139,21 +139,41 @@ uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_ca
     return (uint64_t)(carry ? *carry : 0) << 32 | ledger->cells[cell];
 }
 
+/* Whether nothing was lost in the row since the last settlement. */
+static bool is_clear(const struct td_ledger *ledger, uint32_t row)
+{
+    const uint32_t *cells = &ledger->cells[(size_t)row * TD_ROW_CELLS];
+    uint32_t any = 0;
+
+    for (int i = 0; i < TD_ROW_CELLS; i++)
+        any |= cells[i];
+    return any == 0 && ledger->carries.len == 0;
+}
+
+static void settle_row(struct td_ledger *ledger, uint32_t row, const struct td_scale *scale,
+                       uint64_t *sum, struct td_settled *next)
+{
+    uint64_t slots[TD_CAUSE_COUNT] = {0};
+
+    td_settled_add_to(&ledger->settled_lost, row, slots);
+    if (!is_clear(ledger, row)) {
+        for (int c = 0; c < TD_CAUSE_COUNT; c++)
+            slots[c] += td_scale_add(scale, sum, td_ledger_lost(ledger, row, (enum td_cause)c));
+        memset(&ledger->cells[(size_t)row * TD_ROW_CELLS], 0,
+               TD_ROW_CELLS * sizeof(*ledger->cells));
+    }
+    td_settled_add_row(next, slots);
+}
+
 static void settle_lost(struct td_ledger *ledger, const struct td_scale *scale)
 {
-    const size_t count = ledger->row_count * TD_ROW_CELLS;
+    struct td_settled next = {.ends = NULL};
     uint64_t sum = 0;
 
-    ledger->settled_lost = td_grow_zeroed(ledger->settled_lost, &ledger->settled_cell_cap, count,
-                                          sizeof(*ledger->settled_lost));
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t lost =
-            td_ledger_lost(ledger, (uint32_t)(i / TD_ROW_CELLS), td_ledger_cause((uint32_t)i));
-        ledger->settled_lost[i] += td_scale_add(scale, &sum, lost);
-    }
-    ledger->settled_cells = count;
-    if (count > 0)
-        memset(ledger->cells, 0, count * sizeof(*ledger->cells));
+    for (size_t row = 0; row < ledger->row_count; row++)
+        settle_row(ledger, (uint32_t)row, scale, &sum, &next);
+    td_settled_release(&ledger->settled_lost);
+    ledger->settled_lost = next;
     td_map_release(&ledger->carries);
 }
 
@@ -175,11 +195,4 @@ void td_ledger_settle(struct td_ledger *ledger, const struct td_scale *scale)
 uint64_t td_ledger_settled_runs(const struct td_ledger *ledger, uint32_t account)
 {
     return account < ledger->settled_accounts ? ledger->settled_runs[account] : 0;
-}
-
-uint64_t td_ledger_settled_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause)
-{
-    const uint32_t cell = td_ledger_cell(row, cause);
-
-    return cell < ledger->settled_cells ? ledger->settled_lost[cell] : 0;
 }

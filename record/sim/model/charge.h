@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "record/sim/model/causes.h"
 #include "record/sim/model/sampling/windows.h"
+#include "record/sim/model/settled.h"
 
 /* What an account is of: a call path (below), and the region in which it was taken (above). */
 enum { TD_SPOT_PATH_BITS = 18 };
@@ -57,8 +58,9 @@ struct td_ledger {
     size_t row_count, row_cap;
     struct td_map carries; /* cell to the multiples of 2^32 */
     /* What td_ledger_settle has taken out of the cells and accounts: of the first so many. */
-    uint64_t *settled_lost, *settled_runs;
-    size_t settled_cells, settled_cell_cap, settled_accounts, settled_account_cap;
+    struct td_settled settled_lost;
+    uint64_t *settled_runs;
+    size_t settled_accounts, settled_account_cap;
     uint64_t *lost; /* by cause, for the PMU or regions; NULL: nobody asks */
     /* Of programs with regions: slots of an instruction that are lost in another region than it ran
      * in are lost in that one. */
@@ -89,9 +91,8 @@ uint64_t td_ledger_lost(const struct td_ledger *ledger, uint32_t row, enum td_ca
 /* What was charged since the last settlement is settled: scaled, it stands for a part that is over,
  * and all accounts begin again. */
 void td_ledger_settle(struct td_ledger *ledger, const struct td_scale *scale);
-/* What is settled of an account's runs, of a cell's slots. */
+/* What is settled of an account's runs. */
 uint64_t td_ledger_settled_runs(const struct td_ledger *ledger, uint32_t account);
-uint64_t td_ledger_settled_lost(const struct td_ledger *ledger, uint32_t row, enum td_cause cause);
 
 static inline uint32_t td_ledger_cell(uint32_t row, enum td_cause cause)
 {

@@ -106,9 +106,9 @@ static uint64_t *slots_of(const struct td_sim *sim)
 
         for (uint32_t row = account->row; row < account->row + block->insn_count; row++) {
             for (int c = 0; c < TD_CAUSE_COUNT; c++)
-                sum += td_ledger_lost(ledger, row, (enum td_cause)c) +
-                       td_ledger_settled_lost(ledger, row, (enum td_cause)c);
+                sum += td_ledger_lost(ledger, row, (enum td_cause)c);
         }
+        sum += td_settled_sum(&ledger->settled_lost, account->row, block->insn_count);
         slots[account->block] += sum;
     }
     return slots;

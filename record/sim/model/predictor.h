@@ -33,7 +33,7 @@ struct td_predictor {
 
 void td_predictor_init(struct td_predictor *predictor, const struct td_blocks *blocks);
 void td_predictor_release(struct td_predictor *predictor);
-/* Puts TD_TRACE_OUTCOME of the branch before into each block word; see td_sim_prepare. */
+/* Puts TD_TRACE_OUTCOME of the branch before into each block word; see td_sim_predict. */
 void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t count,
                       enum td_sim_mode mode);
 

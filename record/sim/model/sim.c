@@ -505,8 +505,7 @@ static void settle_ledger(struct td_sim *sim, const struct td_scale *scale)
         slots += ledger->settled_runs[i] * block->slots;
         instructions += ledger->settled_runs[i] * block->insn_count;
     }
-    for (size_t i = 0; i < ledger->settled_cells; i++)
-        slots += ledger->settled_lost[i];
+    slots += td_settled_sum(&ledger->settled_lost, 0, ledger->settled_lost.row_count);
     td_windows_settle(&sim->windows, scale->whole, slots, instructions);
 }
 
@@ -656,12 +655,14 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
     sim->mode = mode;
 }
 
-void td_sim_prepare(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode,
-                    struct td_warmed *warmed)
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode)
 {
     td_predictor_run(&sim->predictor, words, count, mode);
-    if (!warmed)
-        return;
+}
+
+void td_sim_warm(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
+                 struct td_warmed *warmed)
+{
     if (!sim->warming)
         sim->warming = td_warming_new(sim->blocks, sim->memory.faults);
     td_warming_run(sim->warming, words, count, mode, warmed);

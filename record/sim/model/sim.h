@@ -6,7 +6,7 @@
  *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
  *   llc  = td_llc_new(&desc)         once a process
  *   sim  = td_sim_new(blocks, llc)     once a thread
- *   td_sim_prepare(sim, words, count, TD_SIM_EXACT, NULL)     for each batch
+ *   td_sim_predict(sim, words, count, TD_SIM_EXACT)     for each batch
  *   td_sim_run(sim, words, count, TD_SIM_EXACT, NULL)         then
  *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
  */
@@ -86,14 +86,17 @@ struct td_warmed;
 struct td_warmed *td_warmed_new(unsigned takers); /* so many sims run each batch */
 void td_warmed_free(struct td_warmed *warmed);    /* NULL is allowed */
 
-/* What depends on the order of words alone: what the predictors make of a batch's branches, put
- * into its block words, and what the caches hold between windows, put into *warmed. NULL: all
- * batches are TD_SIM_EXACT. It shares nothing with td_sim_run: one thread may prepare the next
- * batches while another runs the ones before. */
-void td_sim_prepare(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode,
-                    struct td_warmed *warmed);
-/* Takes a batch that was prepared, by this sim or by one whose core predicts and warms alike, in
- * the same order and mode: whole blocks, beginning with a block or mark word. */
+/* Before a batch is run, what depends on the order of words alone is made of it. These two share
+ * nothing with each other, and nothing with td_sim_run: one thread may do it to the next batches
+ * while another runs the ones before. What the predictors make of its branches, put into its block
+ * words: */
+void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode);
+/* And what the caches hold when a window begins, and ask for between windows, put into *warmed.
+ * Only where not all batches are TD_SIM_EXACT; of all of them then. */
+void td_sim_warm(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
+                 struct td_warmed *warmed);
+/* Takes a batch that was predicted and warmed (NULL: it was not), by this sim or by one whose core
+ * does alike, in the same order and mode: whole blocks, beginning with a block or mark word. */
 void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
                 const struct td_warmed *warmed);
 

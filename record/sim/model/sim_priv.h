@@ -88,7 +88,7 @@ struct td_sim {
     struct td_sim_pmu *pmu;         /* NULL: none */
     struct td_sim_regions *regions; /* NULL: none were marked */
     struct td_counting *counting;   /* NULL: nobody asks */
-    /* Of td_sim_prepare alone: another thread may be at it. */
+    /* Of td_sim_predict and td_sim_warm alone: other threads may be at it. */
     struct td_predictor predictor;
     struct td_warming *warming; /* NULL: nobody asked for it yet */
 };

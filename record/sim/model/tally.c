@@ -49,9 +49,9 @@ static void add_place(const struct td_sim *sim, const struct place *place, struc
 
     add_runs(sum, td_blocks_get(sim->blocks, account->block), place->insn,
              td_ledger_settled_runs(ledger, place->account), account->runs);
+    td_settled_add_to(&ledger->settled_lost, row, &sum->first[TD_SIM_FIRST_CAUSE_COLUMN]);
     for (int i = 0; i < TD_CAUSE_COUNT; i++) {
         const enum td_cause cause = (enum td_cause)i;
-        sum->first[TD_SIM_FIRST_CAUSE_COLUMN + i] += td_ledger_settled_lost(ledger, row, cause);
         sum->sampled[TD_SIM_FIRST_CAUSE_COLUMN + i] += td_ledger_lost(ledger, row, cause);
     }
 }

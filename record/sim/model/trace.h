@@ -29,7 +29,7 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
 /*
  * bit 63        1: a block or mark word, 0: an access
  * block         bit 62 clear; bits 0-31 the block's id (td_blocks_define); 32-37 what became of the
- *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_prepare fills in;
+ *               branch before it (TD_TRACE_RESOLVED and so on), which td_sim_predict fills in;
  *               TD_TRACE_CODE
  * mark          bit 62 set; bits 0-7 enum td_trace_mark; 8-39 the name of a region; of pages, 8-43
  *               the number of the first, 44-61 how many

@@ -157,7 +157,7 @@ void td_warming_run(struct td_warming *warming, const uint64_t *words, size_t co
     warmed->held = times && !takes_time(warming->mode) ? keep(warming, warmed->takers) : NULL;
     warming->mode = mode;
     /* In a window the models themselves ask, each at its time. */
-    warmed->beyond.count = 0;
+    td_beyond_clear(&warmed->beyond);
     warming->now.memory.beyond = times ? NULL : &warmed->beyond;
     warm(warming, words, count);
     warming->now.memory.beyond = NULL;

@@ -19,6 +19,10 @@ enum {
     STACK_BYTES = 1 << 18, /* the model's functions are shallow and its tables on the heap */
 };
 
+/* What is done to a batch before models run it, one after the other, each to all batches in order.
+ */
+enum { PREDICT, WARM, STEPS };
+
 struct model {
     struct td_queue *queue;
     struct td_sim *sim;
@@ -34,8 +38,12 @@ struct td_queue {
     struct model *models;
     unsigned model_count;
     bool started; /* threads were made, as far as that can be; of the program's thread only */
-    pthread_mutex_t preparing;
-    uint64_t prepared;         /* batches; written under `preparing` */
+    pthread_mutex_t preparing; /* of `steps` */
+    pthread_cond_t one_more;   /* batch has got one of them */
+    struct step {
+        uint64_t done; /* batches; also read without the lock */
+        bool at_it;    /* a thread does it to the next one */
+    } steps[STEPS];
     struct td_warmed **warmed; /* by batch; NULL: nothing is left out */
     pthread_mutex_t lock;      /* of what follows */
     pthread_cond_t filled, emptied;
@@ -91,6 +99,7 @@ struct td_queue *td_queue_new(const struct td_queue_model *models, unsigned coun
         make_warmed(queue);
     queue->started = has_one_cpu();
     pthread_mutex_init(&queue->preparing, NULL);
+    pthread_cond_init(&queue->one_more, NULL);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->filled, NULL);
     pthread_cond_init(&queue->emptied, NULL);
@@ -108,18 +117,71 @@ static struct td_warmed *warmed_of(const struct td_queue *queue, uint64_t index)
     return queue->warmed ? queue->warmed[index % queue->count] : NULL;
 }
 
-/* Prepares the first `count` batches, as far as nobody has yet. */
+static unsigned last_step(const struct td_queue *queue)
+{
+    return queue->warmed ? WARM : PREDICT;
+}
+
+/* With `preparing` held, which is let go meanwhile. */
+static void do_step(struct td_queue *queue, unsigned s)
+{
+    struct step *step = &queue->steps[s];
+    const uint64_t index = step->done;
+    struct td_queue_batch *batch = &queue->batches[index % queue->count];
+    struct td_sim *sim = queue->models[0].sim;
+
+    step->at_it = true;
+    pthread_mutex_unlock(&queue->preparing);
+    if (s == PREDICT)
+        td_sim_predict(sim, batch->words, batch->used, batch->mode);
+    else
+        td_sim_warm(sim, batch->words, batch->used, batch->mode, warmed_of(queue, index));
+    pthread_mutex_lock(&queue->preparing);
+    step->at_it = false;
+    __atomic_store_n(&step->done, index + 1, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&queue->one_more);
+}
+
+/* With `preparing` held: does one step of the first `count` batches that nobody is at, the last
+ * first, and no further than `last`. False when there is none. */
+static bool do_some_step(struct td_queue *queue, uint64_t count, unsigned last)
+{
+    for (unsigned s = last + 1; s-- > 0;) {
+        const uint64_t ready = s > 0 ? queue->steps[s - 1].done : count;
+
+        if (!queue->steps[s].at_it && queue->steps[s].done < (ready < count ? ready : count)) {
+            do_step(queue, s);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until all is done to the first `count` batches, by this thread as far as no other is at it. */
 static void prepare(struct td_queue *queue, uint64_t count)
 {
-    if (__atomic_load_n(&queue->prepared, __ATOMIC_ACQUIRE) >= count)
+    const unsigned last = last_step(queue);
+    const uint64_t *done = &queue->steps[last].done;
+
+    if (__atomic_load_n(done, __ATOMIC_ACQUIRE) >= count)
         return;
     pthread_mutex_lock(&queue->preparing);
-    while (queue->prepared < count) {
-        struct td_queue_batch *batch = &queue->batches[queue->prepared % queue->count];
+    while (*done < count) {
+        if (!do_some_step(queue, count, last))
+            pthread_cond_wait(&queue->one_more, &queue->preparing);
+    }
+    pthread_mutex_unlock(&queue->preparing);
+}
 
-        td_sim_prepare(queue->models[0].sim, batch->words, batch->used, batch->mode,
-                       warmed_of(queue, queue->prepared));
-        __atomic_store_n(&queue->prepared, queue->prepared + 1, __ATOMIC_RELEASE);
+/* The program's thread, when a model is so many batches behind, has less to do: it predicts as long
+ * as nobody is at it. Who warms stays the same: the tables would go from one CPU's caches to the
+ * other's. */
+static void help(struct td_queue *queue, uint64_t count, uint64_t behind)
+{
+    if (behind < BEHIND)
+        return;
+    pthread_mutex_lock(&queue->preparing);
+    while (do_some_step(queue, count, PREDICT)) {
     }
     pthread_mutex_unlock(&queue->preparing);
 }
@@ -138,7 +200,9 @@ static void run(struct model *model, uint64_t index)
         words = model->words;
         warmed = model->warmed;
         memcpy(words, batch->words, batch->used * sizeof(*words));
-        td_sim_prepare(model->sim, words, batch->used, batch->mode, warmed);
+        td_sim_predict(model->sim, words, batch->used, batch->mode);
+        if (warmed)
+            td_sim_warm(model->sim, words, batch->used, batch->mode, warmed);
     }
     td_sim_run(model->sim, words, batch->used, batch->mode, warmed);
     td_sim_skipped(model->sim, batch->skipped);
@@ -233,9 +297,7 @@ void td_queue_put(struct td_queue *queue)
         pthread_cond_broadcast(&queue->filled);
     const uint64_t behind = queue->put - all_done(queue);
     pthread_mutex_unlock(&queue->lock);
-    /* A model is behind, so this thread has less to do: it prepares for them. */
-    if (behind >= BEHIND)
-        prepare(queue, index + 1);
+    help(queue, index + 1, behind);
     pthread_mutex_lock(&queue->lock);
     /* Who waits for room waits for half of it: fewer turns. */
     if (queue->put - all_done(queue) >= queue->count - 1)

@@ -4,9 +4,9 @@
  * the core itself; the others are of variants of it (formats/cores/variant.h) and take the same
  * batches. Each model runs in a thread of its own, some batches behind the program, once the
  * program's thread has shown that it goes on for long enough; until then, and where there is one
- * CPU only, the program waits for them. Branches are predicted and caches are warmed once, in the
- * thread that has less to do: the program's when a model is behind, else the model's. What comes
- * out does not depend on which one is ahead.
+ * CPU only, the program waits for them. Branches are predicted once, in the thread that has less to
+ * do: the program's when a model is behind, else a model's. Caches are warmed once, in the first
+ * model's thread that comes to it. What comes out does not depend on which one is ahead.
  */
 #ifndef TD_RECORD_SIM_QEMU_QUEUE_H
 #define TD_RECORD_SIM_QEMU_QUEUE_H

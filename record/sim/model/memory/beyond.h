@@ -12,13 +12,15 @@
 
 /* A zeroed struct: nothing was asked for. */
 struct td_beyond {
-    uint64_t *asked; /* a physical line, or TD_BEYOND_PAGE and the number of a page first touched */
-    size_t count, cap;
+    uint64_t *lines; /* physical */
+    size_t line_count, line_cap;
+    uint64_t *pages; /* numbers of those touched for the first time */
+    size_t page_count, page_cap;
 };
 
-#define TD_BEYOND_PAGE (UINT64_C(1) << 63)
-
 void td_beyond_release(struct td_beyond *beyond);
-void td_beyond_add(struct td_beyond *beyond, uint64_t asked);
+void td_beyond_clear(struct td_beyond *beyond);
+void td_beyond_add_line(struct td_beyond *beyond, uint64_t line);
+void td_beyond_add_page(struct td_beyond *beyond, uint64_t page);
 
 #endif

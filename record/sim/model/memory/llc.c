@@ -5,6 +5,10 @@
 
 #include "base/mem.h"
 
+/* Its table is larger than the host's caches. So many lines are touched while other threads wait,
+ * and sets are asked for so many lines before. */
+enum { TOUCHED_AT_ONCE = 64, TOUCHED_AHEAD = 8 };
+
 struct td_llc *td_llc_new(const struct td_core_desc *desc)
 {
     struct td_llc *llc = td_xcalloc(1, sizeof(*llc));
@@ -79,23 +83,48 @@ static void take(struct td_llc *llc)
     }
 }
 
-bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
+static void leave(struct td_llc *llc)
+{
+    atomic_flag_clear_explicit(&llc->busy, memory_order_release);
+}
+
+/* For who has taken it. */
+static bool touch(struct td_llc *llc, uint64_t line, int64_t t)
 {
     const uint64_t key = key_of(line);
 
-    take(llc);
     if (atomic_load_explicit(&llc->crowded, memory_order_relaxed))
         let_neighbours_in(llc, key, t);
     const bool held = td_cache_touch(&llc->cache, key);
     atomic_store_explicit(&llc->fills, td_llc_fills(llc) + !held, memory_order_relaxed);
-    atomic_flag_clear_explicit(&llc->busy, memory_order_release);
     return held;
+}
+
+bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
+{
+    take(llc);
+    const bool held = touch(llc, line, t);
+    leave(llc);
+    return held;
+}
+
+void td_llc_touch_all(struct td_llc *llc, const uint64_t *lines, size_t count, int64_t t)
+{
+    for (size_t first = 0; first < count; first += TOUCHED_AT_ONCE) {
+        take(llc);
+        for (size_t i = first; i < count && i < first + TOUCHED_AT_ONCE; i++) {
+            if (i + TOUCHED_AHEAD < count)
+                td_cache_prefetch(&llc->cache, key_of(lines[i + TOUCHED_AHEAD]));
+            touch(llc, lines[i], t);
+        }
+        leave(llc);
+    }
 }
 
 bool td_llc_holds(struct td_llc *llc, uint64_t line)
 {
     take(llc);
     const bool held = td_cache_holds(&llc->cache, key_of(line));
-    atomic_flag_clear_explicit(&llc->busy, memory_order_release);
+    leave(llc);
     return held;
 }

@@ -43,6 +43,8 @@ void td_llc_let_company_in(struct td_llc *llc);
 uint64_t td_llc_fills(const struct td_llc *llc);
 /* Finds the line in the thread's cycle `t`, else fills it. True when it was held. Any thread. */
 bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t);
+/* The same of many lines, at one time. */
+void td_llc_touch_all(struct td_llc *llc, const uint64_t *lines, size_t count, int64_t t);
 /* Whether it holds the line; changes nothing. Any thread. */
 bool td_llc_holds(struct td_llc *llc, uint64_t line);
 

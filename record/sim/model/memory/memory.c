@@ -91,7 +91,7 @@ static void warm_llc(struct td_memory *memory, uint64_t frame, int64_t t)
     if (memory->llc)
         td_llc_touch(memory->llc, frame, t);
     else if (memory->beyond)
-        td_beyond_add(memory->beyond, frame);
+        td_beyond_add_line(memory->beyond, frame);
 }
 
 /* Puts a line into L2. What gives way for it goes to the last level, where that holds what L2 has
@@ -428,7 +428,7 @@ static void touch_first(struct td_memory *memory, uint64_t page)
     const enum td_page_touch touch = td_pages_touch(&memory->pages, page);
 
     if (memory->beyond && touch != TD_PAGE_AGAIN)
-        td_beyond_add(memory->beyond, TD_BEYOND_PAGE | page);
+        td_beyond_add_page(memory->beyond, page);
     memory->fresh = (touch == TD_PAGE_CLEARED || touch == TD_PAGE_FILE_FAULT) && memory->faults &&
                     memory->desc->first_touch != TD_FIRST_TOUCH_LEFT;
     for (uint64_t i = 0; touch == TD_PAGE_CLEARED && i < TD_PAGE_LINES; i++) {
@@ -530,14 +530,9 @@ void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
 
 void td_memory_take_beyond(struct td_memory *memory, const struct td_beyond *beyond)
 {
-    const int64_t t = memory->seen + memory->passed;
-
-    for (size_t i = 0; i < beyond->count; i++) {
-        if (beyond->asked[i] & TD_BEYOND_PAGE)
-            td_pages_touch(&memory->pages, beyond->asked[i] & ~TD_BEYOND_PAGE);
-        else
-            td_llc_touch(memory->llc, beyond->asked[i], t);
-    }
+    for (size_t i = 0; i < beyond->page_count; i++)
+        td_pages_touch(&memory->pages, beyond->pages[i]);
+    td_llc_touch_all(memory->llc, beyond->lines, beyond->line_count, memory->seen + memory->passed);
 }
 
 /* Of a line that is in L1 only now nothing is known that was not fetched by an instruction. */
