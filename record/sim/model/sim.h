@@ -6,8 +6,8 @@
  *   blocks = td_blocks_new(&desc)        once a process; the producer defines blocks in it
  *   llc  = td_llc_new(&desc)         once a process
  *   sim  = td_sim_new(blocks, llc)     once a thread
- *   td_sim_predict(sim, words, count, TD_SIM_EXACT)     for each batch
- *   td_sim_run(sim, words, count, TD_SIM_EXACT, NULL)         then
+ *   td_sim_predict(sim, words, count, TD_SIM_EXACT)   for each batch
+ *   td_sim_run(sim, words, count, TD_SIM_EXACT, NULL)   then
  *   td_sim_each_tally(sim, fn, ctx)  at the end, or at any time between batches
  */
 #ifndef TD_RECORD_SIM_MODEL_SIM_H
@@ -86,13 +86,14 @@ struct td_warmed;
 struct td_warmed *td_warmed_new(unsigned takers); /* so many sims run each batch */
 void td_warmed_free(struct td_warmed *warmed);    /* NULL is allowed */
 
-/* Before a batch is run, what depends on the order of words alone is made of it. These two share
- * nothing with each other, and nothing with td_sim_run: one thread may do it to the next batches
- * while another runs the ones before. What the predictors make of its branches, put into its block
- * words: */
+/* Before a batch is run, what depends on the order of words alone is made of it. td_sim_predict,
+ * td_sim_warm and td_sim_run share nothing but the words: one thread may do the one to the next
+ * batches while another does the other to those before.
+ *
+ * What the predictors make of its branches, put into its block words. */
 void td_sim_predict(struct td_sim *sim, uint64_t *words, size_t count, enum td_sim_mode mode);
-/* And what the caches hold when a window begins, and ask for between windows, put into *warmed.
- * Only where not all batches are TD_SIM_EXACT; of all of them then. */
+/* What the caches hold when a window begins, and ask for between windows, put into *warmed. Where
+ * all batches are TD_SIM_EXACT nobody asks for it; else it sees all of them. */
 void td_sim_warm(struct td_sim *sim, const uint64_t *words, size_t count, enum td_sim_mode mode,
                  struct td_warmed *warmed);
 /* Takes a batch that was predicted and warmed (NULL: it was not), by this sim or by one whose core

@@ -16,11 +16,11 @@ enum {
     BATCHES_SEVERAL = 64, /* models that share few CPUs take turns, and lose their caches each */
     BEHIND = 3,         /* batches that a model has not done: it has more to do than the program */
     BATCHES_ALONE = 16, /* some 100,000 instructions; a thread is made for those that go on */
+    BATCHES_A_TURN = 8, /* of several models: to wait and be woken for each would take too long */
     STACK_BYTES = 1 << 18, /* the model's functions are shallow and its tables on the heap */
 };
 
-/* What is done to a batch before models run it, one after the other, each to all batches in order.
- */
+/* What is done to each batch before models run it, in this order. */
 enum { PREDICT, WARM, STEPS };
 
 struct model {
@@ -219,6 +219,15 @@ static uint64_t all_done(const struct td_queue *queue)
     return least;
 }
 
+/* With the lock held: whether it is worth it to go on with the model. */
+static bool has_turn(const struct td_queue *queue, const struct model *model)
+{
+    const uint64_t left = queue->put - model->done;
+
+    return left >= (queue->model_count > 1 ? BATCHES_A_TURN : 1) ||
+           (left > 0 && queue->waiters > 0);
+}
+
 static void *run_model(void *ctx)
 {
     struct model *model = ctx;
@@ -226,7 +235,7 @@ static void *run_model(void *ctx)
 
     pthread_mutex_lock(&queue->lock);
     for (;;) {
-        while (model->done == queue->put) {
+        while (!has_turn(queue, model)) {
             queue->idle++;
             pthread_cond_wait(&queue->filled, &queue->lock);
             queue->idle--;
@@ -263,6 +272,7 @@ static bool start_thread(struct model *model)
 static void wait_until(struct td_queue *queue, uint64_t wanted)
 {
     queue->waiters++;
+    pthread_cond_broadcast(&queue->filled); /* models that wait for more do not any longer */
     while (all_done(queue) < wanted) {
         if (queue->waiters == 1)
             queue->wanted = wanted;
@@ -293,9 +303,9 @@ void td_queue_put(struct td_queue *queue)
     queue->put++;
     for (unsigned i = 0; i < queue->model_count; i++)
         queue->models[i].done += !queue->models[i].threaded;
-    if (queue->idle > 0)
-        pthread_cond_broadcast(&queue->filled);
     const uint64_t behind = queue->put - all_done(queue);
+    if (queue->idle > 0 && (queue->model_count == 1 || queue->put % BATCHES_A_TURN == 0))
+        pthread_cond_broadcast(&queue->filled);
     pthread_mutex_unlock(&queue->lock);
     help(queue, index + 1, behind);
     pthread_mutex_lock(&queue->lock);
