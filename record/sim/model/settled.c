@@ -25,7 +25,7 @@ static void add(struct td_settled *settled, uint8_t cause, uint64_t slots)
 
 void td_settled_add_row(struct td_settled *settled, const uint64_t slots[TD_CAUSE_COUNT])
 {
-    for (int c = 0; slots && c < TD_CAUSE_COUNT; c++) {
+    for (int c = 0; c < TD_CAUSE_COUNT; c++) {
         if (slots[c] > 0)
             add(settled, (uint8_t)c, slots[c]);
     }

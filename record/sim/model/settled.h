@@ -22,7 +22,7 @@ struct td_settled {
 };
 
 void td_settled_release(struct td_settled *settled);
-/* Adds a row behind all others; `slots` are by cause, NULL: it has lost none. */
+/* Adds a row behind all others; `slots` are by cause. */
 void td_settled_add_row(struct td_settled *settled, const uint64_t slots[TD_CAUSE_COUNT]);
 /* Adds what is settled of the row to `slots`, by cause. Of a row beyond the last nothing is. */
 void td_settled_add_to(const struct td_settled *settled, size_t row,

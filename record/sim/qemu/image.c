@@ -367,10 +367,9 @@ static struct td_queue_model new_model(const struct td_image *process, unsigned 
     struct td_sim *sim = td_sim_new(core->blocks, core->llc);
 
     td_sim_set_bare(sim); /* a snapshot has its tallies only, by region */
-    return (struct td_queue_model){.sim = sim,
-                                   .prepares =
-                                       !td_core_desc_predicts_alike(&core->desc, &process->desc) ||
-                                       !td_core_desc_warms_alike(&core->desc, &process->desc)};
+    const bool alike = td_core_desc_predicts_alike(&core->desc, &process->desc) &&
+                       td_core_desc_warms_alike(&core->desc, &process->desc);
+    return (struct td_queue_model){.sim = sim, .prepares = !alike};
 }
 
 static struct td_queue *new_queue(const struct td_image *process, bool sampled)

@@ -117,11 +117,6 @@ static struct td_warmed *warmed_of(const struct td_queue *queue, uint64_t index)
     return queue->warmed ? queue->warmed[index % queue->count] : NULL;
 }
 
-static unsigned last_step(const struct td_queue *queue)
-{
-    return queue->warmed ? WARM : PREDICT;
-}
-
 /* With `preparing` held, which is let go meanwhile. */
 static void do_step(struct td_queue *queue, unsigned s)
 {
@@ -160,7 +155,7 @@ static bool do_some_step(struct td_queue *queue, uint64_t count, unsigned last)
 /* Until all is done to the first `count` batches, by this thread as far as no other is at it. */
 static void prepare(struct td_queue *queue, uint64_t count)
 {
-    const unsigned last = last_step(queue);
+    const unsigned last = queue->warmed ? WARM : PREDICT;
     const uint64_t *done = &queue->steps[last].done;
 
     if (__atomic_load_n(done, __ATOMIC_ACQUIRE) >= count)
