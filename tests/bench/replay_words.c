@@ -218,6 +218,7 @@ static void print_totals(const struct replay *replay)
 {
     static const char *const names[MODES] = {[TD_SIM_EXACT] = "exact",
                                              [TD_SIM_DETAILED_WARMING] = "detailed warming",
+                                             [TD_SIM_NEAR_WARMING] = "near warming",
                                              [TD_SIM_FUNCTIONAL_WARMING] = "functional warming",
                                              [TD_SIM_FAST_FORWARD] = "fast-forward"};
     struct td_sim_totals totals;

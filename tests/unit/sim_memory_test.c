@@ -200,7 +200,8 @@ static void streams_reach_further_when_long(void **state)
     assert_int_equal(asked_ahead(page, 400), page + 399 + 100);
 }
 
-/* Between windows of a sampled run, too: the next line of a stream is in L2, not in memory. */
+/* Between windows of a sampled run, too: the next line of a stream is in L1, lines farther on in
+ * L2, not in memory. */
 static void warming_follows_streams(void **state)
 {
     (void)state;
@@ -208,16 +209,50 @@ static void warming_follows_streams(void **state)
     struct td_core_desc desc;
     struct td_err err = TD_ERR_INIT;
     enum td_level level = TD_LEVEL_L1;
+    struct td_memory warmed;
     struct world w;
 
     assert_int_equal(td_core_desc_builtin(&desc, "golden-cove", &err), TD_OK);
     open_world(&w, &desc);
+    td_memory_init_warmed(&warmed, &desc, false);
     for (uint64_t i = 0; i < 12; i++)
-        td_memory_warm(&w.memory, page + (i << TD_LINE_BITS));
+        td_memory_warm(&warmed, page + (i << TD_LINE_BITS));
+    td_memory_go_on_from(&w.memory, &warmed);
     td_memory_access(&w.memory, page + (12 << TD_LINE_BITS), 1000, false, &level);
+    assert_int_equal(level, TD_LEVEL_L1);
+    td_memory_access(&w.memory, page + (16 << TD_LINE_BITS), 2000, false, &level);
     assert_int_equal(level, TD_LEVEL_L2);
-    td_memory_access(&w.memory, page + (60 << TD_LINE_BITS), 2000, false, &level);
+    td_memory_access(&w.memory, page + (60 << TD_LINE_BITS), 3000, false, &level);
     assert_int_equal(level, TD_LEVEL_DRAM);
+    td_memory_release(&warmed);
+    close_world(&w);
+}
+
+/* So is what a load with a stride comes to next, and the table that knows the stride. */
+static void warming_follows_strides(void **state)
+{
+    (void)state;
+    const uint64_t from = UINT64_C(0x50000000), stride = 96, count = 22; /* within a page */
+    struct td_core_desc desc;
+    struct td_err err = TD_ERR_INIT;
+    enum td_level level = TD_LEVEL_L1;
+    struct td_memory warmed;
+    struct world w;
+
+    assert_int_equal(td_core_desc_builtin(&desc, "zen4", &err), TD_OK);
+    assert_true(desc.stride > 0);
+    open_world(&w, &desc);
+    td_memory_init_warmed(&warmed, &desc, false);
+    for (uint64_t i = 0; i < count; i++)
+        td_memory_warm_load(&warmed, 7, from + i * stride);
+    td_memory_go_on_from(&w.memory, &warmed);
+    const uint64_t next = from + count * stride;
+    td_memory_access(&w.memory, next, 1000, false, &level);
+    assert_int_equal(level, TD_LEVEL_L1);
+    td_memory_train(&w.memory, 7, next, 1000);
+    td_memory_access(&w.memory, next + stride * (uint64_t)desc.stride, 9000, false, &level);
+    assert_int_equal(level, TD_LEVEL_L1);
+    td_memory_release(&warmed);
     close_world(&w);
 }
 
@@ -445,6 +480,7 @@ int main(void)
         cmocka_unit_test(warming_walks),
         cmocka_unit_test(streams_reach_further_when_long),
         cmocka_unit_test(warming_follows_streams),
+        cmocka_unit_test(warming_follows_strides),
         cmocka_unit_test(steps_of_three_lines_are_no_stream),
         cmocka_unit_test(neighbours_missed_in_turn_are_a_stream),
         cmocka_unit_test(first_line_brings_the_next),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "record/sim/model/sampling/learning.h"
+#include "record/sim/model/sampling/pace.h"
 #include "record/sim/model/sampling/sampling.h"
 #include "record/sim/model/sampling/windows.h"
 
@@ -24,7 +25,8 @@ static void begins_exactly_and_repeats(void **state)
 {
     (void)state;
     static const enum td_sim_mode before[] = {[TD_SIM_FAST_FORWARD] = TD_SIM_EXACT,
-                                              [TD_SIM_DETAILED_WARMING] = TD_SIM_FUNCTIONAL_WARMING,
+                                              [TD_SIM_NEAR_WARMING] = TD_SIM_FUNCTIONAL_WARMING,
+                                              [TD_SIM_DETAILED_WARMING] = TD_SIM_NEAR_WARMING,
                                               [TD_SIM_EXACT] = TD_SIM_DETAILED_WARMING};
     struct td_sampling a = {.begun = false}, b = {.begun = false};
     enum td_sim_mode last = TD_SIM_EXACT;
@@ -202,13 +204,38 @@ static void settled_windows_stay(void **state)
     assert_true(td_windows_spread(&windows) == 0);
 }
 
+/* Time between windows goes by what windows take, not by what the program's beginning took. */
+static void time_passes_as_in_the_last_windows(void **state)
+{
+    (void)state;
+    struct td_pace pace = {.windows = 0};
+
+    assert_int_equal(td_pace_passed(&pace, 100), 0); /* nothing is known yet */
+    td_pace_note(&pace, 4000, 1000, true);
+    assert_int_equal(td_pace_passed(&pace, 1100), 4000);
+    td_pace_note(&pace, 500, 1000, false);
+    assert_int_equal(td_pace_passed(&pace, 2100), 4500);
+    td_pace_note(&pace, 0, 0, false); /* it ended at once */
+    assert_int_equal(td_pace_passed(&pace, 3100), 5000);
+    for (int i = 0; i < 200; i++)
+        td_pace_note(&pace, 2000, 1000, false);
+    const int64_t before = td_pace_passed(&pace, 3100);
+    assert_int_equal(before, 5000); /* what has passed stays as it was */
+    assert_in_range(td_pace_passed(&pace, 4100) - before, 1990, 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(begins_exactly_and_repeats),  cmocka_unit_test(beginnings_are_seen_best),
-        cmocka_unit_test(scaled_parts_add_up),         cmocka_unit_test(error_is_that_of_the_ratio),
-        cmocka_unit_test(distances_follow_the_spread), cmocka_unit_test(settled_windows_stay),
-        cmocka_unit_test(learning_leaves_nothing_out), cmocka_unit_test(learning_is_what_falls),
+        cmocka_unit_test(time_passes_as_in_the_last_windows),
+        cmocka_unit_test(begins_exactly_and_repeats),
+        cmocka_unit_test(beginnings_are_seen_best),
+        cmocka_unit_test(scaled_parts_add_up),
+        cmocka_unit_test(error_is_that_of_the_ratio),
+        cmocka_unit_test(distances_follow_the_spread),
+        cmocka_unit_test(settled_windows_stay),
+        cmocka_unit_test(learning_leaves_nothing_out),
+        cmocka_unit_test(learning_is_what_falls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

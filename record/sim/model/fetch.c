@@ -332,7 +332,8 @@ void td_fetch_warm(struct td_fetch *fetch, struct td_memory *memory,
         fetch->last_page = page;
         if (!td_cache_touch(&fetch->itlb, page)) {
             fetch->epoch++;
-            td_cache_touch(fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb, page);
+            if (!td_cache_touch(fetch->desc->itlb2 ? &fetch->itlb2 : &memory->stlb, page))
+                td_memory_warm_walk(memory, page);
         }
     }
     if (td_cache_find(&fetch->l1i, part->line) == TD_CACHE_MISS) {

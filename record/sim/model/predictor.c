@@ -140,7 +140,7 @@ void td_predictor_run(struct td_predictor *predictor, uint64_t *words, size_t co
         }
         const uint32_t id = (uint32_t)*words;
         const struct td_block *block = block_of(predictor, id);
-        if (mode != TD_SIM_FUNCTIONAL_WARMING && td_block_is_next_round(predictor->last, block))
+        if (!td_sim_is_functional(mode) && td_block_is_next_round(predictor->last, block))
             continue;
         *words = td_trace_block(id) | outcome_of(predictor, block->pc);
         predictor->last = block;

@@ -471,7 +471,8 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     sim->warmed += block->insn_counted;
     td_learning_add(&sim->learning, block->insn_counted, (word & TD_TRACE_WRONG) != 0);
     sim->last = block;
-    warm_uops(sim, state);
+    if (sim->mode == TD_SIM_NEAR_WARMING)
+        warm_uops(sim, state);
     const uint64_t *first = words;
     for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++)
         sim->stack_place = TD_TRACE_ADDRESS(*words);
@@ -569,7 +570,6 @@ static void take_mark(struct td_sim *sim, uint64_t word)
     lose_stack_pointer(sim);
 }
 
-/* The uop cache is warmed when all blocks come, before the window. */
 static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *end)
 {
     for (; words < end; words++) {
@@ -592,27 +592,17 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
     }
 }
 
-/* Cycles that were not modelled, as many an instruction as the modelled took. */
-static int64_t unseen_cycles(const struct td_sim *sim)
-{
-    const uint64_t modelled = sim->instructions + sim->primed;
-
-    if (modelled == 0)
-        return 0;
-    return (int64_t)((double)(sim->warmed + sim->skipped) / (double)modelled *
-                     (double)sim->core.cycle);
-}
-
 /* The last block's branch, when the mode changes before the block of `word` (0: none), at `next`.
  * The predictor saw it, unless much is left out; it costs nothing where its block took no time. */
 static void cross(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
 {
-    if (mode == TD_SIM_EXACT && sim->mode == TD_SIM_DETAILED_WARMING)
+    if ((mode == TD_SIM_EXACT && sim->mode == TD_SIM_DETAILED_WARMING) ||
+        (td_sim_is_functional(mode) && td_sim_is_functional(sim->mode)))
         return;
     if (mode == TD_SIM_FAST_FORWARD || sim->mode == TD_SIM_FAST_FORWARD ||
         !(word & TD_TRACE_RESOLVED)) {
         settle(sim, next);
-    } else if (sim->mode == TD_SIM_FUNCTIONAL_WARMING) {
+    } else if (td_sim_is_functional(sim->mode)) {
         resolve_warm(sim, word, next);
         sim->last = NULL;
     }
@@ -628,6 +618,16 @@ static void switch_counting(struct td_sim *sim, enum td_sim_mode mode)
         td_counting_end(sim->counting, sim);
 }
 
+/* What was modelled exactly ends, at so many slots. */
+static void note_pace(struct td_sim *sim, uint64_t slots)
+{
+    const struct td_windows *windows = &sim->windows;
+
+    if (windows->open)
+        td_pace_note(&sim->pace, (int64_t)(slots - windows->from_slots) / sim->core.width,
+                     sim->instructions - windows->from_instructions, !windows->sampled);
+}
+
 static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint64_t next)
 {
     const uint64_t slots = td_core_slots(&sim->core);
@@ -638,8 +638,8 @@ static void set_mode(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, u
     if (sim->mode == TD_SIM_EXACT && sim->windows.sampled)
         td_replicates_close(&sim->replicates, &sim->ledger, sim->blocks,
                             sim->instructions - sim->windows.from_instructions);
+    note_pace(sim, slots);
     td_windows_close(&sim->windows, slots, sim->instructions);
-    sim->memory.passed = unseen_cycles(sim);
     if (mode == TD_SIM_EXACT)
         td_windows_open(&sim->windows, slots, sim->instructions);
     else if (!sim->windows.sampled)
@@ -692,9 +692,8 @@ static void run_words(struct td_sim *sim, const uint64_t *words, size_t count,
             take_mark(sim, word);
             continue;
         }
-        words = mode == TD_SIM_FUNCTIONAL_WARMING
-                    ? run_warm(sim, word & sim->outcomes, words, end)
-                    : run_exact(sim, word & sim->outcomes, words, end);
+        words = td_sim_is_functional(mode) ? run_warm(sim, word & sim->outcomes, words, end)
+                                           : run_exact(sim, word & sim->outcomes, words, end);
     }
 }
 
@@ -706,6 +705,7 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
         first++;
     const bool block = first < count && words[first] >> 62 == TD_TRACE_BLOCK_BIT >> 62;
 
+    sim->memory.passed = td_pace_passed(&sim->pace, sim->warmed + sim->skipped);
     td_memory_follow_others(&sim->memory, sim->core.cycle);
     td_memory_keep_company(&sim->memory, sim->core.cycle);
     set_mode(sim, mode, block ? words[first] & sim->outcomes : 0,

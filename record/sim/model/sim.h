@@ -32,9 +32,12 @@ enum td_sim_mode {
     TD_SIM_EXACT,            /* every slot */
     TD_SIM_DETAILED_WARMING, /* detailed warming: the same, but nothing is counted; the pipeline
                                 fills */
+    /* Near warming: the end of functional warming, right before a window. All accesses are in the
+     * stream, for L1 and its prefetchers, and the uop cache is warmed, too. */
+    TD_SIM_NEAR_WARMING,
     /* Functional warming: caches, TLBs and predictors only; no time passes. Of accesses at least
-     * those that leave a cache smaller than L1 are in the stream, and those of calls and returns;
-     * all when td_blocks_link. */
+     * those that leave a cache smaller than L1 are in the stream, of TD_TRACE_NO_INSN, and those of
+     * calls and returns; all when td_blocks_link. */
     TD_SIM_FUNCTIONAL_WARMING,
     /* Fast-forward: most is not in the stream. Of accesses at least those that leave a cache
      * smaller than L1, of blocks only those that end with a call or return, each before the access
@@ -42,6 +45,12 @@ enum td_sim_mode {
      * left L1 come with TD_TRACE_CODE, on their own. td_sim_skipped says how much ran. */
     TD_SIM_FAST_FORWARD,
 };
+
+/* All blocks are in the stream, and no time passes. */
+static inline bool td_sim_is_functional(enum td_sim_mode mode)
+{
+    return mode == TD_SIM_NEAR_WARMING || mode == TD_SIM_FUNCTIONAL_WARMING;
+}
 
 /* The columns of a tally; all but the first have a node. Nodes are leaves of the tree, so parents
  * are sums; but L3_BOUND and STORE_BOUND have slots of their own beside those of shared lines. */

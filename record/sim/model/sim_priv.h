@@ -10,6 +10,7 @@
 #include "record/sim/model/fetch.h"
 #include "record/sim/model/flow.h"
 #include "record/sim/model/sampling/learning.h"
+#include "record/sim/model/sampling/pace.h"
 #include "record/sim/model/memory/memory.h"
 #include "record/sim/model/habits/outcomes.h"
 #include "record/sim/model/habits/usage.h"
@@ -67,6 +68,7 @@ struct td_sim {
     uint64_t warmed, primed, skipped, clears;
     uint64_t branches, mispredicts, indirect_mispredicts, unknown_targets;
     struct td_windows windows;
+    struct td_pace pace;
     struct td_learning learning;
     struct td_replicates replicates;
     struct td_ledger ledger;

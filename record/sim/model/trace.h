@@ -49,6 +49,7 @@ static inline uint64_t td_place(uint64_t address, uint32_t number)
 #define TD_TRACE_TARGET_UNKNOWN (UINT64_C(1) << 37)
 #define TD_TRACE_CODE           (UINT64_C(1) << 38) /* of TD_SIM_FAST_FORWARD: its code was fetched */
 #define TD_TRACE_INSNS_MAX      2048
+#define TD_TRACE_NO_INSN        (TD_TRACE_INSNS_MAX - 1) /* of an access: not told which */
 #define TD_TRACE_ADDRESS(w)     ((w) & ((UINT64_C(1) << 48) - 1))
 /* Instruction and direction of an access, to compare with td_trace_key. */
 #define TD_TRACE_KEY(w) ((uint32_t)((w) >> 48) & 0xfff)

@@ -84,32 +84,75 @@ static inline struct state *state_of(struct td_warming *warming, uint32_t id)
     return state;
 }
 
-static inline void warm_code(struct td_warming *warming, uint32_t id)
+static inline const struct td_block *warm_code(struct td_warming *warming, uint32_t id)
 {
     struct td_fetch *fetch = &warming->now.fetch;
     struct state *state = state_of(warming, id);
 
     if (state->epoch == fetch->epoch)
-        return;
+        return state->block;
     for (uint32_t i = 0; i < state->block->part_count; i++)
         td_fetch_warm(fetch, &warming->now.memory, &state->block->parts[i]);
     state->epoch = fetch->epoch;
+    return state->block;
 }
 
-static void warm(struct td_warming *warming, const uint64_t *words, size_t count)
+static void warm_mark(struct td_memory *memory, uint64_t word)
+{
+    if (td_trace_is_pages(word))
+        td_memory_map(memory, TD_TRACE_PAGE(word), TD_TRACE_PAGES(word),
+                      (word & 0xff) == TD_TRACE_FILE);
+}
+
+/* The accesses of a block, whose loads the prefetchers know by their instructions: the first part
+ * of each that comes in several. Returns what follows them. */
+static inline const uint64_t *warm_accesses(struct td_memory *memory, uint32_t pc_hash,
+                                            const uint64_t *words, const uint64_t *end)
+{
+    uint32_t before = UINT32_MAX;
+
+    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++) {
+        const uint32_t key = TD_TRACE_KEY(*words);
+
+        if (*words & TD_TRACE_STORE_BIT || key == before || key == TD_TRACE_NO_INSN)
+            td_memory_warm(memory, TD_TRACE_ADDRESS(*words));
+        else
+            td_memory_warm_load(memory, pc_hash + key, TD_TRACE_ADDRESS(*words));
+        before = key;
+    }
+    return words;
+}
+
+static void warm_all(struct td_warming *warming, const uint64_t *words, const uint64_t *end)
 {
     struct td_memory *memory = &warming->now.memory;
+    uint32_t pc_hash = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t word = words[i];
+    while (words < end) {
+        const uint64_t word = *words;
 
-        if (!(word & TD_TRACE_BLOCK_BIT))
-            td_memory_warm(memory, TD_TRACE_ADDRESS(word));
-        else if (!(word & TD_TRACE_MARK_BIT))
-            warm_code(warming, (uint32_t)word);
-        else if (td_trace_is_pages(word))
-            td_memory_map(memory, TD_TRACE_PAGE(word), TD_TRACE_PAGES(word),
-                          (word & 0xff) == TD_TRACE_FILE);
+        if (!(word & TD_TRACE_BLOCK_BIT)) {
+            words = warm_accesses(memory, pc_hash, words, end);
+            continue;
+        }
+        words++;
+        if (word & TD_TRACE_MARK_BIT)
+            warm_mark(memory, word);
+        else
+            pc_hash = warm_code(warming, (uint32_t)word)->pc_hash;
+    }
+}
+
+/* Of a fast-forward, where accesses are of no instruction. */
+static void warm_lines(struct td_warming *warming, const uint64_t *words, const uint64_t *end)
+{
+    for (; words < end; words++) {
+        if (!(*words & TD_TRACE_BLOCK_BIT))
+            td_memory_warm(&warming->now.memory, TD_TRACE_ADDRESS(*words));
+        else if (*words & TD_TRACE_MARK_BIT)
+            warm_mark(&warming->now.memory, *words);
+        else
+            warm_code(warming, (uint32_t)*words);
     }
 }
 
@@ -159,6 +202,9 @@ void td_warming_run(struct td_warming *warming, const uint64_t *words, size_t co
     /* In a window the models themselves ask, each at its time. */
     td_beyond_clear(&warmed->beyond);
     warming->now.memory.beyond = times ? NULL : &warmed->beyond;
-    warm(warming, words, count);
+    if (mode == TD_SIM_FAST_FORWARD)
+        warm_lines(warming, words, words + count);
+    else
+        warm_all(warming, words, words + count);
     warming->now.memory.beyond = NULL;
 }

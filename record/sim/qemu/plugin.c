@@ -123,7 +123,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
     uint64_t *place = &thread->recent[line & (TD_IMAGE_RECENT - 1)];
     const uint64_t before = *place;
     *place = line;
-    td_image_add_if(thread, td_trace_access(0, false, 0, vaddr), before != line);
+    td_image_add_if(thread, td_trace_access(TD_TRACE_NO_INSN, false, 0, vaddr), before != line);
 }
 
 /* A call's or return's access: its return address is never left out, where it goes may be. */

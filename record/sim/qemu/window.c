@@ -120,6 +120,12 @@ static void call_loader(void)
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), TD_LOADER_SIGNAL);
 }
 
+/* Of the window's functional warming. */
+static uint64_t near_warming(const struct td_window *window)
+{
+    return window->warm / 2 < TD_NEAR_WARMING ? window->warm / 2 : TD_NEAR_WARMING;
+}
+
 struct td_sampling_phase td_window_next(struct td_image *process, struct td_image_thread *thread)
 {
     struct td_window *window = &process->window;
@@ -128,6 +134,9 @@ struct td_sampling_phase td_window_next(struct td_image *process, struct td_imag
     switch (window->stage) {
     case TD_WINDOW_LOADING: break;
     case TD_WINDOW_WARMING:
+        window->stage = TD_WINDOW_NEAR;
+        return phase_of(window, TD_SIM_NEAR_WARMING, near_warming(window));
+    case TD_WINDOW_NEAR:
         window->stage = TD_WINDOW_FILLING;
         window->filled_cycles = cycles_now(thread);
         return phase_of(window, TD_SIM_DETAILED_WARMING, window->fill);
@@ -168,7 +177,7 @@ static void begin(struct td_image *process, struct td_image_thread *thread,
     /* What the loader did until now is nobody's. */
     td_image_turn(process, thread,
                   &(struct td_sampling_phase){.mode = TD_SIM_FUNCTIONAL_WARMING,
-                                              .instructions = window->warm});
+                                              .instructions = window->warm - near_warming(window)});
     window->stage = TD_WINDOW_WARMING;
     td_image_add_word(thread, td_trace_mark(TD_TRACE_THREAD));
 }

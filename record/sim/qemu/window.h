@@ -27,6 +27,7 @@ struct td_window {
     enum {
         TD_WINDOW_LOADING, /* the loader runs: nothing is kept */
         TD_WINDOW_WARMING,
+        TD_WINDOW_NEAR,
         TD_WINDOW_FILLING,
         TD_WINDOW_EXACT
     } stage;

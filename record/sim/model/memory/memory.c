@@ -271,13 +271,27 @@ static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool 
     return ready;
 }
 
+/* A line that is not in L1 comes there, in no time. */
+static void warm_l1(struct td_memory *memory, uint64_t line, bool prefetched)
+{
+    const uint32_t slot = td_cache_fill(&memory->l1d, line);
+
+    memory->l1d_pending[slot] = TD_PENDING(0, 0, prefetched) | watch_new(memory, slot);
+    if (memory->lines)
+        td_lines_skip(memory->lines, slot);
+    td_memory_warm_l2(memory, line);
+}
+
 static void prefetch_l1(struct td_memory *memory, uint64_t line, int64_t t)
 {
     enum td_level level;
 
     if (memory->desc->perfect & TD_PERFECT_L1 || td_cache_holds(&memory->l1d, line))
         return;
-    fill_l1(memory, line, t, true, &level);
+    if (memory->llc)
+        fill_l1(memory, line, t, true, &level);
+    else
+        warm_l1(memory, line, true);
 }
 
 /* The next lines of a stream, within the page. */
@@ -396,17 +410,6 @@ int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, i
     return ready;
 }
 
-/* A line that is not in L1 comes there, in no time. */
-static void warm_l1(struct td_memory *memory, uint64_t line)
-{
-    const uint32_t slot = td_cache_fill(&memory->l1d, line);
-
-    memory->l1d_pending[slot] = watch_new(memory, slot);
-    if (memory->lines)
-        td_lines_skip(memory->lines, slot);
-    td_memory_warm_l2(memory, line);
-}
-
 /* In each page fault the kernel uses the same data of its own. */
 static void run_kernel(struct td_memory *memory)
 {
@@ -414,7 +417,7 @@ static void run_kernel(struct td_memory *memory)
 
     for (int i = 0; i < memory->desc->fault_lines; i++) {
         if (td_cache_find(&memory->l1d, first + (uint64_t)i) == TD_CACHE_MISS)
-            warm_l1(memory, first + (uint64_t)i);
+            warm_l1(memory, first + (uint64_t)i, false);
     }
     for (int i = 0; i < memory->desc->fault_pages; i++)
         td_cache_touch(&memory->dtlb, KERNEL_PAGE + (uint64_t)i);
@@ -477,14 +480,19 @@ int64_t td_memory_translate(struct td_memory *memory, struct td_cache *first,
     return done - t;
 }
 
-/* What a walk leaves behind. */
+void td_memory_warm_walk(struct td_memory *memory, uint64_t page)
+{
+    td_memory_warm_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+    if (memory->desc->nested)
+        td_memory_warm_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+}
+
+/* A page of data that no TLB holds. */
 static void warm_page(struct td_memory *memory, uint64_t page)
 {
     if (memory->desc->first_touch)
         touch_first(memory, page);
-    td_memory_warm_l2(memory, PAGE_TABLE_LINE + (page >> PAGE_TABLE_BITS));
-    if (memory->desc->nested)
-        td_memory_warm_l2(memory, HOST_TABLE_LINE + (page >> PAGE_TABLE_BITS));
+    td_memory_warm_walk(memory, page);
 }
 
 /* What L2's prefetchers would have brought by now: streams go on through what is not modelled. */
@@ -504,19 +512,42 @@ static void warm_ahead(struct td_memory *memory, uint64_t line)
         td_memory_warm_l2(memory, line ^ 1);
 }
 
+static void warm_translation(struct td_memory *memory, uint64_t page)
+{
+    if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
+        warm_page(memory, page);
+}
+
 void td_memory_warm(struct td_memory *memory, uint64_t address)
 {
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
 
     if (page != memory->last_page) {
         memory->last_page = page;
-        if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
-            warm_page(memory, page);
+        warm_translation(memory, page);
     }
-    if (td_cache_find(&memory->l1d, line) != TD_CACHE_MISS)
+    const uint32_t slot = td_cache_find(&memory->l1d, line);
+    if (slot == TD_CACHE_MISS)
+        warm_l1(memory, line, false);
+    else if (memory->l1d_pending[slot] == 0)
         return;
-    warm_l1(memory, line);
+    else
+        memory->l1d_pending[slot] = 0; /* it was prefetched, and is used now */
     warm_ahead(memory, line);
+    stream_l1(memory, line, 0);
+}
+
+void td_memory_warm_ahead(struct td_memory *memory, uint64_t address)
+{
+    const uint64_t page = address >> TD_PAGE_BITS;
+
+    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page)) {
+        if (!td_cache_holds(&memory->stlb, page) &&
+            (!memory->desc->next_page || !is_mapped(memory, page)))
+            return;
+        warm_translation(memory, page);
+    }
+    prefetch_l1(memory, address >> TD_LINE_BITS, 0);
 }
 
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line)
@@ -554,9 +585,9 @@ void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from
     td_cache_copy(&memory->l2, &from->l2);
     td_cache_copy(&memory->dtlb, &from->dtlb);
     td_cache_copy(&memory->stlb, &from->stlb);
-    memcpy(memory->prefetch.streams, from->prefetch.streams, sizeof(from->prefetch.streams));
+    memory->prefetch = from->prefetch;
     memory->last_page = from->last_page;
-    memset(memory->l1d_pending, 0, l1d_slots * sizeof(*memory->l1d_pending));
+    memcpy(memory->l1d_pending, from->l1d_pending, l1d_slots * sizeof(*memory->l1d_pending));
     memset(memory->l1d_clean, 0, l1d_slots * sizeof(*memory->l1d_clean));
     memset(memory->l2_pending, 0, td_cache_slots(&memory->l2) * sizeof(*memory->l2_pending));
     /* Who else uses its lines was not told meanwhile. */

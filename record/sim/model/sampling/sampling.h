@@ -3,11 +3,12 @@
  * Systematic sampling of a thread, as SMARTS does it (Wunderlich et al., ISCA 2003). The beginning
  * is modelled exactly, so a short program is as a whole. After that, short windows are (SMARTS:
  * measurement units), far apart. Between them comes first a fast-forward, in which the caches
- * follow the lines that go beyond L1; then functional warming of predictors and L1; then detailed
- * warming, which fills the pipeline and counts nothing. Predictors of large programs still learn in
- * all of that: then functional warming takes the place of the fast-forward, as it does for all
- * while a program begins. The rest is split into parts (strata), each as long as all before it; how
- * far apart a part's windows are follows from how much those before differed.
+ * follow the lines that go beyond L1; then functional warming of predictors, in its end
+ * (near warming) of L1 and the uop cache, too; then detailed warming, which fills the pipeline and
+ * counts nothing. Predictors of large programs still learn in all of that: then functional warming
+ * takes the place of the fast-forward, as it does for all while a program begins. The rest is split
+ * into parts (strata), each as long as all before it; how far apart a part's windows are follows
+ * from how much those before differed.
  */
 #ifndef TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
 #define TD_RECORD_SIM_MODEL_SAMPLING_SAMPLING_H
@@ -15,6 +16,9 @@
 #include <stdint.h>
 
 #include "record/sim/model/sim.h"
+
+/* Instructions of near warming: L1 holds what they used, and the uop cache what they were. */
+#define TD_NEAR_WARMING 20000
 
 struct td_sampling {
     enum td_sim_mode mode;
