@@ -9,13 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "record/sim/model/sim.h"
-#include "record/sim/qemu/queue.h"
 #include "tests/bench/words_file.h"
 
 enum { MODES = TD_SIM_FAST_FORWARD + 1 };
@@ -28,17 +25,15 @@ struct replay {
     uint64_t limit;                                            /* instructions */
     uint64_t predict_ns[MODES], warm_ns[MODES], run_ns[MODES]; /* by mode */
     uint64_t words;
-    uint64_t buffer[TD_QUEUE_WORDS + TD_QUEUE_SLACK];
 };
 
-static void fail(const char *text)
+static bool run_batch(void *ctx, const struct words_batch *batch)
 {
-    fprintf(stderr, "replay_words: %s\n", text);
-    exit(1);
-}
-
-static void run_words(struct replay *replay, uint64_t *words, size_t count, enum td_sim_mode mode)
-{
+    struct replay *replay = ctx;
+    const enum td_sim_mode mode = batch->mode;
+    uint64_t *words = batch->words;
+    const size_t count = batch->count;
+    struct td_sim_totals totals;
     const uint64_t begin = td_clock_thread_ns();
 
     td_sim_predict(replay->sim, words, count, mode);
@@ -50,50 +45,9 @@ static void run_words(struct replay *replay, uint64_t *words, size_t count, enum
     replay->warm_ns[mode] += warmed - predicted;
     replay->run_ns[mode] += td_clock_thread_ns() - warmed;
     replay->words += count;
-}
-
-static void run_batch(struct replay *replay, const struct words_head *head, const uint8_t *data)
-{
-    const enum td_sim_mode mode = (enum td_sim_mode)head->mode;
-    uint64_t *words = replay->buffer;
-
-    if (head->mode >= MODES)
-        fail("a batch has an unknown mode");
-    if (head->count > TD_QUEUE_WORDS + TD_QUEUE_SLACK)
-        fail("a batch is too long");
-    memcpy(words, data, head->count * sizeof(*words));
-    run_words(replay, words, head->count, mode);
-    td_sim_skipped(replay->sim, head->value);
-}
-
-static void define_block(struct replay *replay, const struct words_head *head, const uint8_t *data)
-{
-    td_blocks_set_own_end(replay->blocks, head->own ? UINT64_MAX : 0);
-    if (td_blocks_define(replay->blocks, head->value, data + head->count, data, head->count) !=
-        head->id)
-        fail("a block has another number");
-}
-
-static void run_file(struct replay *replay, const struct td_buf *file)
-{
-    struct words_head head;
-    struct td_sim_totals totals;
-
-    for (size_t at = 0; at + sizeof(head) <= file->len;) {
-        memcpy(&head, file->data + at, sizeof(head));
-        at += sizeof(head);
-        const uint8_t *data = file->data + at;
-        at += head.kind == WORDS_BLOCK ? head.count + head.mode : head.count * sizeof(uint64_t);
-        if (at > file->len || (head.kind != WORDS_BLOCK && head.kind != WORDS_BATCH))
-            fail("the file is damaged");
-        if (head.kind == WORDS_BATCH)
-            run_batch(replay, &head, data);
-        else
-            define_block(replay, &head, data);
-        td_sim_totals(replay->sim, &totals);
-        if (totals.instructions >= replay->limit)
-            return;
-    }
+    td_sim_skipped(replay->sim, batch->skipped);
+    td_sim_totals(replay->sim, &totals);
+    return totals.instructions < replay->limit;
 }
 
 static void add_hash(void *ctx, const void *data, size_t size)
@@ -254,7 +208,7 @@ static void parse(struct replay *replay, int argc, char **argv)
         else if (strcmp(argv[i], "--millions") == 0 && i + 1 < argc)
             replay->limit = strtoull(argv[++i], NULL, 10) * 1000000;
         else
-            fail("usage: replay_words FILE CORE [--bare] [--counting] [--millions N]");
+            words_fail("usage: replay_words FILE CORE [--bare] [--counting] [--millions N]");
     }
 }
 
@@ -263,12 +217,10 @@ int main(int argc, char **argv)
     struct replay *replay = td_xcalloc(1, sizeof(*replay));
     struct td_err err = TD_ERR_INIT;
     struct td_core_desc desc;
-    struct td_buf file = {0};
 
     parse(replay, argc, argv);
-    if (argc < 3 || td_file_read(argv[1], SIZE_MAX / 2, &file, &err) != TD_OK ||
-        td_core_desc_builtin(&desc, argv[2], &err) != TD_OK)
-        fail(argc < 3 ? "a file and a core are missing" : err.text);
+    if (argc < 3 || td_core_desc_builtin(&desc, argv[2], &err) != TD_OK)
+        words_fail(argc < 3 ? "a file and a core are missing" : err.text);
     replay->blocks = td_blocks_new(&desc);
     struct td_llc *llc = td_llc_new(&desc);
     replay->sim = td_sim_new(replay->blocks, llc);
@@ -277,14 +229,13 @@ int main(int argc, char **argv)
         td_sim_set_bare(replay->sim);
     if (replay->counting)
         td_sim_set_counting(replay->sim);
-    run_file(replay, &file);
+    words_each(argv[1], replay->blocks, run_batch, replay);
     print_totals(replay);
     print_hashes(replay);
     td_warmed_free(replay->warmed);
     td_sim_free(replay->sim);
     td_llc_free(llc);
     td_blocks_free(replay->blocks);
-    td_buf_release(&file);
     free(replay);
     return 0;
 }
