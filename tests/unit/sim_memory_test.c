@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "record/sim/model/decode/decode.h"
+#include "record/sim/model/fetch.h"
 #include "record/sim/model/memory/memory.h"
 #include "sim_rig.h"
 
@@ -144,31 +145,40 @@ static void victims_of_l2_are_in_the_last_level(void **state)
     }
 }
 
-/* What is warmed leaves behind what a walk and the kernel's first touch of a page would. */
+/* What is warmed leaves behind what a walk and the kernel's first touch of a page would; of code,
+ * what a walk would. */
 static void warming_walks(void **state)
 {
     (void)state;
+    enum { NOTHING, DATA, CODE, WAYS };
+    const uint64_t page = 0x123450;
     struct td_core_desc desc = zen4();
     desc.first_touch = 1;
-    int64_t took[2];
+    int64_t took[WAYS];
 
-    for (int warmed = 0; warmed <= 1; warmed++) {
+    for (int way = NOTHING; way < WAYS; way++) {
         struct world w;
-        const uint64_t page = 0x123450;
+        struct td_memory warmed;
+        struct td_fetch fetch;
+        enum td_level level;
         open_world(&w, &desc);
-        if (warmed)
-            td_memory_warm(&w.memory, page << TD_PAGE_BITS);
+        td_memory_init_warmed(&warmed, &desc, false);
+        td_fetch_init(&fetch, &desc);
+        if (way == DATA)
+            td_memory_warm(&warmed, page << TD_PAGE_BITS);
+        if (way == CODE)
+            td_fetch_warm(&fetch, &warmed, &(struct td_fetch_part){.line = page * TD_PAGE_LINES});
+        td_memory_go_on_from(&w.memory, &warmed);
         /* Its neighbour's entry is in the same line. */
-        took[warmed] =
-            td_memory_translate(&w.memory, &w.memory.dtlb, &w.memory.stlb, page + 1, 1000);
-        if (warmed) {
-            enum td_level level;
-            td_memory_from_l2(&w.memory, page * TD_PAGE_LINES + 10, 2000, &level);
-            assert_int_equal(level, TD_LEVEL_L2);
-        }
+        took[way] = td_memory_translate(&w.memory, &w.memory.dtlb, &w.memory.stlb, page + 1, 1000);
+        td_memory_from_l2(&w.memory, page * TD_PAGE_LINES + 10, 2000, &level);
+        assert_true((level == TD_LEVEL_L2) == (way == DATA));
+        td_fetch_release(&fetch);
+        td_memory_release(&warmed);
         close_world(&w);
     }
-    assert_true(took[1] < took[0] - desc.l2_latency);
+    assert_true(took[CODE] < took[NOTHING] - desc.l2_latency);
+    assert_true(took[DATA] < took[NOTHING] - desc.l2_latency);
 }
 
 static const struct td_stream_reach reach = {

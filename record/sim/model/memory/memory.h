@@ -154,9 +154,10 @@ static inline void td_memory_train(struct td_memory *memory, uint32_t key, uint6
         td_memory_prefetch(memory, next, t);
 }
 
-/* Functional only: the access warms TLBs and caches, and takes no time. */
+/* Of a memory that is only ever warmed: the access warms TLBs and caches, what the prefetchers want
+ * of it comes at once. */
 void td_memory_warm(struct td_memory *memory, uint64_t address);
-/* The same of what a prefetcher of L1 wants; only of a memory that is only ever warmed. */
+/* The same of an address that a prefetcher of L1 wants. */
 void td_memory_warm_ahead(struct td_memory *memory, uint64_t address);
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line);
 /* The same, of what a walk for the page leaves behind. */
