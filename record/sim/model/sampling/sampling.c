@@ -8,10 +8,10 @@
  * found 1,000 instructions best): of zstd, windows of 2,000 and of 24,000 instructions at the same
  * distances give the same error. They are larger here because each begins with a change of phase,
  * which costs about as much as a thousand instructions modelled. Detailed warming is a few times as
- * long as what is in flight: the first 1,000 instructions after functional warming are within half
+ * long as what is in flight: the first 1,000 instructions after functional warming are within about
  * a percent of what they are in an exact run, of cc1, zstd and as, and longer detailed warming is
- * no nearer. Functional warming is as long as predictors need after a fast-forward: with half of it
- * cc1 has a sixth more mispredicts than it should, where it is now a sixth of that. What L1 holds
+ * no nearer. Functional warming is as long as predictors need after a fast-forward: cc1 still has a
+ * sixth more mispredicts than it should, and with half of it a third more. What L1 holds
  * is settled by the last accesses alone, and the strides of loads.
  *
  * Programs begin unlike what they go on with: python3 takes 18 M instructions until it runs the
