@@ -31,14 +31,13 @@ def steps(words, near):
     out = subprocess.run([PAIR, words, CORE, "--gap", "20", "--warm", "20", "--near", str(near)], check=True, capture_output=True,
                          text=True).stdout
     print(out)
-    return [{name: (float(exact), float(more)) for name, exact, more in re.findall(r"([A-Z0-9a-z ]+) ([\d.]+) ([-+][\d.]+)", line)}
+    return [{name.strip(): (float(exact), float(more)) for name, exact, more in re.findall(r"([A-Z0-9a-z ]+) ([\d.]+) ([-+][\d.]+)", line)}
             for line in out.replace(":", ",").splitlines()]
 
 
 def more(rows, name):
     """By how much all steps together differ from the exact run, as a share of it."""
-    names = [next(key for key in row if key.strip() == name) for row in rows]
-    return sum(row[key][1] for row, key in zip(rows, names)) / sum(row[key][0] for row, key in zip(rows, names))
+    return sum(row[name][1] for row in rows) / sum(row[name][0] for row in rows)
 
 
 def main():

@@ -243,13 +243,11 @@ static void warming_follows_strides(void **state)
 {
     (void)state;
     const uint64_t from = UINT64_C(0x50000000), stride = 96, count = 22; /* within a page */
-    struct td_core_desc desc;
-    struct td_err err = TD_ERR_INIT;
+    struct td_core_desc desc = zen4();
     enum td_level level = TD_LEVEL_L1;
     struct td_memory warmed;
     struct world w;
 
-    assert_int_equal(td_core_desc_builtin(&desc, "zen4", &err), TD_OK);
     assert_true(desc.stride > 0);
     open_world(&w, &desc);
     td_memory_init_warmed(&warmed, &desc, false);

@@ -382,19 +382,6 @@ void td_memory_map(struct td_memory *memory, uint64_t page, uint64_t count, bool
         td_pages_map(&memory->pages, page, count, file);
 }
 
-void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
-{
-    const uint64_t page = address >> TD_PAGE_BITS;
-
-    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page) &&
-        !td_cache_holds(&memory->stlb, page)) {
-        if (!memory->desc->next_page || !is_mapped(memory, page))
-            return;
-        t += td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
-    }
-    prefetch_l1(memory, address >> TD_LINE_BITS, t);
-}
-
 int64_t td_memory_ahead(struct td_memory *memory, uint64_t address, int64_t t, int64_t until)
 {
     enum td_level level;
@@ -495,6 +482,29 @@ static void warm_page(struct td_memory *memory, uint64_t page)
     td_memory_warm_walk(memory, page);
 }
 
+/* The same cycles as of td_memory_translate; none where time never passes. */
+static int64_t translate_data(struct td_memory *memory, uint64_t page, int64_t t)
+{
+    if (memory->llc)
+        return td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
+    if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
+        warm_page(memory, page);
+    return 0;
+}
+
+void td_memory_prefetch(struct td_memory *memory, uint64_t address, int64_t t)
+{
+    const uint64_t page = address >> TD_PAGE_BITS;
+
+    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page) &&
+        !td_cache_holds(&memory->stlb, page)) {
+        if (!memory->desc->next_page || !is_mapped(memory, page))
+            return;
+        t += translate_data(memory, page, t);
+    }
+    prefetch_l1(memory, address >> TD_LINE_BITS, t);
+}
+
 /* What L2's prefetchers would have brought by now: streams go on through what is not modelled. */
 static void warm_ahead(struct td_memory *memory, uint64_t line)
 {
@@ -512,19 +522,13 @@ static void warm_ahead(struct td_memory *memory, uint64_t line)
         td_memory_warm_l2(memory, line ^ 1);
 }
 
-static void warm_translation(struct td_memory *memory, uint64_t page)
-{
-    if (!td_cache_touch(&memory->dtlb, page) && !td_cache_touch(&memory->stlb, page))
-        warm_page(memory, page);
-}
-
 void td_memory_warm(struct td_memory *memory, uint64_t address)
 {
     const uint64_t page = address >> TD_PAGE_BITS, line = address >> TD_LINE_BITS;
 
     if (page != memory->last_page) {
         memory->last_page = page;
-        warm_translation(memory, page);
+        translate_data(memory, page, 0);
     }
     const uint32_t slot = td_cache_find(&memory->l1d, line);
     if (slot == TD_CACHE_MISS)
@@ -535,19 +539,6 @@ void td_memory_warm(struct td_memory *memory, uint64_t address)
         memory->l1d_pending[slot] = 0; /* it was prefetched, and is used now */
     warm_ahead(memory, line);
     stream_l1(memory, line, 0);
-}
-
-void td_memory_warm_ahead(struct td_memory *memory, uint64_t address)
-{
-    const uint64_t page = address >> TD_PAGE_BITS;
-
-    if (page != memory->last_page && !td_cache_holds(&memory->dtlb, page)) {
-        if (!td_cache_holds(&memory->stlb, page) &&
-            (!memory->desc->next_page || !is_mapped(memory, page)))
-            return;
-        warm_translation(memory, page);
-    }
-    prefetch_l1(memory, address >> TD_LINE_BITS, 0);
 }
 
 void td_memory_warm_l2(struct td_memory *memory, uint64_t line)

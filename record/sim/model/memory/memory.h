@@ -157,23 +157,19 @@ static inline void td_memory_train(struct td_memory *memory, uint32_t key, uint6
 /* Of a memory that is only ever warmed: the access warms TLBs and caches, what the prefetchers want
  * of it comes at once. */
 void td_memory_warm(struct td_memory *memory, uint64_t address);
-/* The same of an address that a prefetcher of L1 wants. */
-void td_memory_warm_ahead(struct td_memory *memory, uint64_t address);
-void td_memory_warm_l2(struct td_memory *memory, uint64_t line);
-/* The same, of what a walk for the page leaves behind. */
-void td_memory_warm_walk(struct td_memory *memory, uint64_t page);
-/* What a warmed memory asked for reaches this one's last level and pages. */
-void td_memory_take_beyond(struct td_memory *memory, const struct td_beyond *beyond);
 /* The same of a load of instruction `key`, which the stride prefetcher sees. */
 static inline void td_memory_warm_load(struct td_memory *memory, uint32_t key, uint64_t address)
 {
     td_memory_warm(memory, address);
-    const uint64_t next = td_prefetch_stride(&memory->prefetch, key, address, memory->desc->stride);
-
-    if (TD_UNLIKELY(next != 0))
-        td_memory_warm_ahead(memory, next);
+    td_memory_train(memory, key, address, 0);
 }
 
+/* L2 holds the line from now on, in no time. */
+void td_memory_warm_l2(struct td_memory *memory, uint64_t line);
+/* L2 holds what a walk for the page reads. */
+void td_memory_warm_walk(struct td_memory *memory, uint64_t page);
+/* What a warmed memory asked for reaches this one's last level and pages. */
+void td_memory_take_beyond(struct td_memory *memory, const struct td_beyond *beyond);
 /* Caches, TLBs and what the prefetchers follow are from now on what they are in `from`, whose core
  * has the same ones (td_core_desc_warms_alike); nothing is on its way. */
 void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from);

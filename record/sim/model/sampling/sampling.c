@@ -38,6 +38,11 @@ static const double LEARNING_MOST = 0.02;
 /* Two standard errors of the total that a part's number of windows aims at. */
 static const double ERROR = 0.025;
 
+static struct td_sampling_phase phase_of(enum td_sim_mode mode, uint64_t instructions)
+{
+    return (struct td_sampling_phase){.mode = mode, .instructions = instructions};
+}
+
 /* What comes before a window: between 0.4 and 1.6 times what the distance leaves, so that windows
  * keep no step with loops of the program, and what is always warmed. */
 static struct td_sampling_phase gap(struct td_sampling *sampling)
@@ -48,14 +53,7 @@ static struct td_sampling_phase gap(struct td_sampling *sampling)
                            (sampling->warms_all ? 0 : FUNCTIONAL_WARMING);
     const uint64_t mean = sampling->distance - fixed;
 
-    return (struct td_sampling_phase){
-        .mode = mode,
-        .instructions = mean * 2 / 5 + td_hash_u64(++sampling->random) % (mean * 6 / 5)};
-}
-
-static struct td_sampling_phase phase_of(enum td_sim_mode mode, uint64_t instructions)
-{
-    return (struct td_sampling_phase){.mode = mode, .instructions = instructions};
+    return phase_of(mode, mean * 2 / 5 + td_hash_u64(++sampling->random) % (mean * 6 / 5));
 }
 
 static struct td_sampling_phase next(struct td_sampling *sampling)
