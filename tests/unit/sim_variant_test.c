@@ -229,6 +229,59 @@ static void a_bare_model_takes_as_long(void **state)
     assert_int_equal(habits[1], 0);
 }
 
+/* So many runs of the block, with a mark before the last third of them. */
+static void feed_part(struct rig *rig, uint32_t block, uint64_t runs, enum td_sim_mode mode,
+                      uint64_t mark)
+{
+    for (uint64_t i = 0; i < runs; i++) {
+        if (i == runs * 2 / 3)
+            rig_word(rig, mark);
+        rig_word(rig, td_trace_block(block));
+    }
+    rig_feed(rig, rig->words, rig->count, mode);
+    rig->count = 0;
+}
+
+static void keep_region(void *ctx, const struct td_sim_region *region)
+{
+    *(struct td_region_row *)ctx = region->row;
+}
+
+/* Marks are taken where they stand, also in what bare models pass over. */
+static void a_bare_model_passes_over_what_takes_no_time(void **state)
+{
+    (void)state;
+    const uint64_t begin = td_trace_region(true, 1), end = td_trace_region(false, 1);
+    struct td_sim_totals totals[2];
+    struct td_region_row rows[2];
+    struct sums sums[2];
+
+    memset(rows, 0, sizeof(rows));
+    for (int bare = 0; bare < 2; bare++) {
+        struct rig rig;
+
+        rig_open(&rig, "zen4");
+        if (bare)
+            td_sim_set_bare(rig.sim);
+        const uint32_t block = rig_block(&rig, PC, divide);
+        feed_part(&rig, block, 300, TD_SIM_EXACT, td_trace_mark(TD_TRACE_GAP));
+        feed_part(&rig, block, 3000, TD_SIM_FUNCTIONAL_WARMING, begin);
+        feed_part(&rig, block, 60, TD_SIM_DETAILED_WARMING, td_trace_mark(TD_TRACE_GAP));
+        feed_part(&rig, block, 150, TD_SIM_EXACT, td_trace_mark(TD_TRACE_GAP));
+        feed_part(&rig, block, 6000, TD_SIM_FUNCTIONAL_WARMING, end);
+        feed_part(&rig, block, 150, TD_SIM_EXACT, td_trace_mark(TD_TRACE_GAP));
+        sums[bare] = rig_sums(&rig);
+        td_sim_totals(rig.sim, &totals[bare]);
+        td_sim_each_region(rig.sim, keep_region, &rows[bare]);
+        rig_close(&rig);
+    }
+    assert_memory_equal(&sums[0], &sums[1], sizeof(sums[0]));
+    assert_memory_equal(&rows[0], &rows[1], sizeof(rows[0]));
+    assert_int_not_equal(rows[0].whole, 0);
+    assert_int_equal(totals[0].warmed, totals[1].warmed);
+    assert_int_equal(totals[0].branches, totals[1].branches);
+}
+
 static void what_is_unknown_is_said(void **state)
 {
     (void)state;
@@ -277,6 +330,7 @@ int main(void)
         cmocka_unit_test(code_is_always_there),
         cmocka_unit_test(every_core_can_be_varied),
         cmocka_unit_test(a_bare_model_takes_as_long),
+        cmocka_unit_test(a_bare_model_passes_over_what_takes_no_time),
         cmocka_unit_test(what_is_unknown_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

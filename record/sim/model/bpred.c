@@ -182,10 +182,7 @@ static inline void look_up(struct td_bpred *bpred, uint64_t pc, bool base, struc
 
 static void learn_counter(int8_t *counter, bool taken)
 {
-    if (taken && *counter < 3)
-        ++*counter;
-    else if (!taken && *counter > -4)
-        --*counter;
+    *counter = (int8_t)(*counter + (taken ? *counter < 3 : -(*counter > -4)));
 }
 
 /* After a miss: an entry with a longer history, if one there is of no use. */

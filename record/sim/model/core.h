@@ -356,11 +356,11 @@ static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t c
     const uint64_t k = core->uops++ & (TD_ROB_RING - 1);
     struct td_results *results = &core->results[kind];
 
-    if (done > core->last_retire)
-        core->last_retire = done;
-    core->retire[k] = core->last_retire;
+    const int64_t retired = td_cycle_later(done, core->last_retire);
+
+    core->last_retire = core->retire[k] = retired;
     core->blame[k] = cell;
-    results->retire[results->count++ & (TD_RESULT_RING - 1)] = core->last_retire;
+    results->retire[results->count++ & (TD_RESULT_RING - 1)] = retired;
 }
 
 /* Makes room for one more uop: a slot, a place in the reorder buffer and in the scheduler. */

@@ -794,11 +794,10 @@ static inline void wait_load_buffer(struct td_sim *sim)
     const uint64_t oldest =
         sim->load_uop[(sim->loads - (uint32_t)sim->desc->load_buffer) & (TD_LOAD_RING - 1)];
 
-    if (core->uops - oldest < TD_ROB_RING) {
-        const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
-        if (TD_UNLIKELY(retired > core->cycle))
-            td_core_stall(core, retired);
-    }
+    const int64_t retired = core->retire[oldest & (TD_ROB_RING - 1)];
+    /* Whether it is so far back is hard to foresee: no branch goes by that alone. */
+    if (TD_UNLIKELY((core->uops - oldest < TD_ROB_RING) & (retired > core->cycle)))
+        td_core_stall(core, retired);
     sim->load_uop[sim->loads++ & (TD_LOAD_RING - 1)] = core->uops;
 }
 

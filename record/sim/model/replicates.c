@@ -136,30 +136,55 @@ static void add_value(struct td_replicates *replicates, size_t index,
     add_signed(to->signed_sums, signs, (float)value);
 }
 
+/* What an instruction had lost when the window ended, and when it began. */
+struct lost {
+    const uint32_t *now, *before; /* by cause */
+};
+
+static uint32_t all_lost(const struct lost *lost)
+{
+    uint32_t sum = 0;
+
+    for (int cause = 0; cause < TD_CAUSE_COUNT; cause++)
+        sum += lost->now[cause] - lost->before[cause];
+    return sum;
+}
+
+static void add_columns(struct td_replicates *replicates, size_t index,
+                        struct td_replicate_cell *place, const struct lost *lost,
+                        const float signs[TD_REPLICATES])
+{
+    for (int cause = 0; cause < TD_CAUSE_COUNT; cause++) {
+        place->column = (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause);
+        if (lost->now[cause] != lost->before[cause])
+            add_value(replicates, index, place, lost->now[cause] - lost->before[cause], signs);
+    }
+}
+
 static void add_account(struct td_replicates *replicates, const struct td_ledger *ledger,
                         const struct td_block *block, const struct td_replicate_touched *touched,
                         const float signs[TD_REPLICATES])
 {
     const struct td_account *account = &ledger->accounts[touched->account];
     const uint32_t runs = (uint32_t)(account->runs - touched->runs);
-    const uint32_t *now = ledger->cells + td_ledger_cell(account->row, (enum td_cause)0);
-    const uint32_t *before = replicates->before + touched->lost;
+    struct lost lost = {.now = ledger->cells + td_ledger_cell(account->row, (enum td_cause)0),
+                        .before = replicates->before + touched->lost};
     struct td_replicate_cell place = {.region = td_spot_region(account->spot)};
     size_t index = indices_of(replicates, block, place.region);
 
-    for (uint32_t i = 0; i < block->insn_count;
-         i++, index += columns_of(replicates), now += TD_ROW_CELLS, before += TD_ROW_CELLS) {
-        const uint32_t retired = runs * block->insn_slots[i];
+    for (uint32_t i = 0; i < block->insn_count; i++) {
+        const uint32_t retired = runs * block->insn_slots[i], sum = all_lost(&lost);
+        const uint32_t first = replicates->whole ? retired + sum : retired;
 
         place.pc = block->pc + block->insn_offsets[i];
         place.column = (uint32_t)TD_SIM_FIRST_RETIRED_COLUMN + block->insn_retired[i];
-        if (retired)
-            add_value(replicates, index, &place, retired, signs);
-        for (int cause = 0; cause < TD_CAUSE_COUNT; cause++) {
-            place.column = (uint32_t)(TD_SIM_FIRST_CAUSE_COLUMN + cause);
-            if (now[cause] != before[cause])
-                add_value(replicates, index, &place, now[cause] - before[cause], signs);
-        }
+        if (first)
+            add_value(replicates, index, &place, first, signs);
+        if (sum && !replicates->whole)
+            add_columns(replicates, index, &place, &lost, signs);
+        index += columns_of(replicates);
+        lost.now += TD_ROW_CELLS;
+        lost.before += TD_ROW_CELLS;
     }
 }
 

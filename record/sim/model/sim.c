@@ -304,13 +304,10 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
         follow_calls(sim, block, next->place);
 }
 
-/* The same, functional only. */
+/* The same where no time passes. */
 static void resolve_warm(struct td_sim *sim, uint64_t outcome, uint64_t next)
 {
-    if (!(outcome & TD_TRACE_RESOLVED))
-        return;
-    count_branch(sim, sim->last, outcome);
-    if (!sim->last->plain)
+    if (outcome & TD_TRACE_RESOLVED && sim->last && !sim->last->plain)
         follow_calls(sim, sim->last, next);
 }
 
@@ -474,8 +471,10 @@ static const uint64_t *run_warm(struct td_sim *sim, uint64_t word, const uint64_
     if (sim->mode == TD_SIM_NEAR_WARMING)
         warm_uops(sim, state);
     const uint64_t *first = words;
-    for (; words < end && !(*words & TD_TRACE_BLOCK_BIT); words++)
-        sim->stack_place = TD_TRACE_ADDRESS(*words);
+    while (words < end && !(*words & TD_TRACE_BLOCK_BIT))
+        words++;
+    if (words > first)
+        sim->stack_place = TD_TRACE_ADDRESS(words[-1]);
     if (block->sp_effect && !sim->bare)
         follow_stack_pointer(sim, block, first, words);
     return words;
@@ -605,6 +604,8 @@ static void cross(struct td_sim *sim, enum td_sim_mode mode, uint64_t word, uint
     } else if (td_sim_is_functional(sim->mode)) {
         resolve_warm(sim, word, next);
         sim->last = NULL;
+    } else if (td_sim_is_functional(mode) && sim->last) {
+        count_branch(sim, sim->last, word);
     }
 }
 
@@ -675,6 +676,24 @@ static void begin_window(struct td_sim *sim, struct td_held *held)
     atomic_fetch_sub_explicit(&held->takers, 1, memory_order_release);
 }
 
+/* Whether no word of a warmed batch changes anything for the model but marks. */
+static bool passes_over(const struct td_sim *sim, enum td_sim_mode mode)
+{
+    return sim->bare && (mode == TD_SIM_FUNCTIONAL_WARMING || mode == TD_SIM_FAST_FORWARD);
+}
+
+static void pass_over(struct td_sim *sim, const struct td_warmed *warmed)
+{
+    const uint64_t before = sim->warmed;
+
+    for (size_t i = 0; i < warmed->mark_count; i++) {
+        sim->warmed = before + warmed->marks[i].instructions;
+        take_mark(sim, warmed->marks[i].word);
+    }
+    sim->warmed = before + warmed->instructions;
+    sim->last = NULL;
+}
+
 static void run_words(struct td_sim *sim, const uint64_t *words, size_t count,
                       enum td_sim_mode mode)
 {
@@ -712,7 +731,10 @@ void td_sim_run(struct td_sim *sim, const uint64_t *words, size_t count, enum td
              block ? state_of(sim, (uint32_t)words[first])->block->place : 0);
     if (warmed && warmed->held)
         begin_window(sim, warmed->held);
-    run_words(sim, words, count, mode);
+    if (warmed && passes_over(sim, mode))
+        pass_over(sim, warmed);
+    else
+        run_words(sim, words, count, mode);
     if (warmed)
         td_memory_take_beyond(&sim->memory, &warmed->beyond);
 }

@@ -70,6 +70,7 @@ void td_warmed_free(struct td_warmed *warmed)
     if (!warmed)
         return;
     td_beyond_release(&warmed->beyond);
+    free(warmed->marks);
     free(warmed);
 }
 
@@ -97,8 +98,12 @@ static inline const struct td_block *warm_code(struct td_warming *warming, uint3
     return state->block;
 }
 
-static void warm_mark(struct td_memory *memory, uint64_t word)
+static void warm_mark(struct td_memory *memory, uint64_t word, struct td_warmed *warmed)
 {
+    warmed->marks =
+        td_grow(warmed->marks, &warmed->mark_cap, warmed->mark_count + 1, sizeof(*warmed->marks));
+    warmed->marks[warmed->mark_count++] =
+        (struct td_warmed_mark){.word = word, .instructions = warmed->instructions};
     if (td_trace_is_pages(word))
         td_memory_map(memory, TD_TRACE_PAGE(word), TD_TRACE_PAGES(word),
                       (word & 0xff) == TD_TRACE_FILE);
@@ -123,7 +128,8 @@ static inline const uint64_t *warm_accesses(struct td_memory *memory, uint32_t p
     return words;
 }
 
-static void warm_all(struct td_warming *warming, const uint64_t *words, const uint64_t *end)
+static void warm_all(struct td_warming *warming, const uint64_t *words, const uint64_t *end,
+                     struct td_warmed *warmed)
 {
     struct td_memory *memory = &warming->now.memory;
     uint32_t pc_hash = 0;
@@ -136,21 +142,25 @@ static void warm_all(struct td_warming *warming, const uint64_t *words, const ui
             continue;
         }
         words++;
-        if (word & TD_TRACE_MARK_BIT)
-            warm_mark(memory, word);
-        else
-            pc_hash = warm_code(warming, (uint32_t)word)->pc_hash;
+        if (word & TD_TRACE_MARK_BIT) {
+            warm_mark(memory, word, warmed);
+            continue;
+        }
+        const struct td_block *block = warm_code(warming, (uint32_t)word);
+        pc_hash = block->pc_hash;
+        warmed->instructions += block->insn_counted;
     }
 }
 
 /* Of a fast-forward, where accesses are of no instruction. */
-static void warm_lines(struct td_warming *warming, const uint64_t *words, const uint64_t *end)
+static void warm_lines(struct td_warming *warming, const uint64_t *words, const uint64_t *end,
+                       struct td_warmed *warmed)
 {
     for (; words < end; words++) {
         if (!(*words & TD_TRACE_BLOCK_BIT))
             td_memory_warm(&warming->now.memory, TD_TRACE_ADDRESS(*words));
         else if (*words & TD_TRACE_MARK_BIT)
-            warm_mark(&warming->now.memory, *words);
+            warm_mark(&warming->now.memory, *words, warmed);
         else
             warm_code(warming, (uint32_t)*words);
     }
@@ -201,10 +211,12 @@ void td_warming_run(struct td_warming *warming, const uint64_t *words, size_t co
     warming->mode = mode;
     /* In a window the models themselves ask, each at its time. */
     td_beyond_clear(&warmed->beyond);
+    warmed->instructions = 0;
+    warmed->mark_count = 0;
     warming->now.memory.beyond = times ? NULL : &warmed->beyond;
     if (mode == TD_SIM_FAST_FORWARD)
-        warm_lines(warming, words, words + count);
+        warm_lines(warming, words, words + count, warmed);
     else
-        warm_all(warming, words, words + count);
+        warm_all(warming, words, words + count, warmed);
     warming->now.memory.beyond = NULL;
 }

@@ -26,11 +26,21 @@ struct td_held {
     _Atomic unsigned takers; /* models that have not begun the window yet; 0: room for another */
 };
 
+/* A mark of a batch. */
+struct td_warmed_mark {
+    uint64_t word;
+    uint64_t instructions; /* of the batch, before it */
+};
+
 /* What became of a batch, for the models that run it. */
 struct td_warmed {
     unsigned takers;
     struct td_held *held;    /* of the warming; a window begins with the batch. NULL: none does */
     struct td_beyond beyond; /* outside windows: what was asked of what lies beyond L2 */
+    /* For those who pass over its words; of a fast-forward no instructions. */
+    uint64_t instructions;
+    struct td_warmed_mark *marks;
+    size_t mark_count, mark_cap;
 };
 
 struct td_warming;

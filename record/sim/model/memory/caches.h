@@ -12,22 +12,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __SSE2__
+#    include <emmintrin.h>
+#endif
+
 #include "base/likely.h"
 #include "formats/cores/core.h"
 
 #define TD_CACHE_MISS   UINT32_MAX
 #define TD_CACHE_NO_KEY UINT64_MAX
 #define TD_CACHE_TAG    0x80000000U /* of a place that is taken */
+/* Tags are compared so many at a time; as many may be read behind the last set. */
+#define TD_CACHE_TAGS_AT_ONCE 8
+#define TD_CACHE_LAST_AT      32
 
 struct td_cache {
     uint32_t set_mask, ways;
     uint32_t set_bits;
     uint32_t all;   /* a bit a way */
+    bool lru;       /* the way used least recently is replaced */
+    void *room;     /* that `tags` is in */
     uint32_t *tags; /* by slot: set * ways + way; 0: empty */
-    uint32_t *used; /* by set: ways used since all had been */
-    /* By set: all ways, four bits each, the one used last in the lowest; NULL: not kept. */
-    uint64_t *order;
-    uint8_t *last; /* by set: the way used last */
+    /* By set: ways used since all had been, and from TD_CACHE_LAST_AT on the way used last; of
+     * `lru` all ways, four bits each, the one used last in the lowest. */
+    uint64_t *uses;
 };
 
 /* `lines` / `ways` must be a power of two. */
@@ -52,6 +60,50 @@ static inline uint32_t td_cache_tag(const struct td_cache *cache, uint64_t key)
     return (uint32_t)(high ^ (high >> 32)) | TD_CACHE_TAG;
 }
 
+/* A bit for each of eight ways that has the tag. No branch depends on which. */
+static inline uint32_t td_cache_matches(const uint32_t *tags, uint32_t tag)
+{
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi32((int)tag);
+    const __m128i *some = (const __m128i *)(const void *)tags;
+    const __m128i first4 = _mm_cmpeq_epi32(_mm_loadu_si128(some), wanted);
+    const __m128i next4 = _mm_cmpeq_epi32(_mm_loadu_si128(some + 1), wanted);
+    const __m128i equal = _mm_packs_epi16(_mm_packs_epi32(first4, next4), _mm_setzero_si128());
+
+    return (uint32_t)_mm_movemask_epi8(equal);
+#else
+    uint32_t found = 0;
+
+    for (uint32_t way = 0; way < TD_CACHE_TAGS_AT_ONCE; way++)
+        found |= (uint32_t)(tags[way] == tag) << way;
+    return found;
+#endif
+}
+
+/* The order of all ways when this one is used. */
+static inline uint64_t td_cache_move_to_front(uint64_t order, uint32_t way)
+{
+    /* The way's place is the first four bits that are 0 here. */
+    const uint64_t ones = UINT64_C(0x1111111111111111), other = order ^ way * ones;
+    const uint64_t zero = (other - ones) & ~other & ones << 3;
+    const uint32_t at = (uint32_t)__builtin_ctzll(zero) - 3;
+    const uint64_t before = (UINT64_C(1) << at) - 1, whole = before << 4 | 15;
+
+    return (order & ~whole) | (order & before) << 4 | way;
+}
+
+static inline void td_cache_use(struct td_cache *cache, uint32_t set, uint32_t way)
+{
+    uint64_t *uses = &cache->uses[set];
+
+    if (cache->lru) {
+        *uses = td_cache_move_to_front(*uses, way);
+        return;
+    }
+    const uint32_t used = (uint32_t)*uses | 1U << way;
+    *uses = (used == cache->all ? 1U << way : used) | (uint64_t)way << TD_CACHE_LAST_AT;
+}
+
 /* The slot of a key among the ways not used last, or TD_CACHE_MISS. */
 uint32_t td_cache_search(struct td_cache *cache, uint32_t set, uint32_t tag);
 
@@ -60,8 +112,20 @@ static inline uint32_t td_cache_find(struct td_cache *cache, uint64_t key)
 {
     const uint32_t set = (uint32_t)key & cache->set_mask;
     const uint32_t tag = td_cache_tag(cache, key);
-    const uint32_t slot = set * cache->ways + cache->last[set];
 
+    if (cache->ways <= TD_CACHE_TAGS_AT_ONCE) {
+        const uint32_t first = set * cache->ways;
+        const uint32_t found = td_cache_matches(cache->tags + first, tag) & cache->all;
+
+        if (TD_UNLIKELY(!found))
+            return TD_CACHE_MISS;
+        const uint32_t way = (uint32_t)__builtin_ctz(found);
+        td_cache_use(cache, set, way);
+        return first + way;
+    }
+    const uint64_t uses = cache->uses[set];
+    const uint32_t last = (uint32_t)(cache->lru ? uses & 15 : uses >> TD_CACHE_LAST_AT);
+    const uint32_t slot = set * cache->ways + last;
     if (TD_LIKELY(cache->tags[slot] == tag))
         return slot;
     return td_cache_search(cache, set, tag);
@@ -73,8 +137,7 @@ static inline void td_cache_prefetch(const struct td_cache *cache, uint64_t key)
     const uint32_t set = (uint32_t)key & cache->set_mask;
 
     __builtin_prefetch(&cache->tags[(size_t)set * cache->ways], 1);
-    __builtin_prefetch(&cache->used[set], 1);
-    __builtin_prefetch(&cache->last[set], 1);
+    __builtin_prefetch(&cache->uses[set], 1);
 }
 
 /* Whether the key is held; changes nothing. */

@@ -56,12 +56,16 @@ void td_llc_let_company_in(struct td_llc *llc)
     atomic_store_explicit(&llc->crowded, true, memory_order_relaxed);
 }
 
+/* How many lines neighbours have brought into each set up to cycle `t`. */
+static int64_t turn_at(const struct td_llc *llc, int64_t t)
+{
+    return t / llc->set_cycles + atomic_load_explicit(&llc->company_turns, memory_order_relaxed);
+}
+
 /* What neighbours have brought into the key's set since it was looked at. */
-static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t t)
+static void let_neighbours_in(struct td_llc *llc, uint64_t key, int64_t turn)
 {
     const uint32_t set = (uint32_t)key & llc->cache.set_mask;
-    const int64_t turn =
-        t / llc->set_cycles + atomic_load_explicit(&llc->company_turns, memory_order_relaxed);
     const int64_t lines = turn - llc->turns[set];
 
     if (lines <= 0)
@@ -89,12 +93,12 @@ static void leave(struct td_llc *llc)
 }
 
 /* For who has taken it. */
-static bool touch(struct td_llc *llc, uint64_t line, int64_t t)
+static bool touch(struct td_llc *llc, uint64_t line, int64_t turn)
 {
     const uint64_t key = key_of(line);
 
     if (atomic_load_explicit(&llc->crowded, memory_order_relaxed))
-        let_neighbours_in(llc, key, t);
+        let_neighbours_in(llc, key, turn);
     const bool held = td_cache_touch(&llc->cache, key);
     atomic_store_explicit(&llc->fills, td_llc_fills(llc) + !held, memory_order_relaxed);
     return held;
@@ -103,19 +107,29 @@ static bool touch(struct td_llc *llc, uint64_t line, int64_t t)
 bool td_llc_touch(struct td_llc *llc, uint64_t line, int64_t t)
 {
     take(llc);
-    const bool held = touch(llc, line, t);
+    const bool held = touch(llc, line, turn_at(llc, t));
     leave(llc);
     return held;
+}
+
+/* The host brings the line's set near. */
+static void come_near(const struct td_llc *llc, uint64_t line)
+{
+    const uint64_t key = key_of(line);
+
+    td_cache_prefetch(&llc->cache, key);
+    __builtin_prefetch(&llc->turns[(uint32_t)key & llc->cache.set_mask], 1);
 }
 
 void td_llc_touch_all(struct td_llc *llc, const uint64_t *lines, size_t count, int64_t t)
 {
     for (size_t first = 0; first < count; first += TOUCHED_AT_ONCE) {
         take(llc);
+        const int64_t turn = turn_at(llc, t);
         for (size_t i = first; i < count && i < first + TOUCHED_AT_ONCE; i++) {
             if (i + TOUCHED_AHEAD < count)
-                td_cache_prefetch(&llc->cache, key_of(lines[i + TOUCHED_AHEAD]));
-            touch(llc, lines[i], t);
+                come_near(llc, lines[i + TOUCHED_AHEAD]);
+            touch(llc, lines[i], turn);
         }
         leave(llc);
     }

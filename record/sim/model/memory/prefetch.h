@@ -62,27 +62,23 @@ static inline uint64_t td_prefetch_stride(struct td_prefetch *p, uint32_t key, u
     struct td_stride *s = &p->strides[key & (TD_STRIDES - 1)];
     const int64_t delta = (int64_t)(address - s->last);
 
+    /* Loads without a stride change this in ways that are hard to foresee: no branch goes by them.
+     */
+    const bool same = delta == s->stride, sure = same & (s->sure == TD_STRIDE_SURE);
+    const int32_t learned = delta > -4096 && delta < 4096 ? (int32_t)delta : 0;
+
     s->last = address;
-    if (delta == s->stride) {
-        if (s->sure < TD_STRIDE_SURE) {
-            s->sure++;
-            return 0;
-        }
-        if (delta == 0)
-            return 0;
-        /* Small strides are followed by lines, as the hardware's tables keep lines. */
-        const int64_t step = delta > -64 && delta < 64 ? (delta > 0 ? 64 : -64) : delta;
-        const uint64_t next = address + (uint64_t)(step * distance);
-        if (next >> 6 == s->asked)
-            return 0;
-        s->asked = next >> 6;
-        return next;
-    }
-    if (s->sure > 0)
-        s->sure--;
-    else
-        s->stride = delta > -4096 && delta < 4096 ? (int32_t)delta : 0;
-    return 0;
+    s->stride = same | (s->sure > 0) ? s->stride : learned;
+    s->sure += same ? !sure : -(s->sure > 0);
+    if (!(sure & (delta != 0)))
+        return 0;
+    /* Small strides are followed by lines, as the hardware's tables keep lines. */
+    const int64_t step = delta > -64 && delta < 64 ? (delta > 0 ? 64 : -64) : delta;
+    const uint64_t next = address + (uint64_t)(step * distance);
+    if (next >> 6 == s->asked)
+        return 0;
+    s->asked = next >> 6;
+    return next;
 }
 
 /* The last `left` of the lines wanted could not be asked for: the stream wants them again. */
