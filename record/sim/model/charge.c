@@ -155,13 +155,14 @@ static void settle_row(struct td_ledger *ledger, uint32_t row, const struct td_s
 {
     uint64_t slots[TD_CAUSE_COUNT] = {0};
 
-    td_settled_add_to(&ledger->settled_lost, row, slots);
-    if (!is_clear(ledger, row)) {
-        for (int c = 0; c < TD_CAUSE_COUNT; c++)
-            slots[c] += td_scale_add(scale, sum, td_ledger_lost(ledger, row, (enum td_cause)c));
-        memset(&ledger->cells[(size_t)row * TD_ROW_CELLS], 0,
-               TD_ROW_CELLS * sizeof(*ledger->cells));
+    if (is_clear(ledger, row)) {
+        td_settled_copy_row(next, &ledger->settled_lost, row);
+        return;
     }
+    td_settled_add_to(&ledger->settled_lost, row, slots);
+    for (int c = 0; c < TD_CAUSE_COUNT; c++)
+        slots[c] += td_scale_add(scale, sum, td_ledger_lost(ledger, row, (enum td_cause)c));
+    memset(&ledger->cells[(size_t)row * TD_ROW_CELLS], 0, TD_ROW_CELLS * sizeof(*ledger->cells));
     td_settled_add_row(next, slots);
 }
 

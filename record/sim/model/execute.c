@@ -157,6 +157,14 @@ static int64_t await_data(struct td_core *core, const struct load *load, int64_t
     return td_core_issue(core, core->load_mask[load->uop->memory & TD_MEMORY_VECTOR], data);
 }
 
+/* Code that is asked for (td_sim_each_code) says from where its loads have their data. */
+static inline void note_forward(struct td_sim *sim, const struct load *load,
+                                const struct td_store_word *word, bool renamed)
+{
+    if (!sim->bare)
+        td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, renamed);
+}
+
 /* What a load of `size` bytes at cycle `t` finds in the store buffer: the cycle of its data, or -1
  * for nothing. `*t` is put off when it must first wait; `*late` is then why. */
 static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64_t address,
@@ -177,7 +185,7 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
     if (TD_UNLIKELY(sim->watching))
         sim->met_row = row_of_store(sim, word);
     if (found.covers && renames(sim, load->uop, word, address, load->hash)) {
-        td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, true);
+        note_forward(sim, load, word, true);
         /* It has no address to compute. */
         return pass_on(sim, word) - load->uop->load_latency;
     }
@@ -189,7 +197,7 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
     uint8_t *waits = &sim->stores.waits[order];
     *waits = *waits ? TD_ORDER_WAITS : 0;
     if (found.covers) {
-        td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, false);
+        note_forward(sim, load, word, false);
         return await_data(&sim->core, load, *t, word->data) + desc->forward;
     }
     /* Bytes of several stores, or from a store and from L1: it waits until all are in L1. */

@@ -24,6 +24,8 @@ struct td_settled {
 void td_settled_release(struct td_settled *settled);
 /* Adds a row behind all others; `slots` are by cause. */
 void td_settled_add_row(struct td_settled *settled, const uint64_t slots[TD_CAUSE_COUNT]);
+/* The same of what is settled of a row of `from`; beyond its last nothing is. */
+void td_settled_copy_row(struct td_settled *settled, const struct td_settled *from, size_t row);
 /* Adds what is settled of the row to `slots`, by cause. Of a row beyond the last nothing is. */
 void td_settled_add_to(const struct td_settled *settled, size_t row,
                        uint64_t slots[TD_CAUSE_COUNT]);

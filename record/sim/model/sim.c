@@ -391,7 +391,7 @@ static inline void count_way(struct td_sim *sim, uint64_t outcome, const struct 
 {
     const struct td_block *last = sim->last;
 
-    if (!last)
+    if (!last || sim->bare)
         return;
     sim->states[last->id].went[(outcome & TD_TRACE_TAKEN) != 0]++;
     if (TD_UNLIKELY(last->branch == TD_BRANCH_INDIRECT_JUMP))

@@ -6,6 +6,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -223,11 +226,25 @@ static bool has_turn(const struct td_queue *queue, const struct model *model)
            (left > 0 && queue->waiters > 0);
 }
 
+/* Several models together weigh for the kernel what the program's thread weighs (each step of nice
+ * is a factor of 1.25, sched(7)): on few CPUs it would else have so little time that they wait for
+ * it with a CPU idle. */
+static void step_back(unsigned models)
+{
+    double weight = models;
+    int nice = 0;
+
+    for (; weight > 1.1; weight /= 1.25)
+        nice++;
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+}
+
 static void *run_model(void *ctx)
 {
     struct model *model = ctx;
     struct td_queue *queue = model->queue;
 
+    step_back(queue->model_count);
     pthread_mutex_lock(&queue->lock);
     for (;;) {
         while (!has_turn(queue, model)) {

@@ -68,7 +68,7 @@ static inline uint64_t td_prefetch_stride(struct td_prefetch *p, uint32_t key, u
     const int32_t learned = delta > -4096 && delta < 4096 ? (int32_t)delta : 0;
 
     s->last = address;
-    s->stride = same | (s->sure > 0) ? s->stride : learned;
+    s->stride = (same | (s->sure > 0)) ? s->stride : learned;
     s->sure += same ? !sure : -(s->sure > 0);
     if (!(sure & (delta != 0)))
         return 0;
