@@ -236,7 +236,8 @@ static void step_back(unsigned models)
 
     for (; weight > 1.1; weight /= 1.25)
         nice++;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+    if (nice > 0)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
 }
 
 static void *run_model(void *ctx)
