@@ -231,10 +231,9 @@ static bool has_turn(const struct td_queue *queue, const struct model *model)
  * it with a CPU idle. */
 static void step_back(unsigned models)
 {
-    double weight = models;
     int nice = 0;
 
-    for (; weight > 1.1; weight /= 1.25)
+    for (unsigned percent = 100 * models; percent > 110; percent = percent * 4 / 5)
         nice++;
     if (nice > 0)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
