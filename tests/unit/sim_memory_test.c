@@ -19,7 +19,7 @@ struct world {
     struct td_memory memory;
 };
 
-static void open_world(struct world *w, struct td_core_desc *changed)
+static void open_world(struct world *w, const struct td_core_desc *changed)
 {
     struct td_err err = TD_ERR_INIT;
 
@@ -181,6 +181,20 @@ static void warming_walks(void **state)
     assert_true(took[DATA] < took[NOTHING] - desc.l2_latency);
 }
 
+/* A world and caches to warm, from which its memory is to go on. */
+static void open_warmed_world(struct world *w, struct td_memory *warmed,
+                              const struct td_core_desc *desc)
+{
+    open_world(w, desc);
+    td_memory_init_warmed(warmed, desc, false);
+}
+
+static void close_warmed_world(struct world *w, struct td_memory *warmed)
+{
+    td_memory_release(warmed);
+    close_world(w);
+}
+
 static const struct td_stream_reach reach = {
     .step = 2, .distance = 16, .degree = 2, .far = 100, .far_after = 150};
 
@@ -223,8 +237,7 @@ static void warming_follows_streams(void **state)
     struct world w;
 
     assert_int_equal(td_core_desc_builtin(&desc, "golden-cove", &err), TD_OK);
-    open_world(&w, &desc);
-    td_memory_init_warmed(&warmed, &desc, false);
+    open_warmed_world(&w, &warmed, &desc);
     for (uint64_t i = 0; i < 12; i++)
         td_memory_warm(&warmed, page + (i << TD_LINE_BITS));
     td_memory_go_on_from(&w.memory, &warmed);
@@ -234,8 +247,7 @@ static void warming_follows_streams(void **state)
     assert_int_equal(level, TD_LEVEL_L2);
     td_memory_access(&w.memory, page + (60 << TD_LINE_BITS), 3000, false, &level);
     assert_int_equal(level, TD_LEVEL_DRAM);
-    td_memory_release(&warmed);
-    close_world(&w);
+    close_warmed_world(&w, &warmed);
 }
 
 /* So is what a load with a stride comes to next, and the table that knows the stride. */
@@ -249,8 +261,7 @@ static void warming_follows_strides(void **state)
     struct world w;
 
     assert_true(desc.stride > 0);
-    open_world(&w, &desc);
-    td_memory_init_warmed(&warmed, &desc, false);
+    open_warmed_world(&w, &warmed, &desc);
     for (uint64_t i = 0; i < count; i++)
         td_memory_warm_load(&warmed, 7, from + i * stride);
     td_memory_go_on_from(&w.memory, &warmed);
@@ -260,8 +271,7 @@ static void warming_follows_strides(void **state)
     td_memory_train(&w.memory, 7, next, 1000);
     td_memory_access(&w.memory, next + stride * (uint64_t)desc.stride, 9000, false, &level);
     assert_int_equal(level, TD_LEVEL_L1);
-    td_memory_release(&warmed);
-    close_world(&w);
+    close_warmed_world(&w, &warmed);
 }
 
 static void steps_of_three_lines_are_no_stream(void **state)

@@ -153,12 +153,11 @@ static bool is_clear(const struct td_ledger *ledger, uint32_t row)
 static void settle_row(struct td_ledger *ledger, uint32_t row, const struct td_scale *scale,
                        uint64_t *sum, struct td_settled *next)
 {
-    uint64_t slots[TD_CAUSE_COUNT] = {0};
-
     if (is_clear(ledger, row)) {
         td_settled_copy_row(next, &ledger->settled_lost, row);
         return;
     }
+    uint64_t slots[TD_CAUSE_COUNT] = {0};
     td_settled_add_to(&ledger->settled_lost, row, slots);
     for (int c = 0; c < TD_CAUSE_COUNT; c++)
         slots[c] += td_scale_add(scale, sum, td_ledger_lost(ledger, row, (enum td_cause)c));
