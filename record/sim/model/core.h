@@ -355,7 +355,6 @@ static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t c
 {
     const uint64_t k = core->uops++ & (TD_ROB_RING - 1);
     struct td_results *results = &core->results[kind];
-
     const int64_t retired = td_cycle_later(done, core->last_retire);
 
     core->last_retire = core->retire[k] = retired;

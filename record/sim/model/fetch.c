@@ -128,7 +128,6 @@ static int64_t queue_limit(struct td_fetch *fetch, uint64_t uop)
 {
     const uint32_t newest = fetch->newest;
     uint32_t limit = fetch->limit;
-
     const struct td_fetch_dispatch *next = &fetch->dispatched[(limit + 1) & (TD_FETCH_RING - 1)];
 
     /* It is one mostly: how many is hard to foresee. */

@@ -578,7 +578,7 @@ static void run_skip(struct td_sim *sim, const uint64_t *words, const uint64_t *
             take_mark(sim, *words);
             continue;
         }
-        if (*words & TD_TRACE_CODE || sim->bare)
+        if (*words & TD_TRACE_CODE)
             continue;
         const struct td_block *block = state_of(sim, (uint32_t)*words)->block;
         settle(sim, block->place);

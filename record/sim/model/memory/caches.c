@@ -60,14 +60,7 @@ static inline uint32_t matches(const struct td_cache *cache, uint32_t first, uin
 
 uint32_t td_cache_search(struct td_cache *cache, uint32_t set, uint32_t tag)
 {
-    const uint32_t first = set * cache->ways;
-    const uint32_t found = matches(cache, first, tag);
-
-    if (!found)
-        return TD_CACHE_MISS;
-    const uint32_t way = (uint32_t)__builtin_ctz(found);
-    td_cache_use(cache, set, way);
-    return first + way;
+    return td_cache_hit(cache, set, matches(cache, set * cache->ways, tag));
 }
 
 bool td_cache_holds(const struct td_cache *cache, uint64_t key)

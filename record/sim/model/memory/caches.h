@@ -104,6 +104,17 @@ static inline void td_cache_use(struct td_cache *cache, uint32_t set, uint32_t w
     *uses = (used == cache->all ? 1U << way : used) | (uint64_t)way << TD_CACHE_LAST_AT;
 }
 
+/* The slot of the way that was found (td_cache_matches), now the last used of its set, or
+ * TD_CACHE_MISS when none was. */
+static inline uint32_t td_cache_hit(struct td_cache *cache, uint32_t set, uint32_t found)
+{
+    if (TD_UNLIKELY(!found))
+        return TD_CACHE_MISS;
+    const uint32_t way = (uint32_t)__builtin_ctz(found);
+    td_cache_use(cache, set, way);
+    return set * cache->ways + way;
+}
+
 /* The slot of a key among the ways not used last, or TD_CACHE_MISS. */
 uint32_t td_cache_search(struct td_cache *cache, uint32_t set, uint32_t tag);
 
@@ -113,16 +124,9 @@ static inline uint32_t td_cache_find(struct td_cache *cache, uint64_t key)
     const uint32_t set = (uint32_t)key & cache->set_mask;
     const uint32_t tag = td_cache_tag(cache, key);
 
-    if (cache->ways <= TD_CACHE_TAGS_AT_ONCE) {
-        const uint32_t first = set * cache->ways;
-        const uint32_t found = td_cache_matches(cache->tags + first, tag) & cache->all;
-
-        if (TD_UNLIKELY(!found))
-            return TD_CACHE_MISS;
-        const uint32_t way = (uint32_t)__builtin_ctz(found);
-        td_cache_use(cache, set, way);
-        return first + way;
-    }
+    if (cache->ways <= TD_CACHE_TAGS_AT_ONCE)
+        return td_cache_hit(cache, set,
+                            td_cache_matches(cache->tags + set * cache->ways, tag) & cache->all);
     const uint64_t uses = cache->uses[set];
     const uint32_t last = (uint32_t)(cache->lru ? uses & 15 : uses >> TD_CACHE_LAST_AT);
     const uint32_t slot = set * cache->ways + last;
