@@ -85,10 +85,11 @@ struct td_measure {
     enum td_metric time_of;
     uint64_t modelled_only_ns; /* of a join: modelled time of code that took no native sample */
     bool by_sample;            /* rows are samples in the order of time, not sums */
-    uint32_t event;            /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
-    char *event_name;          /* its name; NULL with TD_NONE */
-    bool all_core_types;       /* hybrid CPUs: the event is added up over all types of cores */
-    uint64_t event_samples;    /* of several sampled events: this one's before any filter; else 0 */
+    bool by_leaf;   /* rows are a thread's places; a row's node is one of several that are there */
+    uint32_t event; /* of TD_METRIC_EVENT and TD_METRIC_SAMPLES; TD_NONE when modelled */
+    char *event_name;       /* its name; NULL with TD_NONE */
+    bool all_core_types;    /* hybrid CPUs: the event is added up over all types of cores */
+    uint64_t event_samples; /* of several sampled events: this one's before any filter; else 0 */
     /* To be exported: by row, the set of nodes of which too little is known to say that they are of
      * this place, and those that are of the function and of none of its lines; NULL: all is known.
      * The last rows hold what has no place for that reason. */

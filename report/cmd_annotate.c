@@ -128,7 +128,7 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
                          "no line of source is known of it (compile with -g): these are its "
                          "instructions");
     }
-    notes = td_why_notes_of(session->measure,
+    notes = td_why_notes_of(session->measure, session->measure,
                             &(struct td_loop_words){session->model, td_code_text_of, &text},
                             &sections, 0);
     td_session_begin_output(session);

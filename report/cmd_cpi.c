@@ -204,11 +204,19 @@ static int show_loops(struct td_session *session, const struct cpi_opts *o,
                       const struct td_cpi_basis *basis)
 {
     struct td_loops loops = {.at = NULL};
+    struct td_measure *stacks = NULL;
+    struct td_err err = TD_ERR_INIT;
     int exit_code = TD_EXIT_NOTHING;
     size_t len = 0;
+    const int rc = td_session_measure_again(
+        session, (struct td_session_needs){.metrics = TD_METRICS_OF_COST}, &stacks, &err);
 
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
     if (td_measure_is_modelled(session->measure))
-        td_loops_init(&loops, session->measure, session->measure);
+        td_loops_init(&loops, session->measure, stacks);
     uint32_t *chosen = td_xcalloc(loops.len + 1, sizeof(*chosen));
     const size_t dropped = choose_loops(&loops, session, o, chosen, &len);
 
@@ -222,6 +230,7 @@ static int show_loops(struct td_session *session, const struct cpi_opts *o,
                               dropped);
     free(chosen);
     td_loops_release(&loops);
+    td_measure_free(stacks);
     return exit_code;
 }
 
@@ -338,7 +347,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--topdown-level: levels are 1 to %d", TD_TMA_LEVELS);
         return TD_EXIT_USAGE;
     }
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = o.loops});
+    exit_code = td_session_open(&session, common,
+                                (struct td_session_needs){.stacks = o.loops, .by_leaf = true});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o);
     td_session_release(&session);

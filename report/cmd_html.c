@@ -44,6 +44,9 @@ static const struct step {
     {2000, {150, 8, 100}},         {500, {50, 4, 50}},           {50, {10, 1, 10}},
 };
 
+/* What flame graphs are of. */
+static const struct td_session_needs whole = {.metrics = TD_METRICS_ALL};
+
 /* The profile that the page's is compared with. */
 struct compared {
     struct td_common_opts opts;
@@ -93,7 +96,7 @@ static char *plain_text(const struct making *m)
     }
     fputc('\n', style.out);
     td_head_print_details(&head, &style);
-    td_notes_print(measure, &style);
+    td_notes_print(m->exported, &style);
     fclose(style.out);
     return text;
 }
@@ -116,9 +119,9 @@ static void make_notes(struct making *m)
     const struct td_model *model = m->session->model;
     struct td_code_text text = td_code_text_init(model, TD_SYNTAX_ATT);
 
-    m->notes =
-        td_why_notes_of(m->session->measure, &(struct td_loop_words){model, td_code_text_of, &text},
-                        &m->page.sections, NOTE_LEAST);
+    m->notes = td_why_notes_of(m->session->measure, m->exported,
+                               &(struct td_loop_words){model, td_code_text_of, &text},
+                               &m->page.sections, NOTE_LEAST);
     m->extras.notes = m->notes;
     td_code_text_release(&text);
 }
@@ -128,10 +131,11 @@ static int prepare(struct making *m, const struct html_opts *o, struct td_err *e
     const struct td_session *session = m->session;
     const struct td_model *model = session->model;
     const char *realtime = td_model_env(model, TD_ENV_REALTIME_NS);
-    int rc = td_session_measure_again(session, false, &m->exported, err);
+    int rc = td_session_measure_again(session, whole, &m->exported, err);
 
     if (rc == TD_OK && td_model_sample_count(model) > 0)
-        rc = td_session_measure_again(session, true, &m->by_sample, err);
+        rc = td_session_measure_again(session, (struct td_session_needs){.samples = true},
+                                      &m->by_sample, err);
     if (rc < 0)
         return rc;
     td_page_of(&m->page, &(struct td_page_measures){session->measure, m->exported, m->by_sample},
@@ -163,7 +167,7 @@ static int compare(struct making *m, const struct html_opts *o)
     old->opts = *session->opts;
     old->opts.input = o->old;
     int rc = td_session_open(&old->session, &old->opts,
-                             (struct td_session_needs){.stacks = true, .times = false});
+                             (struct td_session_needs){.stacks = true, .by_leaf = true});
     if (rc != TD_EXIT_OK)
         return rc;
     before = old->session.measure;
@@ -176,7 +180,7 @@ static int compare(struct making *m, const struct html_opts *o)
     rc = td_diff_init(&old->diff, sides, TD_ARRAY_SIZE(sides), &opts, &err);
     old->is_made = rc == TD_OK;
     if (rc == TD_OK)
-        rc = td_session_measure_again(&old->session, false, &old->exported, &err);
+        rc = td_session_measure_again(&old->session, whole, &old->exported, &err);
     if (rc < 0) {
         td_complain("%s", err.text);
         return rc == TD_EMISMATCH ? TD_EXIT_USAGE : td_exit_of((enum td_code)rc);
@@ -295,8 +299,9 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     int exit_code = TD_EXIT_OK;
 
     if (td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code)) {
-        exit_code = td_session_open(&session, common,
-                                    (struct td_session_needs){.stacks = true, .times = true});
+        exit_code = td_session_open(
+            &session, common,
+            (struct td_session_needs){.stacks = true, .by_leaf = true, .times = true});
         if (exit_code == TD_EXIT_OK)
             exit_code = make(&session, &o);
         td_session_release(&session);

@@ -166,22 +166,23 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
 static int show(struct td_session *session, const struct loops_opts *o)
 {
     struct td_loops loops = {.at = NULL};
-    struct td_measure *leaves = NULL;
+    struct td_measure *stacks = NULL;
     struct td_err err = TD_ERR_INIT;
     int rc = TD_OK, exit_code;
 
     if (session->measure->values[TD_METRIC_SLOTS] && td_measure_is_modelled(session->measure))
-        rc = td_session_measure_leaves(session, &leaves, &err);
+        rc = td_session_measure_again(
+            session, (struct td_session_needs){.metrics = TD_METRICS_OF_COST}, &stacks, &err);
     if (rc < 0) {
         td_complain("%s", err.text);
         return td_exit_of((enum td_code)rc);
     }
-    if (leaves)
-        td_loops_init(&loops, session->measure, leaves);
+    if (stacks)
+        td_loops_init(&loops, session->measure, stacks);
     exit_code =
         loops.len > 0 ? show_loops(session, o, &loops) : td_cmd_complain_loops(session, &loops);
     td_loops_release(&loops);
-    td_measure_free(leaves);
+    td_measure_free(stacks);
     return exit_code;
 }
 
@@ -218,7 +219,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     }
     o.function = argv[used];
     exit_code = td_session_open(
-        &session, common, (struct td_session_needs){.stacks = true, .metrics = TD_METRICS_OF_COST});
+        &session, common,
+        (struct td_session_needs){.stacks = true, .by_leaf = true, .metrics = TD_METRICS_ALL});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, &o);
     td_session_release(&session);

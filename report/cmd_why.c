@@ -183,7 +183,8 @@ static void print(const struct td_session *session, const struct asked *asked)
 
 static int show(struct td_session *session, uint64_t lines, char **words)
 {
-    struct asked asked = {.basis = td_why_basis_init(session->measure)};
+    struct td_measure *stacks = NULL;
+    struct td_err err = TD_ERR_INIT;
     int exit_code = TD_EXIT_NOTHING;
 
     if (!td_measure_is_modelled(session->measure) || !session->measure->values[TD_METRIC_SLOTS]) {
@@ -195,6 +196,13 @@ static int show(struct td_session *session, uint64_t lines, char **words)
         td_complain("this profile has no habits of instructions (it was made by an older tdrec, or "
                     "its end was lost): causes are by category alone. Record it again: tdrec "
                     "--source sim");
+    const int rc = td_session_measure_again(
+        session, (struct td_session_needs){.metrics = TD_WHY_STACK_METRICS}, &stacks, &err);
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    struct asked asked = {.basis = td_why_basis_init(session->measure, stacks)};
     exit_code = words[0] ? ask_words(&asked, session, words)
                          : ask_hottest(&asked, session, lines ? lines : UINT64_MAX);
     if (exit_code == TD_EXIT_OK) {
@@ -203,6 +211,7 @@ static int show(struct td_session *session, uint64_t lines, char **words)
         exit_code = td_session_end_output(session);
     }
     asked_release(&asked);
+    td_measure_free(stacks);
     return exit_code;
 }
 
@@ -224,7 +233,9 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     if (used < 0)
         return exit_code;
     td_cmd_take_profile(common, used, &argc, argv);
-    exit_code = td_session_open(&session, common, (struct td_session_needs){.stacks = true});
+    exit_code = td_session_open(
+        &session, common,
+        (struct td_session_needs){.stacks = true, .by_leaf = true, .metrics = TD_METRICS_ALL});
     if (exit_code == TD_EXIT_OK)
         exit_code = show(&session, lines, argv + used);
     td_session_release(&session);

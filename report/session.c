@@ -285,6 +285,7 @@ static struct td_filter make_filter(const struct td_common_opts *o, struct td_se
                               .event = o->off_cpu ? TD_OFF_CPU_EVENT : o->event,
                               .no_inline = o->no_inline,
                               .by_sample = needs.samples,
+                              .by_leaf = needs.by_leaf,
                               .metrics = needs.metrics};
 }
 
@@ -500,21 +501,11 @@ out:
     return td_exit_of((enum td_code)rc);
 }
 
-int td_session_measure_again(const struct td_session *session, bool by_sample,
+int td_session_measure_again(const struct td_session *session, struct td_session_needs needs,
                              struct td_measure **ret, struct td_err *err)
 {
-    const struct td_filter filter =
-        make_filter(session->opts, (struct td_session_needs){.samples = by_sample});
+    const struct td_filter filter = make_filter(session->opts, needs);
 
-    return td_measure_new(ret, session->model, &filter, err);
-}
-
-int td_session_measure_leaves(const struct td_session *session, struct td_measure **ret,
-                              struct td_err *err)
-{
-    struct td_filter filter = td_session_filter(session);
-
-    filter.by_leaf = true;
     return td_measure_new(ret, session->model, &filter, err);
 }
 

@@ -116,6 +116,7 @@ struct td_session_needs {
     bool samples;                         /* single samples, with times */
     bool times;                           /* samples are kept, for td_session_measure_again */
     bool stacks;                          /* more of a stack than its innermost frame */
+    bool by_leaf;                         /* td_filter.by_leaf */
     bool threads;                         /* apart from others of their program */
     bool quiet;                           /* what is wrong was said before */
     bool empty;                           /* that nothing was sampled is no failure */
@@ -145,13 +146,11 @@ void td_session_begin(struct td_session *session, const struct td_common_opts *o
  * what is wrong. Release in either case. */
 int td_session_open(struct td_session *session, const struct td_common_opts *opts,
                     struct td_session_needs needs);
-/* Another measure of what the session shows, owned by the caller; by sample where its profile was
- * opened with `times` and has any. Fails as td_measure_new does. */
-int td_session_measure_again(const struct td_session *session, bool by_sample,
+/* Another measure of what the session shows, owned by the caller: of `needs`, what a filter takes
+ * (samples, by_leaf, metrics); by sample where the profile was opened with `times` and has any.
+ * Fails as td_measure_new does. */
+int td_session_measure_again(const struct td_session *session, struct td_session_needs needs,
                              struct td_measure **ret, struct td_err *err);
-/* The same by leaf (td_filter.by_leaf), with all metrics. */
-int td_session_measure_leaves(const struct td_session *session, struct td_measure **ret,
-                              struct td_err *err);
 /* What its options filter: for a measure of a part of its model. Borrows the options. */
 struct td_filter td_session_filter(const struct td_session *session);
 /* Says what the file lacks, as td_session_open does unless it is to be quiet. */

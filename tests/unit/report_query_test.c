@@ -79,30 +79,6 @@ static void test_clock_measure(void **state)
     td_model_free(p.model);
 }
 
-/* A place that another thread came to on another way has no row of its own. */
-static void rows_by_leaf(void **state)
-{
-    const struct clock_profile p = clock_profile();
-    const struct td_filter by_leaf = {.by_leaf = true};
-    const uint32_t location = td_model_node(p.model, p.at_f)->location;
-    uint64_t found = 0;
-
-    (void)state;
-    add(p.model, p.worker, td_model_put_node(p.model, p.at_h, location), p.group, 7, 7000);
-    struct td_measure *m = fx_measure(p.model, &by_leaf), *whole = fx_measure(p.model, NULL);
-    assert_int_equal(whole->row_count, 6);
-    assert_int_equal(m->row_count, 5);
-    assert_int_equal(m->totals[TD_METRIC_TIME_NS], whole->totals[TD_METRIC_TIME_NS]);
-    for (size_t i = 0; i < m->row_count; i++) {
-        if (td_model_node(p.model, m->rows[i].node)->location == location)
-            found += m->values[TD_METRIC_TIME_NS][i];
-    }
-    assert_int_equal(found, 37000);
-    td_measure_free(whole);
-    td_measure_free(m);
-    td_model_free(p.model);
-}
-
 static void test_functions(void **state)
 {
     const struct clock_profile p = clock_profile();
@@ -379,6 +355,46 @@ static struct td_model *sim_profile(uint32_t *hot)
     td_model_add_env(m, "parameter", "width=6");
     *hot = f;
     return m;
+}
+
+/* A thread's stacks that end in one place are one row; another thread has its own. What is sampled
+ * keeps its stacks. */
+static void rows_by_leaf(void **state)
+{
+    const struct td_filter by_leaf = {.by_leaf = true};
+    const struct clock_profile sampled = clock_profile();
+    const uint64_t more[] = {1, 2, 3, 4, 5, 6, 7};
+    uint32_t hot = 0, rows = 0;
+    uint64_t found = 0;
+    struct td_model *model = sim_profile(&hot);
+    const uint32_t at = td_model_tally(model, 0)->node, other = td_model_tally(model, 1)->node;
+    const uint32_t location = td_model_node(model, at)->location;
+    const uint32_t called = td_model_put_node(model, other, location);
+
+    (void)state;
+    td_model_add_values(model, 0, called, 0, 1, more);
+    td_model_add_values(model, fx_thread(model, 1, 2, "worker", "app"), called, 0, 1, more);
+    struct td_measure *m = fx_measure(model, &by_leaf), *whole = fx_measure(model, NULL);
+    assert_int_equal(whole->row_count, 4);
+    assert_int_equal(m->row_count, 3);
+    assert_int_equal(m->totals[TD_METRIC_SLOTS], whole->totals[TD_METRIC_SLOTS]);
+    for (size_t i = 0; i < m->row_count; i++) {
+        if (m->rows[i].thread != 0 || td_model_node(model, m->rows[i].node)->location != location)
+            continue;
+        found += m->values[TD_METRIC_SLOTS][i];
+        rows++;
+    }
+    assert_int_equal(rows, 1);
+    assert_int_equal(found, 660 + 21);
+    td_measure_free(whole);
+    td_measure_free(m);
+    td_model_free(model);
+
+    m = fx_measure(sampled.model, &by_leaf);
+    assert_int_equal(m->row_count, 5);
+    assert_false(m->by_leaf);
+    td_measure_free(m);
+    td_model_free(sampled.model);
 }
 
 /* Every level adds up to the level above, every row to its slots, all rows to the total. */

@@ -72,7 +72,7 @@ static struct td_why why_of(struct profile *p)
 
     p->measure = fx_measure(p->model, NULL);
     td_code_of_any(&parts, p->measure, functions, 2);
-    p->basis = td_why_basis_init(p->measure);
+    p->basis = td_why_basis_init(p->measure, p->measure);
     td_why_of(&why, &p->basis, &parts);
     td_code_parts_release(&parts);
     return why;

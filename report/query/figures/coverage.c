@@ -188,7 +188,8 @@ static void count_lacks(const struct td_measure *measure, struct lacks *lacks)
         const struct td_frame frame =
             td_frame_leaf(model, td_model_node(model, node)->location, false);
 
-        count_callers(measure, lacks, (uint32_t)i, values[i]);
+        if (!measure->by_leaf)
+            count_callers(measure, lacks, (uint32_t)i, values[i]);
         if (frame.module == TD_NONE)
             continue;
         if (frame.function == TD_NONE)

@@ -35,7 +35,6 @@ struct builder {
     struct scale *scales; /* by group */
     unsigned used_groups;
     td_metric_set metrics; /* td_filter.metrics */
-    bool by_leaf;          /* td_filter.by_leaf */
     uint64_t width;        /* of a modelled core: slots per cycle; 0: not known */
     size_t cap;            /* rows that there is room for: as many as there can be */
     struct td_kept kept;
@@ -361,8 +360,9 @@ static void make_room(struct builder *b, bool by_sample)
             b->cap += b->scales[tally->group].used && takes_tally(b, tally);
         }
     }
-    const size_t places = (size_t)td_model_location_count(b->model) + 1;
-    if (b->by_leaf && !by_sample && b->cap > places)
+    const size_t places = ((size_t)td_model_location_count(b->model) + 1) *
+                          ((size_t)td_model_thread_count(b->model) + 1);
+    if (b->measure->by_leaf && b->cap > places)
         b->cap = places;
     b->measure->rows = td_xcalloc(b->cap + 1, sizeof(*b->measure->rows));
 }
@@ -421,14 +421,14 @@ static void add_values(struct builder *b, size_t row, uint32_t group, uint64_t s
 /* The row that the tally is of, which may be new. */
 static size_t row_of(struct builder *b, const struct td_tally *tally)
 {
-    const uint32_t of = b->by_leaf ? 0 : tally->thread,
-                   place =
-                       b->by_leaf ? td_model_node(b->model, tally->node)->location : tally->node;
+    const bool by_leaf = b->measure->by_leaf;
+    const uint32_t place = by_leaf ? td_model_node(b->model, tally->node)->location : tally->node;
     bool added = false;
 
-    if (b->used_groups == 1 && !b->by_leaf)
+    if (b->used_groups == 1 && !by_leaf)
         return add_row(b, tally->thread, tally->node, 0);
-    const size_t row = *td_map_put(&b->rows, of, place, (uint32_t)b->measure->row_count, &added);
+    const size_t row =
+        *td_map_put(&b->rows, tally->thread, place, (uint32_t)b->measure->row_count, &added);
     return added ? add_row(b, tally->thread, tally->node, 0) : row;
 }
 
@@ -638,10 +638,8 @@ static void finish_modelled(struct builder *b, const char *variant)
 static int measure_groups(struct td_measure **ret, const struct td_model *model,
                           const struct td_filter *filter, const char *variant, struct td_err *err)
 {
-    struct builder b = {.model = model,
-                        .measure = td_xcalloc(1, sizeof(*b.measure)),
-                        .metrics = filter->metrics,
-                        .by_leaf = filter->by_leaf};
+    struct builder b = {
+        .model = model, .measure = td_xcalloc(1, sizeof(*b.measure)), .metrics = filter->metrics};
     int rc = TD_OK;
 
     b.measure->model = model;
@@ -660,6 +658,7 @@ static int measure_groups(struct td_measure **ret, const struct td_model *model,
         goto out;
     td_kept_of(&b.kept, b.model, filter);
     b.measure->by_sample = filter->by_sample && td_model_sample_count(model) > 0;
+    b.measure->by_leaf = filter->by_leaf && !b.measure->by_sample && b.measure->event == TD_NONE;
     make_room(&b, b.measure->by_sample);
     need_metrics(&b);
     if (b.measure->by_sample)

@@ -29,12 +29,15 @@ struct td_filter {
     const char *event;          /* of a profile with several; NULL: the first that measures time */
     bool no_inline;             /* of the function filter: the containing function */
     bool by_sample;             /* rows are samples in order of time, where the model has them */
-    bool by_leaf; /* rows are innermost frames, of all threads and stacks; a row's node is any that
-                     ends there */
-    /* The columns that are wanted, 0 for all. A modelled profile has millions
-     * of rows of thirty columns. Measured slots and joins are whole in any case. */
+    bool by_leaf; /* of modelled groups: a thread's stacks that end in the same place are one row,
+                     whose node is any of theirs */
+    /* The columns that are wanted; 0 for all, and for the measures of variants. A modelled profile
+     * has millions of rows of thirty columns. Measured slots and joins are whole in any case. */
     td_metric_set metrics;
 };
+
+/* All columns, of no variant. */
+#define TD_METRICS_ALL (~(td_metric_set)0)
 
 /* What the primary metric is among, and is made from. */
 #define TD_METRICS_OF_COST                                                 \

@@ -28,8 +28,8 @@ const char *td_loop_bound_id(enum td_loop_bound bound)
 }
 
 struct making {
-    const struct td_measure *measure; /* whose rows have stacks */
-    const struct td_measure *leaves;
+    const struct td_measure *measure;
+    const struct td_measure *stacks; /* whose rows have stacks */
     const struct td_model *model;
     struct td_graph graph;
     struct td_nest nest;
@@ -64,12 +64,12 @@ static void add_row(struct making *m, uint32_t index, uint32_t location, size_t 
 {
     struct td_loop *loop = &m->loops[index];
     const struct td_location *l = td_model_location(m->model, location);
-    const double instructions = value_of(m->leaves, TD_METRIC_INSTRUCTIONS, row);
+    const double instructions = value_of(m->measure, TD_METRIC_INSTRUCTIONS, row);
 
-    loop->slots += value_of(m->leaves, TD_METRIC_SLOTS, row);
+    loop->slots += value_of(m->measure, TD_METRIC_SLOTS, row);
     loop->instructions += instructions;
     for (int n = 0; n < TD_NODE_COUNT; n++)
-        loop->nodes[n] += value_of(m->leaves, td_metric_of_node((enum td_tma_node)n), row);
+        loop->nodes[n] += value_of(m->measure, td_metric_of_node((enum td_tma_node)n), row);
     for (uint32_t up = index; up != TD_NONE; up = m->nest.at[up].parent) {
         const struct td_segment *header = &m->graph.at[m->nest.at[up].header];
 
@@ -82,7 +82,7 @@ static void add_row(struct making *m, uint32_t index, uint32_t location, size_t 
 static void add_callers(struct making *m, uint32_t node, size_t row, uint32_t *stamps,
                         uint32_t stamp)
 {
-    const double slots = value_of(m->measure, TD_METRIC_SLOTS, row);
+    const double slots = value_of(m->stacks, TD_METRIC_SLOTS, row);
     const uint32_t own = td_model_node(m->model, node)->location;
 
     /* Loops of its own code have it already. */
@@ -109,14 +109,14 @@ static void add_rows(struct making *m)
 {
     uint32_t *stamps = td_xcalloc(m->nest.len + 1, sizeof(*stamps));
 
-    for (size_t row = 0; row < m->leaves->row_count; row++) {
-        const uint32_t location = location_of(m, m->leaves->rows[row].node);
+    for (size_t row = 0; row < m->measure->row_count; row++) {
+        const uint32_t location = location_of(m, m->measure->rows[row].node);
 
         if (location != TD_NONE && m->of_location[location] != TD_NONE)
             add_row(m, m->of_location[location], location, row);
     }
-    for (size_t row = 0; row < m->measure->row_count; row++) {
-        const uint32_t node = m->measure->rows[row].node;
+    for (size_t row = 0; row < m->stacks->row_count; row++) {
+        const uint32_t node = m->stacks->rows[row].node;
 
         if (location_of(m, node) != TD_NONE)
             add_callers(m, node, row, stamps, (uint32_t)row + 1);
@@ -432,9 +432,9 @@ static void place_links(struct making *m)
 }
 
 void td_loops_init(struct td_loops *loops, const struct td_measure *measure,
-                   const struct td_measure *leaves)
+                   const struct td_measure *stacks)
 {
-    struct making m = {.measure = measure, .leaves = leaves, .model = measure->model, .ret = loops};
+    struct making m = {.measure = measure, .stacks = stacks, .model = measure->model, .ret = loops};
     const struct td_ran *ran = td_model_ran_of(measure->model);
 
     *loops = (struct td_loops){.slots = (double)measure->totals[TD_METRIC_SLOTS],

@@ -95,11 +95,11 @@ struct td_loops {
     size_t location_count;
 };
 
-/* Of a measure with modelled slots; with stacks in the model, what loops call is known. `leaves`
- * has all metrics of the same places, as its rows or by leaf (td_filter.by_leaf); it may be the
- * measure itself. Release afterwards. */
+/* Of a measure with modelled slots and all metrics. `stacks` has the slots of the same places by
+ * stack, from which it is known what loops call; it may be the measure itself. Release afterwards.
+ */
 void td_loops_init(struct td_loops *loops, const struct td_measure *measure,
-                   const struct td_measure *leaves);
+                   const struct td_measure *stacks);
 void td_loops_release(struct td_loops *loops);
 /* The innermost loop that the location is in; NULL. */
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location);

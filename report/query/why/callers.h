@@ -21,8 +21,9 @@ struct td_why_caller {
 };
 
 /* Those with the largest losses, at most TD_WHY_CALLERS of two or more, the largest first; 0: calls
- * do not tell its executions apart, or they are not known. `location` is the branch's. */
-size_t td_why_callers_of(struct td_why_caller *ret, const struct td_measure *measure,
+ * do not tell its executions apart, or they are not known. `location` is the branch's; `stacks` has
+ * rows by stack, with what TD_WHY_STACK_METRICS says. */
+size_t td_why_callers_of(struct td_why_caller *ret, const struct td_measure *stacks,
                          uint32_t location);
 
 #endif

@@ -561,7 +561,7 @@ static void find_loop(struct td_why *why, struct td_why_basis *basis,
     if (!is_of_loops(why->cause))
         return;
     if (!basis->looped)
-        td_loops_init(&basis->loops, basis->measure, basis->measure);
+        td_loops_init(&basis->loops, basis->measure, basis->stacks);
     basis->looped = true;
     why->loop = td_loops_at(&basis->loops, why->location);
     if (why->loop && why->loop->iterations <= 0)
@@ -570,9 +570,10 @@ static void find_loop(struct td_why *why, struct td_why_basis *basis,
         why->cause = settle(why, parts);
 }
 
-struct td_why_basis td_why_basis_init(const struct td_measure *measure)
+struct td_why_basis td_why_basis_init(const struct td_measure *measure,
+                                      const struct td_measure *stacks)
 {
-    return (struct td_why_basis){.measure = measure};
+    return (struct td_why_basis){.measure = measure, .stacks = stacks};
 }
 
 void td_why_basis_release(struct td_why_basis *basis)
@@ -647,5 +648,5 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
         why->loop = is_of_loops(why->cause) ? why->loop : NULL;
     }
     if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)
-        why->caller_count = td_why_callers_of(why->callers, measure, why->location);
+        why->caller_count = td_why_callers_of(why->callers, basis->stacks, why->location);
 }

@@ -116,15 +116,22 @@ struct td_why_branch {
 };
 struct td_why_branch td_why_branch_of(const struct td_habit *habit);
 
+/* What is asked of rows by stack. */
+#define TD_WHY_STACK_METRICS                                      \
+    (TD_METRICS_OF_COST | TD_METRIC_BIT(TD_METRIC_INSTRUCTIONS) | \
+     TD_METRIC_BIT(TD_METRIC_FIRST_NODE + TD_NODE_BRANCH_MISPREDICTS))
+
 /* What the causes of a measure's places are found from. Its loops are looked for when the first
  * cause needs them. */
 struct td_why_basis {
-    const struct td_measure *measure; /* borrowed; with slots */
+    const struct td_measure *measure; /* borrowed; with slots and all metrics */
+    const struct td_measure *stacks;  /* borrowed; the same by stack, or the measure itself */
     struct td_loops loops;
     bool looped;
 };
 
-struct td_why_basis td_why_basis_init(const struct td_measure *measure);
+struct td_why_basis td_why_basis_init(const struct td_measure *measure,
+                                      const struct td_measure *stacks);
 void td_why_basis_release(struct td_why_basis *basis);
 
 /* `parts`: not empty. */

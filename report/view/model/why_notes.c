@@ -87,10 +87,11 @@ static void add_notes(struct td_line_notes *notes, struct td_why_basis *basis,
 }
 
 struct td_line_notes *td_why_notes_of(const struct td_measure *measure,
+                                      const struct td_measure *stacks,
                                       const struct td_loop_words *words,
                                       const struct td_sections *sections, double least)
 {
-    struct td_why_basis basis = td_why_basis_init(measure);
+    struct td_why_basis basis = td_why_basis_init(measure, stacks);
 
     if (!is_told(measure))
         return NULL;

@@ -353,9 +353,11 @@ static void add_method(struct td_json *json, const struct td_measure *measure)
     free(text);
 }
 
-static void add_words(struct td_json *json, const struct td_measure *measure,
+static void add_words(struct td_json *json, const struct td_page *page,
                       const struct td_page_extras *extras)
 {
+    const struct td_measure *measure = page->measure;
+
     td_json_string(json, "tool", extras->tool);
     td_json_string(json, "filter", extras->filter);
     td_json_double(json, "kept_share", extras->kept_share, DIGITS);
@@ -369,7 +371,7 @@ static void add_words(struct td_json *json, const struct td_measure *measure,
     td_json_array(json, "notes");
     td_notes(measure, extras->tool, put_note, json);
     td_json_end(json);
-    add_gaps(json, measure);
+    add_gaps(json, page->stacks.measure);
 }
 
 void td_page_json(struct td_json *json, const struct td_page *page,
@@ -385,7 +387,7 @@ void td_page_json(struct td_json *json, const struct td_page *page,
     td_rates_release(&rates);
     td_verdict_json(json, &page->verdict, measure, extras->next);
     td_json_object(json, "page");
-    add_words(json, measure, extras);
+    add_words(json, page, extras);
     add_functions(json, &page->functions, limits->functions);
     td_page_json_stacks(json, &page->stacks);
     add_timeline(json, page);
