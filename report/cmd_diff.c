@@ -258,9 +258,19 @@ static const struct td_match_text *text_of(void *ctx, size_t side, const char *p
 
 /* Gates. */
 
+/* No limit holds for a command that was cut short. */
+static int check_endings(const struct diffing *d, const struct td_diff *diff)
+{
+    if (d->opts->gates.len == 0)
+        return TD_EXIT_OK;
+    for (size_t i = 0; i < diff->unlike_count; i++)
+        td_complain("--fail-if failed: %s", diff->notes[i]);
+    return diff->unlike_count > 0 ? TD_EXIT_GATE : TD_EXIT_OK;
+}
+
 static int check_gates(const struct diffing *d, const struct td_diff *diff)
 {
-    int exit_code = TD_EXIT_OK;
+    int exit_code = check_endings(d, diff);
 
     for (size_t i = 0; i < d->opts->gates.len; i++) {
         const char *text = d->opts->gates.items[i];
@@ -269,13 +279,13 @@ static int check_gates(const struct diffing *d, const struct td_diff *diff)
         struct td_err err = TD_ERR_INIT;
 
         if (td_gate_parse(&gate, text, &err) < 0) {
-            td_complain("--fail-if %s", err.text);
+            td_complain("--fail-if: %s", err.text);
             return TD_EXIT_USAGE;
         }
         const int rc = td_gate_check(&result, &gate, diff, &err);
         char *words = rc < 0 ? NULL : td_diff_gate_words(diff, text, &gate, &result);
         if (rc < 0)
-            td_complain("--fail-if %s", err.text);
+            td_complain("--fail-if: %s", err.text);
         else if (words)
             td_complain("%s", words);
         free(words);
@@ -296,7 +306,7 @@ static int parse_gates(const struct diff_opts *o)
         struct td_err err = TD_ERR_INIT;
 
         if (td_gate_parse(&gate, o->gates.items[i], &err) < 0) {
-            td_complain("--fail-if %s", err.text);
+            td_complain("--fail-if: %s", err.text);
             return TD_EXIT_USAGE;
         }
         td_gate_release(&gate);

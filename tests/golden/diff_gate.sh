@@ -24,3 +24,22 @@ for expression in 'total' 'total > 2' '> 2 %' 'total > much %' 'total = 2 %' 'no
     gate old.td fast.td --fail-if "$expression"
 done
 gate a.td b.td --fail-if 'alpha.l1_bound > 2 %'
+# A command that was killed, or ended otherwise, did not do the same work: no limit holds.
+make_sim 'env exit exit 0' >good.td
+make_sim 'env exit exit 3' >bad.td
+make_sim 'env exit signal 6' >killed.td
+gate good.td killed.td --fail-if 'total > +2 %'
+gate killed.td good.td --fail-if 'total > +2 %'
+gate good.td bad.td --fail-if 'total > +2 %'
+gate killed.td killed.td --fail-if 'total > +2 %'
+gate old.td bad.td --fail-if 'total > +500 %' # how one ended is not known
+gate old.td killed.td --fail-if 'total > +500 %'
+gate good.td killed.td
+tdreport diff good.td killed.td -w 80 | head -4
+tdreport diff good.td killed.td --markdown | head -3
+tdreport diff good.td killed.td --json | grep -o '"good.td ended.*work"\|"killed.td was.*work"'
+# A slip in "total" is not taken for a function.
+gate old.td fast.td --fail-if 'totl > 2 %'
+gate old.td fast.td --fail-if 'dram_bond > 2 %'
+# Of several runs of a side one that was killed is enough.
+gate good.td,good.td good.td,killed.td --fail-if 'total > +2 %'

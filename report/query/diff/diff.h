@@ -108,7 +108,8 @@ struct td_diff {
     struct td_run_spread of_total, of_rows; /* what was assumed, or found */
     char **notes;                           /* sentences: what to know before believing it */
     size_t note_count, note_cap;
-    void *memory; /* private */
+    size_t unlike_count; /* of the notes, the first: commands that did not end alike */
+    void *memory;        /* private */
 };
 
 /* At least two sides. TD_EMISMATCH with one sentence when they cannot be compared. Release after

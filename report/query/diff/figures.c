@@ -11,6 +11,7 @@
 #include "report/attribution/stats.h"
 #include "formats/frames.h"
 #include "report/query/figures/coverage.h"
+#include "report/query/figures/ending.h"
 #include "report/query/figures/measure.h"
 #include "report/query/figures/totals.h"
 #include "report/query/figures/tree.h"
@@ -144,6 +145,44 @@ static void note_env(struct td_diff *diff, const struct td_diff_side *old,
         td_diff_note(diff, "%s: %s in %s, %s in %s", what, a, old->name, b, now->name);
 }
 
+static void note_endings(struct td_diff *diff, const struct td_diff_side *first, struct td_ending a,
+                         const struct td_diff_side *second, struct td_ending b)
+{
+    char words[2][64];
+
+    td_diff_note(diff, "%s %s, %s %s: they did not do the same work", first->name,
+                 td_ending_words(words[0], sizeof(words[0]), a), second->name,
+                 td_ending_words(words[1], sizeof(words[1]), b));
+}
+
+/* The run of a side that ended worst. */
+static struct td_ending ending_of(const struct td_diff_side *side)
+{
+    struct td_ending worst = td_ending_of(side->runs[0]->model);
+
+    for (size_t r = 1; r < side->run_count; r++)
+        worst = td_ending_worse(worst, td_ending_of(side->runs[r]->model));
+    return worst;
+}
+
+/* Before all other notes: a command that was killed is faster the sooner that happens. */
+static void compare_endings(struct td_diff *diff, const struct td_diff_side *sides, size_t count)
+{
+    const struct td_ending old = ending_of(&sides[0]);
+
+    for (size_t s = 1; s < count; s++) {
+        const struct td_ending now = ending_of(&sides[s]);
+
+        if (!td_endings_differ(old, now))
+            continue;
+        if (old.killed != now.killed ? old.killed : now.number == 0)
+            note_endings(diff, &sides[0], old, &sides[s], now);
+        else
+            note_endings(diff, &sides[s], now, &sides[0], old);
+    }
+    diff->unlike_count = diff->note_count;
+}
+
 /* The program's name may be another; other arguments are other work. */
 static void note_arguments(struct td_diff *diff, const struct td_diff_side *old,
                            const struct td_diff_side *now)
@@ -221,6 +260,7 @@ int td_diff_check(struct td_diff *diff, const struct td_diff_side *sides, size_t
         if (old->values[TD_METRIC_FIRST_NODE + n])
             diff->nodes |= td_tma_bit(n);
     }
+    compare_endings(diff, sides, count);
     for (size_t s = 0; s < count; s++) {
         for (size_t r = 0; r < sides[s].run_count; r++) {
             const int rc =

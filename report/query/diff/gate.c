@@ -146,10 +146,14 @@ struct target {
 
 static int refuse_function(const struct td_diff *diff, const char *name, struct td_err *err)
 {
-    const char **names = td_xcalloc(NAMES_MAX + 1, sizeof(*names));
+    const char **names = td_xcalloc(1 + TD_NODE_COUNT + NAMES_MAX + 1, sizeof(*names));
+    const size_t most = 1 + TD_NODE_COUNT + NAMES_MAX;
     size_t len = 0;
 
-    for (size_t i = 0; i < diff->functions.len && len < NAMES_MAX; i++) {
+    names[len++] = "total";
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        names[len++] = td_tma_info((enum td_tma_node)n)->id;
+    for (size_t i = 0; i < diff->functions.len && len < most; i++) {
         const char *function =
             td_diff_place_of(diff, &diff->functions.at[i], diff->column_count - 1)->function;
 
@@ -157,12 +161,12 @@ static int refuse_function(const struct td_diff *diff, const char *name, struct 
             names[len++] = function;
     }
     const char *near = td_nearest(name, names);
-    const int rc = near
-                       ? td_fail(err, TD_EUSAGE, "no function '%s': did you mean '%s'?", name, near)
-                       : td_fail(err, TD_EUSAGE,
-                                 "no function or category '%s' in these profiles: write total, a "
-                                 "function, a category, or function.category",
-                                 name);
+    const int rc = near ? td_fail(err, TD_EUSAGE,
+                                  "no function or category '%s': did you mean '%s'?", name, near)
+                        : td_fail(err, TD_EUSAGE,
+                                  "no function or category '%s' in these profiles: write total, a "
+                                  "function, a category, or function.category",
+                                  name);
     free(names);
     return rc;
 }

@@ -265,6 +265,8 @@ void td_diff_print(const struct td_diff *diff, const struct td_diff_view *view,
 
     p.name_width = style->width > taken + NAME_LEAST ? style->width - taken : NAME_LEAST;
     p.name_width = p.name_width > 50 && !style->full ? 50 : p.name_width;
+    for (size_t i = 0; i < diff->unlike_count; i++)
+        td_style_paragraph(style, "note", TD_TONE_HOT, diff->notes[i]);
     for (size_t c = 1; c < diff->column_count; c++)
         print_verdict(&p, c);
     fputc('\n', style->out);

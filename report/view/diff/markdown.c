@@ -156,6 +156,11 @@ void td_diff_markdown(const struct td_diff *diff, const struct td_diff_view *vie
         .diff = diff, .view = view, .scale = td_diff_scale_of(diff, view->unit), .out = out};
     char *text = NULL;
 
+    for (size_t i = 0; i < diff->unlike_count; i++) {
+        fputs("**Note:** ", out);
+        plain(out, diff->notes[i]);
+        fputs("\n\n", out);
+    }
     for (size_t c = 1; c < diff->column_count; c++)
         write_verdict(&w, c);
     for (size_t c = 0; c < diff->column_count; c++)
