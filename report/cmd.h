@@ -82,9 +82,13 @@ struct td_cut td_rows_cut(struct td_rows *rows, enum td_metric metric, double pe
 size_t td_cmd_shown_rows(const struct td_session *session, const struct td_rows *rows,
                          uint64_t given, uint64_t usual, double least);
 
-/* Why there are no loops to report on, or none of a function called so; TD_EXIT_NOTHING. */
 struct td_loops;
 struct td_loop;
+/* The loops of a session that was opened with `stacks` and `by_leaf`; none where it is not
+ * modelled. Release them after TD_EXIT_OK; else it has said what is wrong, and returns the exit
+ * code. */
+int td_cmd_find_loops(const struct td_session *session, struct td_loops *ret);
+/* Why there are no loops to report on, or none of a function called so; TD_EXIT_NOTHING. */
 int td_cmd_complain_loops(const struct td_session *session, const struct td_loops *loops);
 int td_cmd_complain_loopless(const struct td_session *session, const char *pattern);
 /* Whether it is in a function called so. */

@@ -203,20 +203,12 @@ static size_t choose_loops(const struct td_loops *loops, const struct td_session
 static int show_loops(struct td_session *session, const struct cpi_opts *o,
                       const struct td_cpi_basis *basis)
 {
-    struct td_loops loops = {.at = NULL};
-    struct td_measure *stacks = NULL;
-    struct td_err err = TD_ERR_INIT;
-    int exit_code = TD_EXIT_NOTHING;
+    struct td_loops loops;
     size_t len = 0;
-    const int rc = td_session_measure_again(
-        session, (struct td_session_needs){.metrics = TD_METRICS_OF_COST}, &stacks, &err);
+    int exit_code = td_cmd_find_loops(session, &loops);
 
-    if (rc < 0) {
-        td_complain("%s", err.text);
-        return td_exit_of((enum td_code)rc);
-    }
-    if (td_measure_is_modelled(session->measure))
-        td_loops_init(&loops, session->measure, stacks);
+    if (exit_code != TD_EXIT_OK)
+        return exit_code;
     uint32_t *chosen = td_xcalloc(loops.len + 1, sizeof(*chosen));
     const size_t dropped = choose_loops(&loops, session, o, chosen, &len);
 
@@ -230,7 +222,6 @@ static int show_loops(struct td_session *session, const struct cpi_opts *o,
                               dropped);
     free(chosen);
     td_loops_release(&loops);
-    td_measure_free(stacks);
     return exit_code;
 }
 

@@ -23,6 +23,26 @@ struct loops_opts {
     const char *function; /* NULL: of all */
 };
 
+int td_cmd_find_loops(const struct td_session *session, struct td_loops *ret)
+{
+    struct td_measure *stacks = NULL;
+    struct td_err err = TD_ERR_INIT;
+    int rc = TD_OK;
+
+    *ret = (struct td_loops){.at = NULL};
+    if (!session->measure->values[TD_METRIC_SLOTS] || !td_measure_is_modelled(session->measure))
+        return TD_EXIT_OK;
+    rc = td_session_measure_again(session, (struct td_session_needs){.metrics = TD_METRICS_OF_COST},
+                                  &stacks, &err);
+    if (rc < 0) {
+        td_complain("%s", err.text);
+        return td_exit_of((enum td_code)rc);
+    }
+    td_loops_init(ret, session->measure, stacks);
+    td_measure_free(stacks);
+    return TD_EXIT_OK;
+}
+
 int td_cmd_complain_loops(const struct td_session *session, const struct td_loops *loops)
 {
     const char *why = "the profile says nothing of blocks of code: an older tdrec recorded it, or "
@@ -165,24 +185,14 @@ static int show_loops(struct td_session *session, const struct loops_opts *o,
 
 static int show(struct td_session *session, const struct loops_opts *o)
 {
-    struct td_loops loops = {.at = NULL};
-    struct td_measure *stacks = NULL;
-    struct td_err err = TD_ERR_INIT;
-    int rc = TD_OK, exit_code;
+    struct td_loops loops;
+    int exit_code = td_cmd_find_loops(session, &loops);
 
-    if (session->measure->values[TD_METRIC_SLOTS] && td_measure_is_modelled(session->measure))
-        rc = td_session_measure_again(
-            session, (struct td_session_needs){.metrics = TD_METRICS_OF_COST}, &stacks, &err);
-    if (rc < 0) {
-        td_complain("%s", err.text);
-        return td_exit_of((enum td_code)rc);
-    }
-    if (stacks)
-        td_loops_init(&loops, session->measure, stacks);
+    if (exit_code != TD_EXIT_OK)
+        return exit_code;
     exit_code =
         loops.len > 0 ? show_loops(session, o, &loops) : td_cmd_complain_loops(session, &loops);
     td_loops_release(&loops);
-    td_measure_free(stacks);
     return exit_code;
 }
 

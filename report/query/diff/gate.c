@@ -146,8 +146,8 @@ struct target {
 
 static int refuse_function(const struct td_diff *diff, const char *name, struct td_err *err)
 {
-    const char **names = td_xcalloc(1 + TD_NODE_COUNT + NAMES_MAX + 1, sizeof(*names));
     const size_t most = 1 + TD_NODE_COUNT + NAMES_MAX;
+    const char **names = td_xcalloc(most + 1, sizeof(*names));
     size_t len = 0;
 
     names[len++] = "total";
