@@ -8,6 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+bool td_terminal_is_plain(void)
+{
+    const char *term = getenv("TERM");
+
+    return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
 static const char *pager_command(void)
 {
     static const char *const names[] = {"TDPROF_PAGER", "PAGER"};

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* The terminal obeys no control characters: $TERM is dumb, or nothing. */
+bool td_terminal_is_plain(void);
 /* Makes stdout a pipe to the pager, and SIGPIPE an error of writing (EPIPE). False, with nothing
  * changed, when none is wanted (empty or "cat") or none can be started. */
 bool td_pager_start(pid_t *ret);

@@ -51,7 +51,8 @@ enum td_habit_rule {
     X(TAKEN, taken, ADD, "that were taken")                                                    \
     X(WRONG, wrong, ADD, "that were mispredicted")                                             \
     X(TURNS, turns, ADD, "that went another way than the one before")                          \
-    X(STRETCHES, stretches, ADD, "stretches of executions that were searched for a period")
+    X(STRETCHES, stretches, ADD, "stretches of executions that were searched for a period")    \
+    X(FAULTS, faults, ADD, "first accesses to a page, for which the core enters the kernel")
 
 enum td_habit_figure {
 #define X(symbol, name, rule, meaning) TD_HABIT_##symbol,

@@ -503,6 +503,15 @@ static int parse_what_if(struct td_request *request, struct td_err *err)
     return TD_OK;
 }
 
+/* Who names the model's core or asks for its samples wants the model of the command, and is told
+ * where there can be none. */
+static void take_model(struct td_request *request)
+{
+    if (request->source == TD_SOURCE_NONE && request->command && !request->count &&
+        request->scope == TD_SCOPE_COMMAND && (request->sim_core || request->sim_sample))
+        request->source = TD_SOURCE_SIM;
+}
+
 static bool records(const struct td_request *request)
 {
     return !request->help && !request->version && !request->doctor && !request->list &&
@@ -596,6 +605,8 @@ int td_request_parse(struct td_request *request, int argc, char **argv, struct t
         rc = check_use(request, &table, err);
     if (rc == TD_OK)
         rc = parse_what_if(request, err);
+    if (rc == TD_OK)
+        take_model(request);
     if (rc == TD_OK)
         rc = parse_overhead(request, &words, err);
     if (rc == TD_OK)

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/pager.h"
 #include "base/text.h"
 
 /* Of fewer samples, the head of the profile is most of it. */
@@ -16,7 +17,9 @@ struct td_status td_status_init(FILE *out, bool quiet)
 {
     const int fd = fileno(out);
 
-    return (struct td_status){.out = out, .quiet = quiet, .live = !quiet && fd >= 0 && isatty(fd)};
+    return (struct td_status){.out = out,
+                              .quiet = quiet,
+                              .live = !quiet && fd >= 0 && isatty(fd) && !td_terminal_is_plain()};
 }
 
 /* Takes the live line away, for what comes next; what the command left on its line stays. */

@@ -51,6 +51,15 @@ static void name_data(struct td_shared_table *table, const struct td_model *mode
     free(looked);
 }
 
+static bool has_processes(const struct td_model *model)
+{
+    for (uint32_t t = 1; t < td_model_thread_count(model); t++) {
+        if (td_model_thread(model, t)->pid != td_model_thread(model, 0)->pid)
+            return true;
+    }
+    return false;
+}
+
 static int show(struct td_session *session, uint64_t rows)
 {
     struct td_shared_table table;
@@ -63,6 +72,9 @@ static int show(struct td_session *session, uint64_t rows)
                     : !td_model_complete(session->model)
                         ? "the recording was cut off before it said what threads share: record it "
                           "anew with tdrec --source sim"
+                    : has_processes(session->model)
+                        ? "no threads of this recording waited for lines that others changed; what "
+                          "processes share with each other is not modelled"
                         : "no threads of this recording waited for lines that others changed");
         return TD_EXIT_NOTHING;
     }
@@ -87,7 +99,7 @@ static int show(struct td_session *session, uint64_t rows)
                          : rows            ? rows
                                            : SIZE_MAX,
                          &session->style);
-        td_lock_callers_print(&callers, session->model, &session->style);
+        td_lock_callers_print(&callers, session->measure, &session->style);
     }
     td_lock_callers_release(&callers);
     td_shared_table_release(&table);

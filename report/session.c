@@ -334,10 +334,9 @@ static unsigned choose_width(const struct td_common_opts *o)
 static bool wants_colour(const struct td_common_opts *o)
 {
     const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
 
-    return !o->no_color && isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
-           strcmp(term, "dumb") != 0;
+    return !o->no_color && isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+           !td_terminal_is_plain();
 }
 
 /* What has no times cannot be cut by time: to say that it was would be wrong. */
@@ -557,7 +556,8 @@ void td_session_keep_known(struct td_session *session, enum td_metric metric)
 
 void td_session_begin_output(struct td_session *session)
 {
-    if (!session->opts->no_pager && !session->opts->stdio && isatty(STDOUT_FILENO))
+    if (!session->opts->no_pager && !session->opts->stdio && isatty(STDOUT_FILENO) &&
+        !td_terminal_is_plain())
         session->pager_running = td_pager_start(&session->pager);
 }
 

@@ -61,7 +61,7 @@
     X(DSB, "dsb", FETCH_BANDWIDTH, 3, "DSB", "the uop cache (DSB) delivered too few operations")   \
     X(LSD, "lsd", FETCH_BANDWIDTH, 3, "LSD", "the loop buffer (LSD) delivered too few operations") \
     X(SERIALIZING_OPERATION, "serializing_operation", CORE_BOUND, 3, "Serializing",                \
-      "waiting for operations that let nothing pass")                                              \
+      "fences, repeated string instructions, page faults: they let nothing pass")                  \
     X(FP_ARITH, "fp_arith", LIGHT_OPERATIONS, 3, "FP arith",                                       \
       "useful work: floating-point arithmetic")                                                    \
     X(INT_OPERATIONS, "int_operations", LIGHT_OPERATIONS, 3, "Int vector",                         \

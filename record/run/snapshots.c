@@ -116,8 +116,11 @@ void td_snapshots_write_core(struct td_profile_writer *writer, const struct td_c
                  (unsigned long long)parameters[i].value);
         td_profile_env(writer, td_env_key_name(TD_ENV_PARAMETER), text);
     }
+    /* What the first access to a page takes in the program is in some cores. */
     td_profile_env(writer, td_env_key_name(TD_ENV_LEFT_OUT),
-                   "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA");
+                   desc->page_fault
+                       ? "not modelled (man tdrec): kernel, waits, SMT, NUMA"
+                       : "not modelled (man tdrec): kernel, page faults, waits, SMT, NUMA");
 }
 
 void td_snapshots_init(struct td_snapshots *snapshots, struct td_profile_writer *writer)

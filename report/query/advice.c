@@ -179,10 +179,11 @@ static const struct td_advice advice[] = {
                      "unroll the loop",
                      "Only some cores have the loop buffer, and on some it is switched off."},
     [TD_NODE_SERIALIZING_OPERATION] =
-        {"pause, lfence, cpuid, rdtscp, mfence, system calls: all before them must end first. A "
-         "loop that spins on a lock has it.",
-         "fewer fences and reads of the clock; wait without spinning",
-         "Look for pause (spin loops) and fences in annotate --asm."},
+        {"pause, lfence, cpuid, rdtscp, mfence, system calls: all before them must end first. In a "
+         "modelled run repeated string instructions (rep movs) and page faults, too.",
+         "fewer fences and reads of the clock; no spinning; reuse of memory",
+         "annotate --asm shows the instruction; a plain load or store is the first access to its "
+         "page. tdreport why tells which it is."},
     [TD_NODE_FP_ARITH] = {"Additions, multiplications and the like that retired. It is no loss.",
                           "vector code, fused multiply-add",
                           "fp_scalar and fp_vector say how much of it is vector code."},

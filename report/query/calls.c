@@ -28,6 +28,46 @@ struct builder {
     size_t cap;
 };
 
+/* The functions that were asked for: a pattern names several. */
+struct root {
+    uint32_t function, module;
+    uint64_t value;
+};
+
+struct roots {
+    struct root *at;
+    struct td_map by_place;
+    size_t len, cap;
+};
+
+static void add_root(struct roots *roots, const struct td_frame *frame, uint64_t value)
+{
+    bool added = false;
+    const uint32_t i =
+        *td_map_put(&roots->by_place, td_function_key(frame), 0, (uint32_t)roots->len, &added);
+
+    if (added) {
+        roots->at = td_grow(roots->at, &roots->cap, roots->len + 1, sizeof(*roots->at));
+        roots->at[roots->len++] =
+            (struct root){.function = frame->function, .module = frame->module};
+    }
+    roots->at[i].value += value;
+}
+
+/* The tree is named by the one that cost most. */
+static void name_root(struct td_calls *calls, const struct roots *roots)
+{
+    size_t most = 0;
+
+    for (size_t i = 1; i < roots->len; i++)
+        most = roots->at[i].value > roots->at[most].value ? i : most;
+    if (roots->len == 0)
+        return;
+    calls->at[0].function = roots->at[most].function;
+    calls->at[0].module = roots->at[most].module;
+    calls->others = (uint32_t)roots->len - 1;
+}
+
 static uint32_t child_of(struct builder *b, uint32_t parent, const struct td_frame *frame)
 {
     struct td_calls *c = b->calls;
@@ -126,6 +166,7 @@ void td_calls_init_of(struct td_calls *calls, const struct td_measure *measure,
 {
     struct builder b = {.calls = calls};
     struct td_frames frames = {0};
+    struct roots roots = {.at = NULL};
 
     *calls = (struct td_calls){.measure = measure, .primary = metric};
     calls->at = td_grow(NULL, &b.cap, 1, sizeof(*calls->at));
@@ -140,10 +181,12 @@ void td_calls_init_of(struct td_calls *calls, const struct td_measure *measure,
         const size_t start = find_outermost(&frames, wanted);
         if (start == frames.len)
             continue;
-        calls->at[0].function = frames.at[start].function;
-        calls->at[0].module = frames.at[start].module;
+        add_root(&roots, &frames.at[start], value);
         add_stack(&b, kind, &frames, start, value, time_of(measure, i));
     }
+    name_root(calls, &roots);
+    td_map_release(&roots.by_place);
+    free(roots.at);
     uint32_t *scratch = td_xcalloc(calls->len, sizeof(*scratch));
     for (uint32_t node = 0; node < calls->len; node++)
         sort_children(calls, node, scratch);

@@ -30,6 +30,7 @@ struct td_calls {
         primary;        /* what values are of: of a category, not the measure's primary metric */
     struct td_call *at; /* at[0] is the function asked for */
     size_t len;
+    uint32_t others; /* functions that were asked for beside at[0]'s, and have a part in it */
 };
 
 /* What a tree is of. */
@@ -38,7 +39,8 @@ struct td_wanted {
     const bool *modules;   /* by module: its code without names */
 };
 
-/* The tree of all that is wanted, taken as one. In recursion it begins at the outermost call. A
+/* The tree of all that is wanted, taken as one; the first node is the function of most cost. In
+ * recursion it begins at the outermost call. A
  * tree without cost has one node. */
 void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
                    enum td_calls_kind kind, const struct td_wanted *wanted, bool no_inline);

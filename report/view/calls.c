@@ -10,6 +10,7 @@
 #include "report/query/figures/names.h"
 #include "report/query/figures/weights.h"
 #include "report/attribution/stats.h"
+#include "report/view/head.h"
 #include "report/view/table/table.h"
 #include "report/view/table/units.h"
 
@@ -105,10 +106,27 @@ static void print_name(const struct td_style *style, const struct td_model *mode
     free(unnamed);
 }
 
+/* Of a function that is below the limit itself, shares are of it. */
 static bool is_shown(const struct td_calls *calls, const struct td_call *call,
                      struct td_calls_limits limits)
 {
-    return 100 * share_of(calls->measure, calls->primary, call->value) >= limits.percent;
+    const double whole = share_of(calls->measure, calls->primary, calls->at[0].value);
+    const double share = share_of(calls->measure, calls->primary, call->value);
+
+    return 100 * share >= limits.percent * (100 * whole < limits.percent ? whole : 1);
+}
+
+/* Who shares the first row with the function that it names. */
+static void print_others(const struct td_calls *calls, const struct td_style *style)
+{
+    char text[128];
+
+    if (calls->others == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "the first row is of %u functions together, which the name that was asked for fits",
+             (unsigned)calls->others + 1);
+    td_note_print(text, style);
 }
 
 static void print_call(const struct td_calls *calls, const struct td_call *call, unsigned level,
@@ -149,6 +167,7 @@ void td_calls_print(const struct td_calls *calls, struct td_calls_limits limits,
     td_style_end(style, TD_TONE_HEADING);
     print_call(calls, &calls->at[0], 0, style);
     print_children(calls, 0, 1, limits, style);
+    print_others(calls, style);
 }
 
 static void add_time(struct td_json *json, const struct td_measure *measure, enum td_metric metric,

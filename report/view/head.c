@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
+#include "report/query/figures/ending.h"
 #include "report/query/figures/machine.h"
 #include "report/query/figures/measure.h"
 #include "report/query/figures/replicated.h"
@@ -649,12 +650,26 @@ static bool is_doubtful(const struct td_head *head)
            c->unsampled_share > DOUBTFUL;
 }
 
+/* Of one that was killed: what it had not come to is not here. */
+static void print_ending(const struct td_model *model, const struct td_style *style)
+{
+    const struct td_ending ending = td_ending_of(model);
+    char words[64], text[128];
+
+    if (!ending.known || !ending.killed)
+        return;
+    snprintf(text, sizeof(text), "the command %s, and may not have done all of its work",
+             td_ending_words(words, sizeof(words), ending));
+    td_style_paragraph(style, "ended", TD_TONE_HOT, text);
+}
+
 void td_head_print(const struct td_head *head, const struct td_style *style)
 {
     const struct td_machine machine = td_machine_of(head->measure);
     struct text source;
 
     print_command(head->measure->model, false, style);
+    print_ending(head->measure->model, style);
     text_begin(&source);
     print_source_text(source.out, head->measure);
     subject_end(style, "source", &source);

@@ -11,13 +11,17 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/frames.h"
+#include "report/attribution/stats.h"
 
+#define SIDE_AT       21 /* column of what is said of a side */
 #define PAIRS_SHOWN   3
 #define THREADS_SHOWN 6
 #define PAIR_LEAST    0.02  /* of its line's cycles */
 #define LINE_LEAST    0.001 /* of all lines' */
+#define LITTLE        0.5   /* percent of all threads' cycles */
 #define CALLERS_SHOWN 5
-#define CALLER_LEAST  0.01 /* of all callers' slots */
+#define CALLER_LEAST  0.01  /* of all callers' slots */
+#define LOCKS_LEAST   0.005 /* of all slots: what is below is not shown */
 
 /* "counters+64 of fs", "heap at 0x5555a2c0". Newly allocated. */
 static char *data_text(const struct td_shared_line *line, const struct td_model *model)
@@ -95,13 +99,9 @@ static void print_side(const char *label, const struct td_shared_place *place,
                        const struct td_model *model, const struct td_style *style)
 {
     char *text = side_text(place, model);
-    char fitted[1024];
 
-    td_fit_text(style, fitted, sizeof(fitted), text,
-                style->full         ? 0
-                : style->width > 40 ? style->width - 22
-                                    : 18);
-    fprintf(style->out, "%s%s\n", label, fitted);
+    fputs(label, style->out);
+    td_style_wrap(style, text, SIDE_AT, SIDE_AT);
     free(text);
 }
 
@@ -166,9 +166,11 @@ static void print_head(const struct td_shared_table *table, const struct td_styl
     const double percent = 100 * (double)table->sums.cycles / table->cycles;
     char *text = NULL;
 
-    if (!isnan(percent))
-        snprintf(of_all, sizeof(of_all), " (%.*f %% of the cycles of all threads)",
-                 percent < 1 ? 3 : 1, percent);
+    if (percent > 100)
+        snprintf(of_all, sizeof(of_all), " (more than the cycles of all threads)");
+    else if (!isnan(percent))
+        snprintf(of_all, sizeof(of_all), " (%.*f %% of the cycles of all threads%s)",
+                 percent < 1 ? 3 : 1, percent, percent < LITTLE ? ": next to nothing" : "");
     td_format_count(cycles, sizeof(cycles), table->sums.cycles);
     td_format_count(transfers, sizeof(transfers),
                     table->sums.transfers + table->sums.invalidations);
@@ -294,14 +296,18 @@ void td_sharing_json(const struct td_shared_table *table, const struct td_model 
     td_json_end(json);
 }
 
-void td_lock_callers_print(const struct td_lock_callers *callers, const struct td_model *model,
+void td_lock_callers_print(const struct td_lock_callers *callers, const struct td_measure *measure,
                            const struct td_style *style)
 {
-    if (callers->slots == 0)
+    const struct td_model *model = measure->model;
+    const double part = td_ratio(callers->slots, measure->totals[TD_METRIC_SLOTS]);
+
+    if (part < LOCKS_LEAST)
         return;
     fputc('\n', style->out);
     td_style_begin(style, TD_TONE_HEADING);
-    fputs("Who takes locks, by the slots lost there to shared lines", style->out);
+    fprintf(style->out, "Who takes locks: %.1f %% of all slots are lost there to shared lines",
+            100 * part);
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
     for (size_t i = 0; i < callers->len && i < CALLERS_SHOWN; i++) {

@@ -16,7 +16,7 @@ void td_sharing_json(const struct td_shared_table *table, const struct td_model 
                      size_t shown, struct td_json *json);
 
 /* Who takes contended locks; nothing where no function of locks lost anything. */
-void td_lock_callers_print(const struct td_lock_callers *callers, const struct td_model *model,
+void td_lock_callers_print(const struct td_lock_callers *callers, const struct td_measure *measure,
                            const struct td_style *style);
 /* "lock_callers" of the object: all of them. */
 void td_lock_callers_json(const struct td_lock_callers *callers, const struct td_model *model,

@@ -11,6 +11,7 @@
 #include "report/query/figures/measure.h"
 #include "report/query/advice.h"
 #include "report/query/figures/names.h"
+#include "report/query/figures/weights.h"
 #include "report/view/table/table.h"
 #include "report/view/table/units.h"
 #include "report/view/whatif.h"
@@ -22,6 +23,7 @@
 #define WORKER_WIDTH   30    /* of a function's name in a sentence */
 #define LOSSES_MAX     3     /* categories of a place: smaller ones are in the tables */
 #define LOSS_SHARE_MIN 0.005 /* of all slots: less is not worth a word */
+#define UNKNOWN_MOST   0.5   /* of the time: with more the verdict is of the smaller part */
 #define MORE_GAIN      1.05  /* a smaller bound is not worth a sentence */
 
 /* A word for a shell, when it can be one without escapes of escapes. */
@@ -363,9 +365,25 @@ static void print_losses(const struct td_verdict *verdict, const struct td_measu
     td_whatif_print_line(measure, style);
 }
 
+/* A verdict on the smaller part of the time is no verdict on the program. */
+static void print_part(const struct td_measure *measure, const struct td_style *style)
+{
+    const double unknown = measure->weighted ? td_weights_coverage_of(measure).uncategorized : 0;
+    char text[160];
+
+    if (unknown <= UNKNOWN_MOST)
+        return;
+    snprintf(text, sizeof(text),
+             "%.0f %% of the time has no categories: what is high and ruled out is of the other "
+             "%.0f %% (the notes say why)",
+             100 * unknown, 100 * (1 - unknown));
+    td_style_paragraph(style, "careful", TD_TONE_HOT, text);
+}
+
 static void print_all(const struct td_verdict *verdict, const struct td_measure *measure,
                       const char *next, enum detail detail, const struct td_style *style)
 {
+    print_part(measure, style);
     if (verdict->node_count > 0)
         print_losses(verdict, measure, detail, style);
     else

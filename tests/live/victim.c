@@ -28,8 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORK_S 0.15
-#define LONG_S 1.5
+#define WORK_S    0.15
+#define THREADS_S 0.6
+#define LONG_S    1.5
 
 static _Noreturn void fail(const char *what)
 {
@@ -238,11 +239,12 @@ static void mode_offsets(void)
     }
 }
 
+/* Long enough that whoever asks meets a thread before it ends, on a slow machine too. */
 static void *thread_work(void *arg)
 {
     uint64_t x = (uint64_t)(uintptr_t)arg;
 
-    for (long i = 0; i < 3000000; i++)
+    for (long i = 0; i < 20000000; i++)
         x = x * UINT64_C(6364136223846793005) + 1;
     return (void *)(uintptr_t)(x | 1);
 }
@@ -252,6 +254,7 @@ static void mode_threads(void)
     pthread_t threads[4];
     void *first = NULL, *result = NULL;
 
+    work_s = THREADS_S;
     for (int round = 0; more(); round++) {
         for (int i = 0; i < 4; i++)
             pthread_create(&threads[i], NULL, thread_work, (void *)7);

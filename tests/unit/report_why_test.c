@@ -167,7 +167,7 @@ static void little_lost(void **state)
     const struct td_why why = why_of(&p);
     assert_true(why.cause == TD_WHY_ALIGNMENT && !why.beside);
     char *text = print(&p, &why);
-    assert_non_null(strstr(text, "25 % of its slots to split_loads"));
+    assert_non_null(strstr(text, "25 % of its slots, to split_loads"));
     assert_null(strstr(text, "may cost little"));
     free(text);
     release(&p);

@@ -36,7 +36,8 @@
       "the same; its oldest store waits for a line that another core has")                     \
     X(DIVIDER, DIVIDER, "the oldest uop is a divide, or waits for the divider")                \
     X(SERIAL, SERIALIZING_OPERATION,                                                           \
-      "the oldest uop is a fence or the like, or a repeated string instruction runs")          \
+      "the oldest uop is a fence or the like, a repeated string instruction runs, or a page "  \
+      "is accessed for the first time")                                                        \
     X(CHAIN, DEPENDENCY_CHAINS, "the oldest uop executes, or waits for a result")              \
     X(PORT_INTEGER, INTEGER_PORTS,                                                             \
       "the oldest uop would be complete but for a busy port: "                                 \

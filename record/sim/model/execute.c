@@ -14,14 +14,15 @@ static const enum td_cause level_causes[TD_LEVEL_COUNT] = {
 
 /* Where a habit counts an access. */
 static const enum td_habit_figure served_by[TD_LEVEL_COUNT] = {
-    [TD_LEVEL_L1] = TD_HABIT_ACCESSES,
-    [TD_LEVEL_DTLB] = TD_HABIT_ACCESSES,
-    [TD_LEVEL_L2] = TD_HABIT_FROM_L2,
-    [TD_LEVEL_L3] = TD_HABIT_FROM_L3,
-    [TD_LEVEL_SHARED] = TD_HABIT_FROM_L3,
-    [TD_LEVEL_DRAM] = TD_HABIT_FROM_MEMORY,
-    [TD_LEVEL_DRAM_QUEUE] = TD_HABIT_FROM_MEMORY,
+    [TD_LEVEL_L1] = TD_HABIT_ACCESSES,      [TD_LEVEL_L2] = TD_HABIT_FROM_L2,
+    [TD_LEVEL_L3] = TD_HABIT_FROM_L3,       [TD_LEVEL_SHARED] = TD_HABIT_FROM_L3,
+    [TD_LEVEL_DRAM] = TD_HABIT_FROM_MEMORY, [TD_LEVEL_DRAM_QUEUE] = TD_HABIT_FROM_MEMORY,
 };
+
+static inline enum td_habit_figure served_from(const struct td_sim *sim, enum td_level level)
+{
+    return served_by[level == TD_LEVEL_DTLB ? sim->memory.behind_walk : level];
+}
 
 /* Of the uop's instruction. */
 static inline uint64_t place_of(const struct td_sim *sim, const struct td_uop *uop)
@@ -380,7 +381,7 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
         sim->stores.sources[hash & (TD_ORDER_ENTRIES - 1)].back = 0;
     int64_t ready = td_memory_access(&sim->memory, address, t, false, &level);
     const uint32_t slot = sim->memory.slot;
-    const enum td_level nearest = level;
+    const enum td_habit_figure from = served_from(sim, level);
     const enum td_cause met = late;
     const bool walked = sim->memory.counts.data_walks != walks;
     use_line(sim, slot, address, size);
@@ -407,11 +408,12 @@ static __attribute__((noinline)) int64_t load_any(struct td_sim *sim, const stru
                                                    .address = address,
                                                    .bytes = size * (uint32_t)(a->at - second + 1),
                                                    .slot = slot,
-                                                   .from = served_by[nearest],
+                                                   .from = from,
                                                    .met = met_by(met, forwarded),
                                                    .partner = sim->met_row,
                                                    .walked = walked,
                                                    .cleared = sim->clears != clears,
+                                                   .faulted = sim->memory.fresh,
                                                    .first = load->first,
                                                    .known = load->known,
                                                    .ready = ready});
@@ -606,6 +608,7 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                               : td_memory_access(&sim->memory, first, known + 1, true, &level);
     const uint32_t slot = past ? TD_USE_PAST : sim->memory.slot;
     const enum td_level nearest = level;
+    const enum td_habit_figure from = served_from(sim, level);
     const bool walked = sim->memory.counts.data_walks != walks;
     /* Stores go to L1 in order, one a cycle, two when to one block. */
     const uint64_t block = (uint64_t)sim->desc->store_block;
@@ -638,8 +641,9 @@ static inline int64_t execute_store(struct td_sim *sim, const struct td_uop *uop
                                                    .address = first,
                                                    .bytes = bytes,
                                                    .slot = slot,
-                                                   .from = served_by[nearest],
+                                                   .from = from,
                                                    .walked = walked,
+                                                   .faulted = sim->memory.fresh,
                                                    .store = true});
     return done;
 }

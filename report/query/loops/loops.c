@@ -13,6 +13,8 @@
 
 /* Inner loops with so much of a loop's slots are what it is: its own chain does not matter. */
 #define INNER_SHARE 0.5
+/* What is so much longer than an iteration takes is not in each of them. */
+#define LONGER 1.05
 /* Loops with less of all slots are not looked into. */
 #define LEAST_SHARE 0.0005
 
@@ -274,9 +276,10 @@ static void choose_bound(struct td_loop *loop)
                             : b == TD_LOOP_INNER ? inner
                                                  : !inner;
 
-        if (!counts || isnan(loop->bounds[b]) || loop->bounds[b] < most * 1.005)
+        if (!counts || isnan(loop->bounds[b]) ||
+            td_loop_binding(loop, (enum td_loop_bound)b) < most * 1.005)
             continue;
-        most = loop->bounds[b];
+        most = td_loop_binding(loop, (enum td_loop_bound)b);
         loop->bound = (enum td_loop_bound)b;
     }
     const double whole =
@@ -474,6 +477,14 @@ void td_loops_release(struct td_loops *loops)
     free(loops->at);
     free(loops->of_location);
     *loops = (struct td_loops){.at = NULL};
+}
+
+double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound)
+{
+    const double cycles = loop->bounds[bound];
+
+    return bound == TD_LOOP_CHAIN && cycles > LONGER * loop->cycles ? cycles * loop->path_share
+                                                                    : cycles;
 }
 
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location)

@@ -101,6 +101,9 @@ struct td_loops {
 void td_loops_init(struct td_loops *loops, const struct td_measure *measure,
                    const struct td_measure *stacks);
 void td_loops_release(struct td_loops *loops);
+/* What the bound takes of an average iteration, in cycles; NaN: not known. A chain that is longer
+ * than iterations take is not in all of them, but on the path of a part. */
+double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound);
 /* The innermost loop that the location is in; NULL. */
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location);
 

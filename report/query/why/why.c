@@ -78,8 +78,13 @@ static const double LEAST_LOST = 0.1;
 static const double STANDS_OUT = 0.25;
 /* Where L1 serves so few of the accesses, that is worth a word beside another cause. */
 static const double MISSES_MOSTLY = 0.5;
+/* Of fewer lines that stores go to, most are in L1 already. */
+static const double LINES_ARRIVE = 0.1;
 /* A chain explains a loop when it takes so much of its cycles. */
 static const double CHAIN_LEAST = 0.6;
+/* A bound of a loop says what its code waits for when it explains so much of the cycles; less is
+ * enough where no other comes near. */
+static const double BOUND_EXPLAINS = 0.8, BOUND_LEAST = 0.6, BOUND_WHOLE = 0.95;
 
 static const struct {
     const char *id, *text;
@@ -118,7 +123,7 @@ static void add_reuse(struct td_why_memory *m, const struct td_habit *habit)
     for (int log = 0; log < 64 && again > 0; log++) {
         sum += by_log[log];
         if (2 * sum >= again) {
-            m->again_bytes = ldexp(1.4 * LINE_BYTES, log); /* the middle of a power of two */
+            m->again_bytes = ldexp(LINE_BYTES, log);
             return;
         }
     }
@@ -145,6 +150,8 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
         .forwarded = td_ratio(f[TD_HABIT_FORWARDED], all),
         .blocked = td_ratio(f[TD_HABIT_BLOCKED], all),
         .aliased = td_ratio(f[TD_HABIT_ALIASED], all),
+        .faults = td_ratio(f[TD_HABIT_FAULTS], all),
+        .arrivals = td_ratio(f[TD_HABIT_LINES], f[TD_HABIT_NEW_LINES]),
         .footprint = f[TD_HABIT_FOOTPRINT_LINES] * LINE_BYTES,
         .pages = f[TD_HABIT_FOOTPRINT_PAGES],
         .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
@@ -278,21 +285,14 @@ static bool conflicts(const struct td_habit *habit, const struct td_why_memory *
            habit->figures[TD_HABIT_LINES] * 20 >= habit->figures[TD_HABIT_ACCESSES];
 }
 
-static enum td_why_cause cause_of_memory(const struct td_habit *habit,
-                                         const struct td_why_core *core, bool tlb)
+/* Of accesses that do not wait for one another. */
+static enum td_why_cause cause_of_order(const struct td_why_memory *memory,
+                                        const struct td_why_core *core)
 {
-    const struct td_why_memory m = td_why_memory_of(habit);
+    const struct td_why_memory m = *memory;
     const bool steady = m.stride_share >= 0.5 && m.stride != 0;
     const uint64_t step = (uint64_t)(m.stride < 0 ? -m.stride : m.stride);
 
-    if (conflicts(habit, &m))
-        return TD_WHY_CONFLICT;
-    if (tlb)
-        return TD_WHY_TLB;
-    if (m.first >= 0.5 && m.footprint <= core->l1)
-        return TD_WHY_FIRST;
-    if (m.serial >= 0.5)
-        return TD_WHY_CHASE;
     if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))
         return TD_WHY_STRIDE;
     if (steady && brings_lines_back(&m, core))
@@ -302,6 +302,32 @@ static enum td_why_cause cause_of_memory(const struct td_habit *habit,
     if (m.new_line >= 0.3)
         return TD_WHY_RANDOM;
     return brings_lines_back(&m, core) ? TD_WHY_FOOTPRINT : TD_WHY_MISSES;
+}
+
+static enum td_why_cause cause_of_memory(const struct td_habit *habit,
+                                         const struct td_why_core *core, bool tlb)
+{
+    const struct td_why_memory m = td_why_memory_of(habit);
+
+    if (conflicts(habit, &m))
+        return TD_WHY_CONFLICT;
+    if (tlb)
+        return TD_WHY_TLB;
+    if (m.first >= 0.5 && m.footprint <= core->l1)
+        return TD_WHY_FIRST;
+    return m.serial >= 0.5 ? TD_WHY_CHASE : cause_of_order(&m, core);
+}
+
+/* Stores whose lines are in L1 wait for nothing of their own: what they did when they brought them
+ * is no reason. */
+static enum td_why_cause cause_of_stores(const struct td_habit *habit,
+                                         const struct td_why_core *core)
+{
+    if (!habit || td_why_memory_of(habit).arrivals < LINES_ARRIVE)
+        return TD_WHY_STORES;
+    const enum td_why_cause cause = cause_of_memory(habit, core, false);
+
+    return cause == TD_WHY_MISSES || cause == TD_WHY_CHASE ? TD_WHY_STORES : cause;
 }
 
 static enum td_why_cause cause_of_branch(const struct td_why *why)
@@ -346,12 +372,7 @@ static enum td_why_cause cause_of(const struct td_why *why, enum family family)
 
     switch (family) {
     case FAMILY_MEMORY: return habit ? cause_of_memory(habit, &why->core, false) : TD_WHY_MISSES;
-    case FAMILY_STORES: {
-        const enum td_why_cause cause =
-            habit ? cause_of_memory(habit, &why->core, false) : TD_WHY_STORES;
-
-        return cause == TD_WHY_MISSES || cause == TD_WHY_CHASE ? TD_WHY_STORES : cause;
-    }
+    case FAMILY_STORES: return cause_of_stores(habit, &why->core);
     case FAMILY_TLB: return habit ? cause_of_memory(habit, &why->core, true) : TD_WHY_TLB;
     case FAMILY_BLOCKED: return TD_WHY_BLOCKED;
     case FAMILY_ALIAS: return TD_WHY_ALIAS;
@@ -362,7 +383,8 @@ static enum td_why_cause cause_of(const struct td_why *why, enum family family)
     case FAMILY_ORDER: return TD_WHY_ORDER;
     case FAMILY_BRANCH: return cause_of_branch(why);
     case FAMILY_DIVIDER: return TD_WHY_DIVIDER;
-    case FAMILY_SERIAL: return TD_WHY_SERIAL;
+    case FAMILY_SERIAL:
+        return habit && habit->figures[TD_HABIT_FAULTS] > 0 ? TD_WHY_FAULTS : TD_WHY_SERIAL;
     case FAMILY_CHAIN: return TD_WHY_CHAIN;
     case FAMILY_PORT: return TD_WHY_PORT;
     case FAMILY_LOAD_PORT: return cause_of_l1(why, TD_WHY_PORT);
@@ -417,6 +439,29 @@ static void find_partner(struct td_why *why, const struct td_model *model)
     const uint64_t offset = (uint64_t)why->partner->key;
     why->partner_habit = td_habits_find(td_model_habits(model), why->partner->module, offset);
     why->partner_location = find_location(model, why->partner->module, offset);
+}
+
+static struct td_why_shared shared_of(const struct td_why *why, const struct td_model *model)
+{
+    struct td_why_shared ret = {.falsely = NAN, .location = TD_NONE};
+    uint64_t all = 0, falsely = 0, most = 0;
+
+    for (uint32_t i = 0; i < td_model_shared_count(model); i++) {
+        const struct td_shared_row *row = td_model_shared(model, i);
+
+        if (row->mine.module != why->module || row->mine.offset != why->offset)
+            continue;
+        all += row->cycles;
+        falsely += row->is_false ? row->cycles : 0;
+        if (row->cycles <= most)
+            continue;
+        most = row->cycles;
+        ret.location = row->theirs.location;
+        ret.store = row->theirs.store;
+    }
+    if (all > 0)
+        ret.falsely = td_ratio(falsely, all);
+    return ret;
 }
 
 /* What is plain to see in how an instruction uses memory, though other losses weigh as much;
@@ -520,6 +565,32 @@ static double part_of_links(const struct td_loop *loop, const struct td_loop_lin
     return all > 0 ? own / all : 0;
 }
 
+static bool has_loads(const struct td_loop *loop)
+{
+    for (size_t i = 0; i < loop->link_count; i++) {
+        if (loop->links[i].loads)
+            return true;
+    }
+    return false;
+}
+
+/* Of what seemed a chase in a loop whose chain holds no load: addresses are computed one from
+ * another, and the data of each come when the next is known. */
+static enum td_why_cause unchained(const struct td_why *why)
+{
+    const struct td_why_memory m = td_why_memory_of(why->habit);
+
+    return why->node == TD_NODE_L1_LATENCY_DEPENDENCY ? TD_WHY_CHAIN
+                                                      : cause_of_order(&m, &why->core);
+}
+
+/* The chain through the loop is of a counter or the like, and the ports need far longer. */
+static bool is_counter_only(const struct td_loop *loop)
+{
+    return loop->bound == TD_LOOP_PORTS &&
+           !(loop->bounds[TD_LOOP_CHAIN] > 0.5 * loop->bounds[TD_LOOP_PORTS]);
+}
+
 /* Where a slot was lost is not always where the reason is: what waits for a quotient is charged for
  * a chain, though it is the divider that is always busy, and what runs beside the chain that bounds
  * its loop loses nothing. The loop's bound says which, when it explains the cycles and the code has
@@ -528,7 +599,20 @@ static enum td_why_cause settle(const struct td_why *why, const struct td_code_p
 {
     const struct td_loop *loop = why->loop;
 
-    if (!is_of_execution(why->cause) || loop->explained < 0.8)
+    if (why->cause == TD_WHY_CHASE && loop->link_count > 0 && !has_loads(loop))
+        return unchained(why);
+    /* What arrives late arrives in time for what the units take. */
+    const bool hidden = why->cause == TD_WHY_FRONTEND && why->lost < STANDS_OUT &&
+                        loop->bounds[TD_LOOP_PORTS] >= BOUND_WHOLE * loop->cycles;
+
+    if (hidden && loop->bound == TD_LOOP_PORTS)
+        return TD_WHY_PORT;
+    if (!is_of_execution(why->cause) || loop->explained < BOUND_LEAST)
+        return why->cause;
+    if (why->cause == TD_WHY_CHAIN && is_counter_only(loop) &&
+        part_of_links(loop, loop->takers, loop->taker_count, parts) > 0.1)
+        return TD_WHY_PORT;
+    if (loop->explained < BOUND_EXPLAINS)
         return why->cause;
     if (loop->bound == TD_LOOP_DIVIDER &&
         part_of_links(loop, loop->divides, loop->divide_count, parts) > 0.1)
@@ -549,7 +633,7 @@ static bool waits_for_loads(const struct td_why *why)
     const struct td_loop *loop = why->loop;
     const uint64_t lost = family_of(why->values, FAMILY_MEMORY);
 
-    return why->cause == TD_WHY_CHAIN && !why->beside && loop && loop->explained < 0.8 &&
+    return why->cause == TD_WHY_CHAIN && !why->beside && loop && loop->explained < BOUND_EXPLAINS &&
            loop->bounds[TD_LOOP_CHAIN] < CHAIN_LEAST * loop->cycles &&
            td_ratio(lost, why->values[TD_METRIC_SLOTS]) >= LEAST_LOST &&
            2 * lost >= family_of(why->values, FAMILY_CHAIN);
@@ -568,6 +652,8 @@ static void find_loop(struct td_why *why, struct td_why_basis *basis,
         why->loop = NULL;
     if (why->loop && !why->beside)
         why->cause = settle(why, parts);
+    if (!is_of_loops(why->cause))
+        why->loop = NULL;
 }
 
 struct td_why_basis td_why_basis_init(const struct td_measure *measure,
@@ -642,6 +728,8 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
     if (why->cause == TD_WHY_NOTHING)
         put_at(why, measure->model, find_dearest(parts));
     find_partner(why, measure->model);
+    if (why->cause == TD_WHY_SHARED)
+        why->shared = shared_of(why, measure->model);
     find_loop(why, basis, parts);
     if (waits_for_loads(why)) {
         blame(why, measure->model, parts, FAMILY_MEMORY);

@@ -39,6 +39,7 @@
     X(PORT, "port", "port bound")                                                          \
     X(DIVIDER, "divider", "divider")                                                       \
     X(SERIAL, "serializing", "serializing operation")                                      \
+    X(FAULTS, "page_faults", "page faults: pages that are used for the first time")        \
     X(BRANCH_RANDOM, "branch_random", "branch pattern: random")                            \
     X(BRANCH_PERIODIC, "branch_periodic", "branch pattern: a long period")                 \
     X(BRANCH_CORRELATED, "branch_correlated", "branch pattern: as an earlier branch went") \
@@ -63,6 +64,13 @@ struct td_why_core {
     uint64_t tlb_pages, stlb_pages;
 };
 
+/* What an instruction waited for because other threads used its lines. */
+struct td_why_shared {
+    double falsely;    /* share of those cycles in which they used other bytes; NAN: not known */
+    uint32_t location; /* what they waited for most; TD_NONE: not known */
+    bool store;        /* it stores */
+};
+
 struct td_why {
     enum td_why_cause cause;
     bool beside;            /* the cause is plain to see, but no loss stands out */
@@ -81,9 +89,10 @@ struct td_why {
     const struct td_habit_mark *partner; /* the store in the way or that had the data, or the
                                             branch that tells how this one goes; NULL: none */
     const struct td_habit *partner_habit;
-    uint32_t partner_location;  /* TD_NONE: nothing was charged to it */
-    const struct td_loop *loop; /* the innermost that the instruction is in, borrowed from the
-                                   basis; NULL: none, or the cause has nothing to do with it */
+    uint32_t partner_location;   /* TD_NONE: nothing was charged to it */
+    const struct td_loop *loop;  /* the innermost that the instruction is in, borrowed from the
+                                    basis; NULL: none, or the cause has nothing to do with it */
+    struct td_why_shared shared; /* of TD_WHY_SHARED */
     struct td_why_caller callers[TD_WHY_CALLERS]; /* of a mispredicted branch */
     size_t caller_count;
     struct td_why_core core;
@@ -101,8 +110,11 @@ struct td_why_memory {
     double serial;    /* share of the accesses */
     double from[4];   /* shares that L1, L2, L3 and memory served */
     double walks, split, unaligned, forwarded, blocked, aliased;
+    double faults;             /* share of the accesses that are the first to their page */
+    double arrivals;           /* lines that it brought into L1, of the lines that it went to */
     double first;              /* share of the lines that came for the first time; NAN: not known */
-    double again_bytes;        /* others that came until a line came again, typically; NAN */
+    double again_bytes;        /* others that came until a line came again, typically: from
+                                  so many up to twice as many; NAN */
     uint64_t footprint, pages; /* bytes; pages */
     unsigned sets;             /* of 64 */
 };

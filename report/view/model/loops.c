@@ -93,12 +93,16 @@ static void say_others(const struct td_loop *loop, char *text, size_t size)
     /* What is lost to a chain is lost to latency: one is enough. */
     said[TD_LOOP_LATENCY] = said[TD_LOOP_LATENCY] || loop->bound == TD_LOOP_CHAIN;
     for (int n = 0; n < 3; n++) {
+        double most = 0.1 * loop->cycles;
         int best = -1;
 
         for (int b = 0; b < TD_LOOP_BOUND_COUNT; b++) {
-            if (!said[b] && loop->bounds[b] >= 0.1 * loop->cycles &&
-                (best < 0 || loop->bounds[b] > loop->bounds[best]))
-                best = b;
+            const double cycles = td_loop_binding(loop, (enum td_loop_bound)b);
+
+            if (said[b] || !(cycles >= most) || (best >= 0 && cycles == most))
+                continue;
+            most = cycles;
+            best = b;
         }
         if (best < 0)
             return;

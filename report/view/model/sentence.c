@@ -32,14 +32,33 @@ static void fit_text(char *buf, size_t size, const struct td_why *why, double by
     snprintf(buf, size, "which L1 could hold");
 }
 
-static const char *where_from(const struct td_why_memory *m)
+static const char *const levels[] = {"L1", "L2", "L3", "memory"};
+
+/* What serves most of what misses. */
+static size_t most_from(const struct td_why_memory *m)
 {
-    static const char *const names[] = {"L1", "L2", "L3", "memory"};
     size_t most = 1;
 
-    for (size_t i = 1; i < TD_ARRAY_SIZE(names); i++)
+    for (size_t i = 1; i < TD_ARRAY_SIZE(levels); i++)
         most = m->from[i] >= m->from[most] && m->from[i] > 0 ? i : most;
-    return names[most];
+    return most;
+}
+
+/* "L3", or "L3, but the 12 % from memory cost most": fewer that come from afar may cost more. */
+static const char *where_text(char buf[TD_WHY_TEXT], const struct td_why *why,
+                              const struct td_why_memory *m)
+{
+    const size_t most = most_from(m);
+    const size_t dearest = td_tma_info(why->node)->parent == TD_NODE_DRAM_BOUND ? 3
+                           : why->node == TD_NODE_L3_BOUND                      ? 2
+                                                                                : most;
+
+    if (dearest > most && m->from[dearest] > 0)
+        snprintf(buf, TD_WHY_TEXT, "%s, but the %.2g %% from %s cost most", levels[most],
+                 100 * m->from[dearest], levels[dearest]);
+    else
+        snprintf(buf, TD_WHY_TEXT, "%s", levels[most]);
+    return buf;
 }
 
 static const char *step_word(const struct td_why_memory *m)
@@ -59,17 +78,17 @@ static char *stride_sentence(const struct td_why *why, const struct td_why_memor
     fit_text(fit, sizeof(fit), why, (double)m->footprint);
     return td_xasprintf("each access touches %s %s: %s%s. Its footprint is %s, %s.",
                         new_line ? "a new line" : "data", td_why_stride(step, m->stride),
-                        step_word(m), used, td_why_bytes(footprint, (double)m->footprint), fit);
+                        step_word(m), used, td_why_footprint(footprint, m), fit);
 }
 
 static char *random_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT];
+    char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT], where[TD_WHY_TEXT];
 
     fit_text(fit, sizeof(fit), why, (double)m->footprint);
     return td_xasprintf("accesses go to lines in no order: random access. The footprint is %s, %s; "
                         "most of what misses comes from %s.",
-                        td_why_bytes(footprint, (double)m->footprint), fit, where_from(m));
+                        td_why_footprint(footprint, m), fit, where_text(where, why, m));
 }
 
 static char *chase_sentence(const struct td_why *why, const struct td_why_memory *m)
@@ -79,7 +98,7 @@ static char *chase_sentence(const struct td_why *why, const struct td_why_memory
     fit_text(fit, sizeof(fit), why, (double)m->footprint);
     return td_xasprintf("each address is what the load before gave, so that no two are under way "
                         "at a time: a pointer chase. The footprint is %s, %s.",
-                        td_why_bytes(footprint, (double)m->footprint), fit);
+                        td_why_footprint(footprint, m), fit);
 }
 
 static char *footprint_sentence(const struct td_why *why, const struct td_why_memory *m)
@@ -93,9 +112,8 @@ static char *footprint_sentence(const struct td_why *why, const struct td_why_me
                  m->stride >= LINE_BYTES || m->stride <= -LINE_BYTES ? "strides" : "order",
                  td_why_stride(step, m->stride));
     return td_xasprintf("%s the same %s again and again: a footprint of %s. A line comes "
-                        "back after about %s of others, when it has left.",
-                        order, td_why_bytes(footprint, (double)m->footprint), fit,
-                        td_why_bytes(again, m->again_bytes));
+                        "back after %s of others, when it has left.",
+                        order, td_why_footprint(footprint, m), fit, td_why_again(again, m));
 }
 
 static char *stream_sentence(const struct td_why *why, const struct td_why_memory *m)
@@ -105,8 +123,8 @@ static char *stream_sentence(const struct td_why *why, const struct td_why_memor
 
     return td_xasprintf("it goes in order (%s) through %s that are not in the caches: "
                         "streaming from %s. %s",
-                        td_why_stride(step, m->stride),
-                        td_why_bytes(footprint, (double)m->footprint), where_from(m),
+                        td_why_stride(step, m->stride), td_why_footprint(footprint, m),
+                        levels[most_from(m)],
                         bandwidth ? "Memory gives no more lines per cycle."
                                   : "Lines arrive later than they are needed.");
 }
@@ -120,9 +138,8 @@ static char *conflict_sentence(const struct td_why *why, const struct td_why_mem
     return td_xasprintf(
         "its lines fall%s of L1 and push each other out: conflict. %.0f %% of its lines "
         "had left although little else came; the footprint is %s of the %s of L1%s%s.",
-        *sets ? sets : " into the same sets", 100 * m->conflicts,
-        td_why_bytes(footprint, (double)m->footprint), td_why_bytes(l1, (double)why->core.l1),
-        m->stride_share >= 0.5 ? "; accesses are " : "",
+        *sets ? sets : " into the same sets", 100 * m->conflicts, td_why_footprint(footprint, m),
+        td_why_bytes(l1, (double)why->core.l1), m->stride_share >= 0.5 ? "; accesses are " : "",
         m->stride_share >= 0.5 ? td_why_stride(step, m->stride) : "");
 }
 
@@ -138,8 +155,9 @@ static char *tlb_sentence(const struct td_why *why, const struct td_why_memory *
     if (m->stride_share >= 0.5)
         snprintf(order, sizeof(order), "%s each", td_why_stride(step, m->stride));
     return td_xasprintf("%.0f %% of the accesses touch another page than the one before, %s. Their "
-                        "%s pages are beyond the TLBs' reach%s, and %.0f %% walk the page tables.",
-                        100 * m->new_page, order, td_why_count(pages, m->pages), known,
+                        "pages, %s, are beyond the TLBs' reach%s, and %.0f %% walk the page "
+                        "tables.",
+                        100 * m->new_page, order, td_why_about(pages, m->pages), known,
                         100 * m->walks);
 }
 
@@ -235,8 +253,6 @@ static const char *const plain[TD_WHY_CAUSE_COUNT] = {
     [TD_WHY_CHAIN] = "each operation waits for the result of the one before: a dependency chain. "
                      "Units are free meanwhile.",
     [TD_WHY_DIVIDER] = "operations wait for the divider, which takes one at a time.",
-    [TD_WHY_SERIAL] = "a serializing operation (a fence, a repeated string instruction) lets "
-                      "nothing pass it.",
     [TD_WHY_ORDER] = "a load runs before an older store to the same address is known, and all "
                      "after it is thrown away: memory order.",
     [TD_WHY_FORWARDED] = "it loads what a store has just written, and the next store waits for "
@@ -247,6 +263,8 @@ static const char *const plain[TD_WHY_CAUSE_COUNT] = {
         "the line comes from another core, whose thread has changed it: threads share "
         "it.",
     [TD_WHY_STORES] = "stores wait until their lines are in L1, and the store buffer is full.",
+    [TD_WHY_FAULTS] = "the first access to each page enters the kernel, which gives it memory: "
+                      "page faults. Memory that is used again has none; huge pages have fewer.",
     [TD_WHY_BLOCKED] = "it loads bytes of which a store wrote only a part: store forwarding is "
                        "blocked until the store is in L1.",
     [TD_WHY_ALIAS] = "a store writes a multiple of 4,096 bytes away: 4K alias.",
@@ -304,20 +322,40 @@ static char *plain_sentence(const struct td_why *why)
 
 static char *first_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    char footprint[TD_WHY_NUMBER];
+    char footprint[TD_WHY_NUMBER], where[TD_WHY_TEXT];
 
-    (void)why;
     return td_xasprintf(
         "its data are used for the first time: %.0f %% of the lines that it brought "
         "into L1 had not been there. They are %s, and most come from %s.",
-        100 * m->first, td_why_bytes(footprint, (double)m->footprint), where_from(m));
+        100 * m->first, td_why_footprint(footprint, m), where_text(where, why, m));
 }
 
 static char *misses_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    (void)why;
+    char where[TD_WHY_TEXT];
+
     return td_xasprintf("it waits for lines that are not in L1; most of them come from %s.",
-                        where_from(m));
+                        where_text(where, why, m));
+}
+
+static char *stores_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    if (m->arrivals >= 0.1)
+        return plain_sentence(why);
+    return td_xstrdup("its lines are in L1, but stores go there in their order, about one per "
+                      "cycle, and the store buffer is full. Fewer or wider stores make it faster, "
+                      "and so does what lets the stores before it hit.");
+}
+
+static char *faults_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char pages[TD_WHY_NUMBER];
+
+    (void)why;
+    return td_xasprintf("%.2g %% of the accesses are the first to their page (%s in all). "
+                        "Each of those enters the kernel, which gives the page memory: page "
+                        "faults. Memory that is used again has none; huge pages have fewer.",
+                        100 * m->faults, td_why_about(pages, m->pages));
 }
 
 typedef char *memory_writer(const struct td_why *why, const struct td_why_memory *m);
@@ -327,6 +365,7 @@ static memory_writer *const writers[TD_WHY_CAUSE_COUNT] = {
     [TD_WHY_STREAM] = stream_sentence, [TD_WHY_CONFLICT] = conflict_sentence,
     [TD_WHY_TLB] = tlb_sentence,       [TD_WHY_ALIGNMENT] = alignment_sentence,
     [TD_WHY_FIRST] = first_sentence,   [TD_WHY_MISSES] = misses_sentence,
+    [TD_WHY_STORES] = stores_sentence, [TD_WHY_FAULTS] = faults_sentence,
 };
 
 static char *memory_sentence(const struct td_why *why, const struct td_model *model)
@@ -346,7 +385,7 @@ static const double PART_LEAST = 0.05;
 
 static bool bounds_most(const struct td_loop *loop, enum td_loop_bound bound)
 {
-    return loop->bounds[bound] >= 0.5 * loop->cycles;
+    return td_loop_binding(loop, bound) >= 0.5 * loop->cycles;
 }
 
 /* " (imul 3, add 1)": the operations of the chain; "" where none is known by name. */
@@ -380,6 +419,14 @@ static void parts_text(char *buf, size_t size, const struct td_loop *loop,
 /* A bound may be longer than what was measured: iterations of two entries run at the same time. */
 static const double LONGER = 1.05;
 
+/* Whether the core can have begun the next entry of the loop before it is through with this one. */
+static bool overlaps(const struct td_loop *loop)
+{
+    enum { UOPS_IN_FLIGHT = 1000 };
+
+    return loop->entries > 0 && loop->uops < UOPS_IN_FLIGHT * loop->entries;
+}
+
 /* ", of 4.02 per iteration" */
 static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
                            enum td_loop_bound bound)
@@ -390,9 +437,14 @@ static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
     char cycles[40];
 
     td_loop_figure(whole, cycles, sizeof(cycles));
-    if (loop->bounds[bound] > LONGER * whole)
-        snprintf(buf, size, " per iteration; %s are measured, since entries of the loop overlap",
-                 cycles);
+    if (bound == TD_LOOP_CHAIN && loop->path_share < 0.95 && loop->bounds[bound] > LONGER * whole)
+        snprintf(buf, size,
+                 " on the path that %.0f %% of the iterations take; an iteration takes %s on the "
+                 "mean",
+                 100 * loop->path_share, cycles);
+    else if (loop->bounds[bound] > LONGER * whole)
+        snprintf(buf, size, " per iteration; %s are measured%s", cycles,
+                 overlaps(loop) ? ", since entries of the loop overlap" : "");
     else
         snprintf(buf, size, ", of %s per iteration", cycles);
 }
@@ -478,7 +530,8 @@ static char *port_sentence(const struct td_why *why)
     char waits[TD_WHY_TEXT] = "the busiest ports are always taken";
 
     /* What a chain seems to hold up waits for the ports as well, which are never free. */
-    if (why->node != TD_NODE_DEPENDENCY_CHAINS && why->node != TD_NODE_L1_LATENCY_DEPENDENCY)
+    if (td_tma_info(why->node)->parent == TD_NODE_PORTS_UTILIZATION &&
+        why->node != TD_NODE_DEPENDENCY_CHAINS)
         snprintf(waits, sizeof(waits), "operations are ready and wait for a port (%s)",
                  td_tma_info(why->node)->name);
     td_loop_bound_words(loop, TD_LOOP_PORTS, ports, sizeof(ports));
@@ -531,10 +584,14 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
     chain_place_text(place, loop, model);
     td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles));
     of_cycles_text(of, sizeof(of), loop, loop->bound);
-    return td_xasprintf(
-        "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
-        "instructions make it faster. Its loop is bound by %s%s: %s cycles%s.",
-        100 * why->retiring, bound, place, cycles, of);
+    if (loop->bounds[TD_LOOP_WIDTH] >= 0.9 * loop->cycles)
+        return td_xasprintf(
+            "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
+            "instructions make it faster. Its loop is bound by %s%s: %s cycles%s.",
+            100 * why->retiring, bound, place, cycles, of);
+    return td_xasprintf("%.0f %% of its slots do useful work, and no loss takes a tenth: it holds "
+                        "nothing up itself. Its loop is bound by %s%s: %s cycles%s.",
+                        100 * why->retiring, bound, place, cycles, of);
 }
 
 /* Of a loop whose lines of code are what its iterations take; NULL: of another. */
@@ -576,6 +633,61 @@ static char *loop_sentence(const struct td_why *why, const struct td_loop_words 
     if (why->cause == TD_WHY_NOTHING && loop->explained >= 0.5)
         return nothing_sentence(why, words->model);
     return NULL;
+}
+
+/* Which bytes other threads use, and by which code. */
+static char *shared_sentence(const struct td_why *why, const struct td_model *model)
+{
+    const struct td_why_shared *shared = &why->shared;
+    char place[TD_WHY_TEXT], by[TD_WHY_TEXT + 32] = "";
+
+    if (isnan(shared->falsely))
+        return plain_sentence(why);
+    if (shared->location != TD_NONE) {
+        td_why_place(place, sizeof(place), model, shared->location);
+        snprintf(by, sizeof(by), " (most by the %s at %s)", shared->store ? "store" : "load",
+                 place);
+    }
+    if (shared->falsely >= 0.5)
+        return td_xasprintf("the line is on its way between cores, whose threads use different "
+                            "bytes of it%s: false sharing. With data of different threads on "
+                            "different lines nobody would wait.",
+                            by);
+    return td_xasprintf("the line is on its way between cores, whose threads use the same bytes of "
+                        "it%s: true sharing. Fewer writes to what threads share make it faster: a "
+                        "copy per thread, batches.",
+                        by);
+}
+
+/* Which instruction lets nothing pass, where its text is known. */
+static char *serial_sentence(const struct td_why *why, const struct td_loop_words *words)
+{
+    static const char *const known[] = {"lfence",    "mfence", "sfence",  "cpuid", "rdtsc",
+                                        "rdtscp",    "pause",  "xgetbv",  "isb",   "dsb",
+                                        "serialize", "yield",  "syscall", "dmb",   "svc"};
+    char text[96];
+
+    if (!td_loop_text(words, why->module, why->offset, text, sizeof(text)))
+        return td_xstrdup("an instruction lets nothing pass it: a fence, one that reads the clock, "
+                          "a repeated string instruction, or the first access to a page.");
+    if (strncmp(text, "rep", 3) == 0)
+        return td_xasprintf(
+            "%.*s is a repeated string instruction: it starts slowly, and nothing "
+            "passes it until it ends. For few bytes vector instructions are "
+            "faster.",
+            (int)strcspn(text, " ") + 1 +
+                (int)strcspn(text + strcspn(text, " ") + (strchr(text, ' ') != NULL), " "),
+            text);
+    text[strcspn(text, " \t")] = '\0';
+    for (size_t i = 0; i < TD_ARRAY_SIZE(known); i++) {
+        if (strcmp(text, known[i]) == 0)
+            return td_xasprintf("%s lets nothing pass it: what is before it must end, and what "
+                                "comes later waits.",
+                                text);
+    }
+    return td_xasprintf("%s waits for all that is before it, and what comes later waits for it: it "
+                        "lets nothing pass, or is the first to access a page.",
+                        text);
 }
 
 /* Of a chase: what it costs, and what it would cost. */
@@ -633,6 +745,20 @@ static char *also_more(const struct td_why *why)
     return td_xasprintf("Besides: %s.", td_why_text(why->also));
 }
 
+/* Of accesses that wait for a walk as well, where that is not what is told. */
+static char *walks_more(const struct td_why *why)
+{
+    if (why->cause == TD_WHY_TLB || !td_why_uses_memory(why) || !writers[why->cause])
+        return NULL;
+    const double walks = td_why_memory_of(why->habit).walks;
+
+    if (walks < 0.25)
+        return NULL;
+    return td_xasprintf("Besides, %.0f %% of the accesses walk the page tables, which huge pages "
+                        "would save.",
+                        100 * walks);
+}
+
 /* Takes both. */
 static char *join(char *text, char *more)
 {
@@ -649,12 +775,17 @@ char *td_why_sentence(const struct td_why *why, const struct td_loop_words *word
 {
     char *text = loop_sentence(why, words);
 
+    if (!text && why->cause == TD_WHY_SERIAL)
+        text = serial_sentence(why, words);
+    if (!text && why->cause == TD_WHY_SHARED)
+        text = shared_sentence(why, words->model);
     if (!text)
         text = td_why_is_of_branch(why->cause) && td_why_branches(why)
                    ? branch_sentence(why, words->model)
                : td_why_uses_memory(why) ? memory_sentence(why, words->model)
                                          : plain_sentence(why);
     text = join(text, chase_more(why));
+    text = join(text, walks_more(why));
     text = join(text, callers_more(why, words->model));
     text = join(text, also_more(why));
     if (why->beside)

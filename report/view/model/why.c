@@ -42,7 +42,7 @@ static void print_strides(const struct td_habit *habit, const struct td_style *s
     }
     if (shown == 0) {
         free(text);
-        text = td_xstrdup("none comes again");
+        text = td_xstrdup("no two steps are alike");
     }
     print_line(style, "strides", text);
 }
@@ -68,9 +68,9 @@ static void print_memory(const struct td_why *why, const struct td_style *style)
     print_accesses(f, m.bytes, style);
     print_strides(why->habit, style);
     print_line(style, "footprint",
-               td_xasprintf("about %s, in about %s page%s; a new line in %.0f %%, a new page in "
+               td_xasprintf("%s, in %s page%s; a new line in %.0f %%, a new page in "
                             "%.0f %% of the accesses",
-                            td_why_bytes(a, (double)m.footprint), td_why_count(b, m.pages),
+                            td_why_footprint(a, &m), td_why_about(b, m.pages),
                             m.pages == 1 ? "" : "s", 100 * m.new_line, 100 * m.new_page));
     print_line(
         style, "served by",
@@ -86,7 +86,7 @@ static void print_memory(const struct td_why *why, const struct td_style *style)
         print_line(style, "reuse",
                    td_xasprintf("%.0f %% of the lines come again, typically after %s of others "
                                 "(L1 %s, L2 %s)",
-                                100 * (1 - m.first), td_why_bytes(a, m.again_bytes),
+                                100 * (1 - m.first), td_why_again(a, &m),
                                 td_why_bytes(b, (double)why->core.l1),
                                 td_why_bytes(c, (double)why->core.l2)));
     if (m.unaligned + m.split + m.forwarded + m.blocked + m.aliased >= 0.001)
@@ -105,7 +105,7 @@ static void print_branch(const struct td_why *why, const struct td_style *style)
 
     print_line(style, "branch",
                td_xasprintf("%s executions seen: %.1f %% taken, %.1f %% mispredicted, %.1f %% "
-                            "another way than the one before",
+                            "other than the time before",
                             td_why_count(number, why->habit->figures[TD_HABIT_BRANCHES]),
                             100 * b.taken, 100 * b.wrong, 100 * b.turns));
     if (b.searched)
@@ -114,22 +114,27 @@ static void print_branch(const struct td_why *why, const struct td_style *style)
                             : td_xstrdup("none up to 511 executions"));
 }
 
-/* How much is lost, and where most of it. */
+/* How much is lost, to what most of it, and where. */
 static void print_lost(const struct td_why *why, const struct td_model *model,
                        const struct td_style *style)
 {
     const char *module = td_module_name(model, why->module);
-    char at[TD_WHY_TEXT];
+    char at[TD_WHY_TEXT], part[TD_WHY_NUMBER] = "";
 
     td_why_place(at, sizeof(at), model, why->location);
-    if (why->node == TD_NODE_NONE)
+    if (why->node == TD_NODE_NONE) {
         print_line(style, "at", td_xasprintf("%s+0x%" PRIx64 " (%s)", module, why->offset, at));
-    else
-        print_line(style, "lost",
-                   td_xasprintf("%.0f %% of its slots to %s and the like; %.0f %% of that at one "
-                                "instruction, %s+0x%" PRIx64 " (%s)",
-                                100 * why->lost, td_tma_info(why->node)->id, 100 * why->part,
-                                module, why->offset, at));
+        return;
+    }
+    const double lost = why->lost * (double)why->values[TD_METRIC_SLOTS];
+    const bool others = (double)why->values[td_metric_of_node(why->node)] < 0.99 * lost;
+
+    if (why->part < 0.995)
+        snprintf(part, sizeof(part), "%.0f %% of that ", 100 * why->part);
+    print_line(style, "lost",
+               td_xasprintf("%.0f %% of its slots, %s%s; %sat %s+0x%" PRIx64 " (%s)",
+                            100 * why->lost, others ? "most to " : "to ",
+                            td_tma_info(why->node)->id, part, module, why->offset, at));
 }
 
 /* From where a mispredicted branch is run. */

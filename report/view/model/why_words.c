@@ -2,6 +2,7 @@
 #include "report/view/model/why_words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,42 @@ const char *td_why_bytes(char buf[TD_WHY_NUMBER], double bytes)
     for (bytes /= 1024; bytes >= 1024 && unit + 1 < TD_ARRAY_SIZE(units); bytes /= 1024)
         unit++;
     snprintf(buf, TD_WHY_NUMBER, "%.*f %s", bytes < 10 ? 1 : 0, bytes, units[unit]);
+    return buf;
+}
+
+/* An estimate is within an eighth or so (formats/profile.md, habits): two digits of it are said. */
+static double two_digits(double value)
+{
+    const double unit = value >= 100 ? pow(10, floor(log10(value)) - 1) : 1;
+
+    return round(value / unit) * unit;
+}
+
+const char *td_why_footprint(char buf[TD_WHY_NUMBER], const struct td_why_memory *m)
+{
+    double bytes = (double)m->footprint, unit = 1;
+    char number[TD_WHY_NUMBER];
+
+    while (bytes / unit >= 10240)
+        unit *= 1024;
+    snprintf(buf, TD_WHY_NUMBER, "about %s", td_why_bytes(number, two_digits(bytes / unit) * unit));
+    return buf;
+}
+
+const char *td_why_about(char buf[TD_WHY_NUMBER], uint64_t pages)
+{
+    snprintf(buf, TD_WHY_NUMBER, "%s", pages >= 100 ? "about " : "");
+    td_format_count(buf + strlen(buf), TD_WHY_NUMBER - strlen(buf),
+                    (uint64_t)two_digits((double)pages));
+    return buf;
+}
+
+const char *td_why_again(char buf[TD_WHY_NUMBER], const struct td_why_memory *m)
+{
+    char from[TD_WHY_NUMBER / 2], number[TD_WHY_NUMBER];
+
+    snprintf(from, sizeof(from), "%s", td_why_bytes(number, m->again_bytes));
+    snprintf(buf, TD_WHY_NUMBER, "%s to %s", from, td_why_bytes(number, 2 * m->again_bytes));
     return buf;
 }
 

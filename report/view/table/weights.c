@@ -120,7 +120,8 @@ void td_weights_print(const struct td_measure *measure, const struct td_style *s
                   td_xasprintf(
                       "%.1f %% of the time has no categories, because %s%s", 100 * c.uncategorized,
                       td_model_source(measure->model) == TD_SOURCE_LIVE
-                          ? "no window met that code (kernel, what the emulator lacks, rare code)"
+                          ? "no window met that code (kernel, what the emulator lacks, or too few "
+                            "windows: a longer recording has more)"
                           : "the model did not run that code (kernel, library variants chosen "
                             "for this CPU)",
                       names));

@@ -255,6 +255,7 @@ void td_usage_note(struct td_usage *usage, const struct td_use *use)
         if (use->from != TD_HABIT_ACCESSES)
             entry->figures[use->from]++;
         entry->figures[TD_HABIT_WALKS] += use->walked;
+        entry->faults += use->faulted;
         if (TD_UNLIKELY(use->met != TD_MET_NOTHING || use->cleared))
             note_stores(entry, use);
         if (use->slot != TD_USE_PAST &&
@@ -292,6 +293,7 @@ static void describe(const struct td_usage *usage, const struct td_usage_entry *
 
     *habit = (struct td_habit){.module = 0};
     memcpy(habit->figures, entry->figures, sizeof(entry->figures));
+    habit->figures[TD_HABIT_FAULTS] = entry->faults;
     habit->figures[TD_HABIT_LINES_GONE] = use->gone;
     habit->figures[TD_HABIT_BYTES_USED] = use->bytes;
     habit->figures[TD_HABIT_FOOTPRINT_LINES] = count_different(entry->lines);

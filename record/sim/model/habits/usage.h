@@ -34,6 +34,7 @@ struct td_use {
     enum td_met met;
     uint32_t partner; /* but for NOTHING: row of the store */
     bool store, walked, cleared;
+    bool faulted; /* it is the first to its page */
     /* Cycles: when it could have been asked for at the earliest, when its address was known, when
      * its data were there. */
     int64_t first, known, ready;
@@ -56,6 +57,7 @@ struct td_usage_entry {
     uint64_t hold; /* how often others may ask for its place */
     struct td_usage_stride strides[TD_USAGE_STRIDES];
     uint64_t figures[TD_USAGE_FIGURES];
+    uint64_t faults;
     uint64_t backs[TD_USAGE_BACKS];
     struct td_usage_partner forwarded_by[TD_USAGE_PARTNERS], blocked_by[TD_USAGE_PARTNERS],
         aliased_by[TD_USAGE_PARTNERS];

@@ -344,8 +344,10 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     memory->counts.data_l2_misses += *level >= TD_LEVEL_L3;
     memory->counts.data_l3_misses += *level >= TD_LEVEL_DRAM;
     /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
-    if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency)
+    if (*level < TD_LEVEL_DRAM && translation > ready - t - memory->desc->l1d_latency) {
+        memory->behind_walk = *level;
         *level = TD_LEVEL_DTLB;
+    }
     /* The line will be written back one day; that traffic is charged when it is fetched. */
     if (store && *level >= TD_LEVEL_DRAM)
         take_dram(memory, t, memory->desc->dram_write, memory->write);

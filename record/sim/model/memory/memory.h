@@ -69,8 +69,9 @@ struct td_memory {
     bool watched;
     /* The process's first thread: of the pages of others nobody knows whether they are mapped. */
     bool faults;
-    bool fresh;     /* a page was mapped; who charges its fault takes it back */
-    bool uncounted; /* what sharing costs now is of no row */
+    enum td_level behind_walk; /* of an access of TD_LEVEL_DTLB: what served its line */
+    bool fresh;                /* a page was mapped; who charges its fault takes it back */
+    bool uncounted;            /* what sharing costs now is of no row */
     struct td_pool l1d_fills, l2_fills, walks;
     struct td_lane l2_lane, l3_lane, dram_lane;
     struct td_prefetch prefetch;
@@ -132,8 +133,10 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
         if (TD_UNLIKELY(td_cache_find(&memory->dtlb, page) == TD_CACHE_MISS)) {
             translation = td_memory_translate(memory, &memory->dtlb, &memory->stlb, page, t);
             t += translation;
-            if (translation)
+            if (translation) {
                 *level = TD_LEVEL_DTLB;
+                memory->behind_walk = TD_LEVEL_L1;
+            }
         }
     }
     const uint32_t slot = memory->slot = td_cache_find(&memory->l1d, line);
