@@ -3,7 +3,7 @@
 """why.py TDREC TDREPORT PROGRAM SOURCE CORE: tdreport why names the cause that is planted in each marked line.
 
 A line with "WHY cause" in a comment must have that cause (one of several). With "SAYS word" the sentence of the first of these
-must have the word; or any sentence the place of the line with the words as its comment (joined by _). What runs is modelled,
+must have the words; or any sentence the place of the line with the words as its comment (joined by _). What runs is modelled,
 so that every figure is the same on every machine."""
 import json
 import os
@@ -60,7 +60,8 @@ def check_place(why, causes, says):
     print(f"{place} {why['cause']}: {why['sentence']}")
     check(why["cause"] in causes, f"{place}: the cause is {why['cause']} ({why['category']}), not {' or '.join(causes)}")
     if ":" in says or why["cause"] == causes[0]:
-        check(says in why["sentence"], f"{place}: the sentence does not say {says}")
+        words = says if ":" in says else says.replace("_", " ")
+        check(words in why["sentence"], f"{place}: the sentence does not say {words}")
     if why["loop"]:
         check_loop(why)
     if why["cause"] in ("dependency_chain", "port", "divider"):

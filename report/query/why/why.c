@@ -285,6 +285,34 @@ static bool conflicts(const struct td_habit *habit, const struct td_why_memory *
            habit->figures[TD_HABIT_LINES] * 20 >= habit->figures[TD_HABIT_ACCESSES];
 }
 
+/* Of the lines that it brought into L1, the share of those that were there before so few bytes of
+ * others came. */
+static double share_nearer(const struct td_habit *habit, double bytes)
+{
+    uint64_t near = 0, all = 0;
+
+    for (uint32_t i = 0; i < habit->mark_count; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        if (mark->kind != TD_HABIT_REUSE || mark->key >= 64)
+            continue;
+        all += mark->count;
+        near += mark->key >= 0 && ldexp(2 * LINE_BYTES, (int)mark->key) <= bytes ? mark->count : 0;
+    }
+    return td_ratio(near, all);
+}
+
+/* Lines come back before L2 can be full of others, and L2 has them no more: more come from beyond
+ * it than are new or were away for long. */
+static bool conflicts_in_l2(const struct td_habit *habit, const struct td_why_memory *m,
+                            const struct td_why_core *core)
+{
+    const double beyond = m->from[2] + m->from[3], missed = beyond + m->from[1];
+
+    return beyond >= 0.2 && m->footprint > core->l1 &&
+           beyond / missed > 1.2 - share_nearer(habit, (double)core->l2 / 2);
+}
+
 /* Of accesses that do not wait for one another. */
 static enum td_why_cause cause_of_order(const struct td_why_memory *memory,
                                         const struct td_why_core *core)
@@ -313,6 +341,8 @@ static enum td_why_cause cause_of_memory(const struct td_habit *habit,
         return TD_WHY_CONFLICT;
     if (tlb)
         return TD_WHY_TLB;
+    if (conflicts_in_l2(habit, &m, core))
+        return TD_WHY_CONFLICT;
     if (m.first >= 0.5 && m.footprint <= core->l1)
         return TD_WHY_FIRST;
     return m.serial >= 0.5 ? TD_WHY_CHASE : cause_of_order(&m, core);
@@ -620,7 +650,10 @@ static enum td_why_cause settle(const struct td_why *why, const struct td_code_p
     if (loop->bound == TD_LOOP_CHAIN &&
         part_of_links(loop, loop->links, loop->link_count, parts) > 0.25)
         return TD_WHY_CHAIN;
-    if (why->cause == TD_WHY_CHAIN && loop->bound == TD_LOOP_PORTS &&
+    if (why->cause == TD_WHY_NOTHING && loop->bounds[TD_LOOP_WIDTH] >= 0.9 * loop->cycles)
+        return why->cause;
+    if ((why->cause == TD_WHY_CHAIN || why->cause == TD_WHY_NOTHING) &&
+        loop->bound == TD_LOOP_PORTS &&
         part_of_links(loop, loop->takers, loop->taker_count, parts) > 0.25)
         return TD_WHY_PORT;
     return why->cause;

@@ -49,9 +49,11 @@ static const char *where_text(char buf[TD_WHY_TEXT], const struct td_why *why,
                               const struct td_why_memory *m)
 {
     const size_t most = most_from(m);
-    const size_t dearest = td_tma_info(why->node)->parent == TD_NODE_DRAM_BOUND ? 3
-                           : why->node == TD_NODE_L3_BOUND                      ? 2
-                                                                                : most;
+    const enum td_tma_node parent =
+        why->node == TD_NODE_NONE ? TD_NODE_NONE : td_tma_info(why->node)->parent;
+    const size_t dearest = parent == TD_NODE_DRAM_BOUND    ? 3
+                           : why->node == TD_NODE_L3_BOUND ? 2
+                                                           : most;
 
     if (dearest > most && m->from[dearest] > 0)
         snprintf(buf, TD_WHY_TEXT, "%s, but the %.2g %% from %s cost most", levels[most],
@@ -129,10 +131,25 @@ static char *stream_sentence(const struct td_why *why, const struct td_why_memor
                                   : "Lines arrive later than they are needed.");
 }
 
+static char *conflict_in_l2_sentence(const struct td_why *why, const struct td_why_memory *m)
+{
+    char again[TD_WHY_NUMBER], l2[TD_WHY_NUMBER], step[TD_WHY_NUMBER];
+
+    return td_xasprintf("its lines fall into few sets of L2 and push each other out: conflict. "
+                        "They come back after %s of others, which is less than L2 holds (%s), but "
+                        "%.0f %% of the accesses are served from beyond it%s%s.",
+                        td_why_again(again, m), td_why_bytes(l2, (double)why->core.l2),
+                        100 * (m->from[2] + m->from[3]),
+                        m->stride_share >= 0.5 ? "; accesses are " : "",
+                        m->stride_share >= 0.5 ? td_why_stride(step, m->stride) : "");
+}
+
 static char *conflict_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
     char footprint[TD_WHY_NUMBER], step[TD_WHY_NUMBER], sets[TD_WHY_TEXT] = "", l1[TD_WHY_NUMBER];
 
+    if (m->conflicts < 0.4)
+        return conflict_in_l2_sentence(why, m);
     if (m->sets <= 16)
         snprintf(sets, sizeof(sets), " into %u of 64 sets", m->sets);
     return td_xasprintf(
@@ -530,7 +547,7 @@ static char *port_sentence(const struct td_why *why)
     char waits[TD_WHY_TEXT] = "the busiest ports are always taken";
 
     /* What a chain seems to hold up waits for the ports as well, which are never free. */
-    if (td_tma_info(why->node)->parent == TD_NODE_PORTS_UTILIZATION &&
+    if (why->node != TD_NODE_NONE && td_tma_info(why->node)->parent == TD_NODE_PORTS_UTILIZATION &&
         why->node != TD_NODE_DEPENDENCY_CHAINS)
         snprintf(waits, sizeof(waits), "operations are ready and wait for a port (%s)",
                  td_tma_info(why->node)->name);
