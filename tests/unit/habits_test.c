@@ -30,7 +30,8 @@ static void use(struct td_usage *usage, uint64_t *held, uint64_t address, uint32
                                .address = address,
                                .bytes = bytes,
                                .slot = slot,
-                               .from = TD_HABIT_ACCESSES};
+                               .from = TD_HABIT_ACCESSES,
+                               .faulted = held[slot] == 0};
 
     if (held[slot] != address >> 6) {
         td_lines_fill(usage->lines, slot, address >> 6);
@@ -59,6 +60,11 @@ static struct td_habit habit_of(uint64_t (*address)(uint64_t i), uint32_t bytes)
     td_usage_free(usage);
     assert_true(td_habit_is_right(&habit));
     assert_int_equal(habit.figures[TD_HABIT_ACCESSES], ACCESSES);
+    /* As many as slots of L1 were used for the first time. */
+    uint64_t used = 0;
+    for (size_t i = 0; i < LINES; i++)
+        used += held[i] != 0;
+    assert_int_equal(habit.figures[TD_HABIT_FAULTS], used);
     return habit;
 }
 

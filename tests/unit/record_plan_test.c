@@ -304,6 +304,11 @@ static void test_default(void **state)
     caps.cannot_model = td_xstrdup("no emulator");
     expect(&caps, "tdrec ./app", TD_OK, "\"source\": \"clock\"",
            "\"source_reason\": \"no hardware counters (no core PMU); no emulator\"", NULL);
+    /* What is of the model alone is not dropped without a word: the recording says what is missing.
+     */
+    expect(&caps, "tdrec --sim-sample ./app", TD_OK, "\"source\": \"sim\"", NULL);
+    expect(&caps, "tdrec --sim-core zen4 ./app", TD_OK, "\"source\": \"sim\"",
+           "\"source_reason\": null", NULL);
     free(caps.cannot_model);
     caps.cannot_model = NULL;
     caps.can_model = true;

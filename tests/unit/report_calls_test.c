@@ -109,6 +109,25 @@ static void test_callees(void **state)
     td_calls_release(&calls);
 }
 
+/* A name that fits two: b begins 5 of the cost, a 13. */
+static void test_several(void **state)
+{
+    const struct fixture *f = *state;
+    bool wanted[4] = {false}, none[4] = {false};
+    const struct td_wanted of = {wanted, none};
+    struct td_calls calls;
+
+    wanted[f->functions[1]] = wanted[f->functions[2]] = true;
+    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, &of, false);
+    expect_call(f, &calls, 0, 1, 18, 5);
+    assert_int_equal(calls.others, 1);
+    td_calls_release(&calls);
+    wanted[f->functions[2]] = false;
+    td_calls_init(&calls, &f->measure, TD_CALLS_CALLEES, &of, false);
+    assert_int_equal(calls.others, 0);
+    td_calls_release(&calls);
+}
+
 static void test_inclusive(void **state)
 {
     const struct fixture *f = *state;
@@ -133,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callers),
         cmocka_unit_test(test_callees),
+        cmocka_unit_test(test_several),
         cmocka_unit_test(test_inclusive),
     };
 

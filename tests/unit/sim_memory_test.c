@@ -394,6 +394,7 @@ static void pages_of_files_are_far(void **state)
     assert_int_equal(load_of_page(&w, 0x1010, &faults), TD_LEVEL_DRAM);
     assert_true(faults);
     assert_int_equal(load_of_page(&w, 0x1021, &faults), TD_LEVEL_DTLB); /* L2 is nearer */
+    assert_int_equal(w.memory.behind_walk, TD_LEVEL_L2);
     assert_true(faults);
     assert_int_equal(load_of_page(&w, 0x1022, &faults), TD_LEVEL_DTLB);
     assert_true(faults);
