@@ -14,7 +14,9 @@
 #define WEIGHT_MIN  0.01 /* of all: a smaller row brings no column */
 #define GAP         2    /* blanks between columns */
 #define STRETCH_MIN 10   /* a stretching column is not made narrower */
-#define CELL_BYTES  4096
+#define TEXT_MIN \
+    30 /* columns that all of those keep beside categories, as beside code (margin.h) */
+#define CELL_BYTES 4096
 
 struct cell {
     const char *text; /* escaped, not yet fitted */
@@ -105,6 +107,7 @@ static void fill_cells(struct layout *l)
     const struct td_table *t = l->table;
     char text[CELL_BYTES];
 
+    td_arena_release(&l->arena); /* of a layout that had too many columns */
     for (size_t c = 0; c < t->column_count; c++)
         l->widths[c] = (unsigned)td_text_width(heading_of(l, &t->columns[c]));
     for (size_t r = 0; r < t->shown; r++) {
@@ -243,16 +246,71 @@ static void print_row(const struct layout *l, size_t r)
     fputc('\n', l->style->out);
 }
 
-void td_table_print(const struct td_table *table, const struct td_style *style)
+/* Whether texts would get less than TEXT_MIN columns, or what they need when that is less. */
+static bool is_too_wide(const struct layout *l)
 {
+    unsigned used = l->table->indent, texts = 0;
+
+    for (size_t c = 0; c < l->table->column_count; c++) {
+        used += c > 0 ? GAP : 0;
+        *(l->table->columns[c].field->stretch ? &texts : &used) += l->widths[c];
+    }
+    return !l->style->full && used + (texts < TEXT_MIN ? texts : TEXT_MIN) > l->style->width;
+}
+
+/* The category of the columns that has the least slots; column_count: there is none. */
+static size_t least_category(const struct td_table *t)
+{
+    size_t least = t->column_count;
+
+    for (size_t c = 0; c < t->column_count; c++) {
+        const uint64_t *totals = t->rows->measure->totals;
+
+        if (t->columns[c].field == &td_field_node &&
+            (least == t->column_count ||
+             totals[t->columns[c].metric] < totals[t->columns[least].metric]))
+            least = c;
+    }
+    return least;
+}
+
+/* Smallest categories give way until the rest has room. Returns how many did. */
+static size_t make_room(struct layout *l, struct td_table *t)
+{
+    size_t dropped = 0;
+
+    for (fill_cells(l); is_too_wide(l); fill_cells(l)) {
+        const size_t least = least_category(t);
+
+        if (least == t->column_count)
+            break;
+        t->column_count--;
+        for (size_t c = least; c < t->column_count; c++)
+            t->columns[c] = t->columns[c + 1];
+        dropped++;
+    }
+    return dropped;
+}
+
+void td_table_print(const struct td_table *given, const struct td_style *style)
+{
+    struct td_table t = *given;
+    const struct td_table *table = &t;
     struct layout l = {.table = table, .style = style};
 
     l.cells = td_xcalloc(table->shown * table->column_count + 1, sizeof(*l.cells));
-    fill_cells(&l);
+    const size_t dropped = make_room(&l, &t);
     lay_out(&l);
     print_headings(&l);
     for (size_t r = 0; r < table->shown; r++)
         print_row(&l, r);
+    if (dropped > 0) {
+        td_style_begin(style, TD_TONE_DIM);
+        fprintf(style->out, "%s %zu smaller categor%s without room here (--full shows %s)\n",
+                td_style_ellipsis(style), dropped, dropped == 1 ? "y" : "ies",
+                dropped == 1 ? "it" : "them");
+        td_style_end(style, TD_TONE_DIM);
+    }
     td_arena_release(&l.arena);
     free(l.cells);
 }
