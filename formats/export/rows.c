@@ -8,11 +8,86 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/export/export.h"
 #include "formats/frames.h"
 #include "formats/export/json.h"
+
+/* Rows of a measure that are one here: instructions of one line, under one stack of a thread. */
+struct merged {
+    uint32_t *firsts; /* rows, in the order of the measure: each is the first of its like */
+    uint32_t *next;   /* by row: the next of its like; TD_NONE */
+    size_t count;
+};
+
+/* Who ran what, by which calls, and of which metrics too little is known: twice, so that two
+ * hashes by different seeds tell rows apart. */
+static void key_of(uint64_t key[2], struct td_frames *frames, const struct td_measure *measure,
+                   size_t row, bool no_inline)
+{
+    const struct td_measure_row *r = &measure->rows[row];
+    const uint64_t blank =
+        measure->blank ? (uint64_t)td_hash_bytes(&measure->blank[row], sizeof(measure->blank[row]))
+                       : 0;
+
+    td_frames_fill(frames, measure->model, r->node, no_inline);
+    for (int k = 0; k < 2; k++) {
+        uint64_t hash = td_hash_mix(td_hash_mix((uint64_t)k, r->thread), blank);
+
+        if (frames->len > 0)
+            hash = td_hash_mix(hash, (uint64_t)frames->at[0].file << 32 | frames->at[0].line);
+        for (size_t i = 0; i < frames->len; i++) /* code without a name is named by its place */
+            hash = td_hash_mix(td_hash_mix(hash, td_function_key(&frames->at[i])),
+                               frames->at[i].function == TD_NONE ? frames->at[i].location : 0);
+        key[k] = hash;
+    }
+}
+
+static void merged_init(struct merged *ret, const struct td_measure *measure, bool no_inline)
+{
+    const size_t rows = measure->row_count - measure->placeless;
+    uint32_t *last = td_xcalloc(rows + 1, sizeof(*last)); /* by the first */
+    struct td_frames frames = {0};
+    struct td_map index = {0};
+
+    *ret = (struct merged){.firsts = td_xcalloc(rows + 1, sizeof(*ret->firsts)),
+                           .next = td_xcalloc(rows + 1, sizeof(*ret->next))};
+    for (uint32_t row = 0; row < rows; row++) {
+        uint64_t key[2];
+        bool added = false;
+
+        key_of(key, &frames, measure, row, no_inline);
+        const uint32_t first = *td_map_put(&index, key[0], key[1], row, &added);
+        if (added)
+            ret->firsts[ret->count++] = row;
+        else
+            ret->next[last[first]] = row;
+        last[first] = row;
+        ret->next[row] = TD_NONE;
+    }
+    td_frames_release(&frames);
+    td_map_release(&index);
+    free(last);
+}
+
+static void merged_release(struct merged *merged)
+{
+    free(merged->firsts);
+    free(merged->next);
+}
+
+static uint64_t sum_of(const struct merged *merged, const struct td_measure *measure,
+                       unsigned metric, uint32_t first)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t row = first; row != TD_NONE; row = merged->next[row])
+        sum += measure->values[metric][row];
+    return sum;
+}
 
 /* The fields of a row that say where it is. */
 struct place {
@@ -94,8 +169,8 @@ static bool is_known(const struct td_measure *measure, unsigned metric, size_t r
            !(measure->blank[row] >> (metric - TD_METRIC_FIRST_NODE) & 1);
 }
 
-static void csv_row(const struct td_measure *measure, struct td_frames *frames, size_t row,
-                    bool no_inline, FILE *out)
+static void csv_row(const struct td_measure *measure, const struct merged *merged,
+                    struct td_frames *frames, uint32_t row, bool no_inline, FILE *out)
 {
     struct place place;
 
@@ -114,7 +189,7 @@ static void csv_row(const struct td_measure *measure, struct td_frames *frames, 
     csv_text(out, stack);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (is_known(measure, m, row))
-            fprintf(out, "%" PRIu64, measure->values[m][row]);
+            fprintf(out, "%" PRIu64, sum_of(merged, measure, m, row));
         fputs(m + 1 < TD_METRIC_COUNT ? "," : "\r\n", out);
     }
     free(stack);
@@ -124,30 +199,35 @@ static int write_csv(const struct td_measure *measure, const struct td_export_op
                      struct td_err *err)
 {
     struct td_frames frames = {0};
+    struct merged merged;
 
     (void)err;
     fputs("process,pid,thread,tid,function,module,file,line,stack,", out);
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++)
         fprintf(out, "%s%s", td_metric_key((enum td_metric)m),
                 m + 1 < TD_METRIC_COUNT ? "," : "\r\n");
-    for (size_t row = 0; row < measure->row_count - measure->placeless; row++)
-        csv_row(measure, &frames, row, opts->no_inline, out);
+    merged_init(&merged, measure, opts->no_inline);
+    for (size_t i = 0; i < merged.count; i++)
+        csv_row(measure, &merged, &frames, merged.firsts[i], opts->no_inline, out);
+    merged_release(&merged);
     td_frames_release(&frames);
     return TD_OK;
 }
 
-static void json_values(struct td_json *json, const struct td_measure *measure, size_t row)
+static void json_values(struct td_json *json, const struct td_measure *measure,
+                        const struct merged *merged, uint32_t row)
 {
     for (unsigned m = 0; m < TD_METRIC_COUNT; m++) {
         if (is_known(measure, m, row))
-            td_json_u64(json, td_metric_key((enum td_metric)m), measure->values[m][row]);
+            td_json_u64(json, td_metric_key((enum td_metric)m), sum_of(merged, measure, m, row));
         else
             td_json_null(json, td_metric_key((enum td_metric)m));
     }
 }
 
 static void json_row(struct td_json *json, const struct td_measure *measure,
-                     struct td_frames *frames, size_t row, bool no_inline)
+                     const struct merged *merged, struct td_frames *frames, uint32_t row,
+                     bool no_inline)
 {
     const struct td_model *const model = measure->model;
     struct place place;
@@ -170,7 +250,7 @@ static void json_row(struct td_json *json, const struct td_measure *measure,
     for (size_t i = frames->len; i > 0; i--)
         td_json_string(json, NULL, td_frame_name(model, &frames->at[i - 1], name, sizeof(name)));
     td_json_end(json);
-    json_values(json, measure, row);
+    json_values(json, measure, merged, row);
     td_json_end(json);
 }
 
@@ -178,13 +258,16 @@ static int write_ndjson(const struct td_measure *measure, const struct td_export
                         FILE *out, struct td_err *err)
 {
     struct td_frames frames = {0};
+    struct merged merged;
 
     (void)err;
-    for (size_t row = 0; row < measure->row_count - measure->placeless; row++) {
+    merged_init(&merged, measure, opts->no_inline);
+    for (size_t i = 0; i < merged.count; i++) {
         struct td_json json = td_json_init(out, 0);
 
-        json_row(&json, measure, &frames, row, opts->no_inline);
+        json_row(&json, measure, &merged, &frames, merged.firsts[i], opts->no_inline);
     }
+    merged_release(&merged);
     td_frames_release(&frames);
     return TD_OK;
 }
@@ -192,7 +275,7 @@ static int write_ndjson(const struct td_measure *measure, const struct td_export
 const struct td_exporter td_export_csv = {
     .name = "csv",
     .suffix = "csv",
-    .about = "one row a thread and stack: spreadsheets, DuckDB, pandas",
+    .about = "one row a thread, stack and line: spreadsheets, DuckDB, pandas",
     .wants_threads = true,
     .write = write_csv,
 };
