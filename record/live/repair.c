@@ -38,11 +38,13 @@
 #define DATA_BYTES (UINT64_C(4) << 20)
 
 /* sys/platform/x86.h: struct cpuid_feature has four words as CPUID gives them, then the same four
- * as they are used. Leaf 7, EBX: ERMS, AVX512F, DQ, IFMA, CD, BW, VL. */
-#define LEAF          7
-#define LEAF_WORDS    4
-#define EBX           1
-#define EBX_WITHDRAWN (1u << 9 | 1u << 16 | 1u << 17 | 1u << 21 | 1u << 28 | 1u << 30 | 1u << 31)
+ * as they are used. Leaf 7, EBX: ERMS, RTM (whose versions ask by xtest whether they are in a
+ * transaction), AVX512F, DQ, IFMA, CD, BW, VL. */
+#define LEAF       7
+#define LEAF_WORDS 4
+#define EBX        1
+#define EBX_WITHDRAWN \
+    (1u << 9 | 1u << 11 | 1u << 16 | 1u << 17 | 1u << 21 | 1u << 28 | 1u << 30 | 1u << 31)
 
 #if defined(__x86_64__)
 

@@ -40,8 +40,7 @@ struct td_wanted {
 };
 
 /* The tree of all that is wanted, taken as one; the first node is the function of most cost. In
- * recursion it begins at the outermost call. A
- * tree without cost has one node. */
+ * recursion it begins at the outermost call. A tree without cost has one node. */
 void td_calls_init(struct td_calls *calls, const struct td_measure *measure,
                    enum td_calls_kind kind, const struct td_wanted *wanted, bool no_inline);
 /* The same of another metric that the measure has: a category. */

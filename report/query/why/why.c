@@ -78,8 +78,11 @@ static const double LEAST_LOST = 0.1;
 static const double STANDS_OUT = 0.25;
 /* Where L1 serves so few of the accesses, that is worth a word beside another cause. */
 static const double MISSES_MOSTLY = 0.5;
-/* Of fewer lines that stores go to, most are in L1 already. */
+/* Of lines that an instruction goes to so few come into L1 by it that most are there already. */
 static const double LINES_ARRIVE = 0.1;
+/* Where so many of its lines had been pushed out of L1 early, and that is not a rare thing for it,
+ * they conflict. */
+static const double CONFLICTS_LEAST = 0.4;
 /* A chain explains a loop when it takes so much of its cycles. */
 static const double CHAIN_LEAST = 0.6;
 /* A bound of a loop says what its code waits for when it explains so much of the cycles; less is
@@ -151,12 +154,13 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
         .blocked = td_ratio(f[TD_HABIT_BLOCKED], all),
         .aliased = td_ratio(f[TD_HABIT_ALIASED], all),
         .faults = td_ratio(f[TD_HABIT_FAULTS], all),
-        .arrivals = td_ratio(f[TD_HABIT_LINES], f[TD_HABIT_NEW_LINES]),
+        .stays = (double)f[TD_HABIT_LINES] < LINES_ARRIVE * (double)f[TD_HABIT_NEW_LINES],
         .footprint = f[TD_HABIT_FOOTPRINT_LINES] * LINE_BYTES,
         .pages = f[TD_HABIT_FOOTPRINT_PAGES],
         .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
     };
 
+    m.conflicting = m.conflicts >= CONFLICTS_LEAST && f[TD_HABIT_LINES] * 20 >= all;
     m.from[0] = fmax(1 - m.from[1] - m.from[2] - m.from[3], 0);
     add_reuse(&m, habit);
     return m;
@@ -278,13 +282,6 @@ static bool steps_far(const struct td_why_memory *m, uint64_t step)
     return step >= LINE_BYTES && step > UNROLLED_MOST * m->bytes;
 }
 
-/* Lines push one another out of L1, and that is not a rare thing for it. */
-static bool conflicts(const struct td_habit *habit, const struct td_why_memory *m)
-{
-    return m->conflicts >= 0.4 &&
-           habit->figures[TD_HABIT_LINES] * 20 >= habit->figures[TD_HABIT_ACCESSES];
-}
-
 /* Of the lines that it brought into L1, the share of those that were there before so few bytes of
  * others came. */
 static double share_nearer(const struct td_habit *habit, double bytes)
@@ -337,7 +334,7 @@ static enum td_why_cause cause_of_memory(const struct td_habit *habit,
 {
     const struct td_why_memory m = td_why_memory_of(habit);
 
-    if (conflicts(habit, &m))
+    if (m.conflicting)
         return TD_WHY_CONFLICT;
     if (tlb)
         return TD_WHY_TLB;
@@ -353,7 +350,7 @@ static enum td_why_cause cause_of_memory(const struct td_habit *habit,
 static enum td_why_cause cause_of_stores(const struct td_habit *habit,
                                          const struct td_why_core *core)
 {
-    if (!habit || td_why_memory_of(habit).arrivals < LINES_ARRIVE)
+    if (!habit || td_why_memory_of(habit).stays)
         return TD_WHY_STORES;
     const enum td_why_cause cause = cause_of_memory(habit, core, false);
 
@@ -509,7 +506,7 @@ static enum td_why_cause plain_cause(const struct td_habit *habit, const struct 
         return TD_WHY_BLOCKED;
     if (m.aliased >= 0.5)
         return TD_WHY_ALIAS;
-    if (!beside || (m.from[0] > MISSES_MOSTLY && !conflicts(habit, &m)))
+    if (!beside || (m.from[0] > MISSES_MOSTLY && !m.conflicting))
         return TD_WHY_NOTHING;
     const enum td_why_cause cause = cause_of_memory(habit, core, false);
     return cause == TD_WHY_MISSES ? TD_WHY_NOTHING : cause;

@@ -111,7 +111,8 @@ struct td_why_memory {
     double from[4];   /* shares that L1, L2, L3 and memory served */
     double walks, split, unaligned, forwarded, blocked, aliased;
     double faults;             /* share of the accesses that are the first to their page */
-    double arrivals;           /* lines that it brought into L1, of the lines that it went to */
+    bool stays;                /* its lines are in L1 nearly always */
+    bool conflicting;          /* they push one another out of L1 */
     double first;              /* share of the lines that came for the first time; NAN: not known */
     double again_bytes;        /* others that came until a line came again, typically: from
                                   so many up to twice as many; NAN */

@@ -148,7 +148,7 @@ static char *conflict_sentence(const struct td_why *why, const struct td_why_mem
 {
     char footprint[TD_WHY_NUMBER], step[TD_WHY_NUMBER], sets[TD_WHY_TEXT] = "", l1[TD_WHY_NUMBER];
 
-    if (m->conflicts < 0.4)
+    if (!m->conflicting)
         return conflict_in_l2_sentence(why, m);
     if (m->sets <= 16)
         snprintf(sets, sizeof(sets), " into %u of 64 sets", m->sets);
@@ -357,7 +357,7 @@ static char *misses_sentence(const struct td_why *why, const struct td_why_memor
 
 static char *stores_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    if (m->arrivals >= 0.1)
+    if (!m->stays)
         return plain_sentence(why);
     return td_xstrdup("its lines are in L1, but stores go there in their order, about one per "
                       "cycle, and the store buffer is full. Fewer or wider stores make it faster, "
@@ -687,14 +687,17 @@ static char *serial_sentence(const struct td_why *why, const struct td_loop_word
     if (!td_loop_text(words, why->module, why->offset, text, sizeof(text)))
         return td_xstrdup("an instruction lets nothing pass it: a fence, one that reads the clock, "
                           "a repeated string instruction, or the first access to a page.");
-    if (strncmp(text, "rep", 3) == 0)
-        return td_xasprintf(
-            "%.*s is a repeated string instruction: it starts slowly, and nothing "
-            "passes it until it ends. For few bytes vector instructions are "
-            "faster.",
-            (int)strcspn(text, " ") + 1 +
-                (int)strcspn(text + strcspn(text, " ") + (strchr(text, ' ') != NULL), " "),
-            text);
+    if (strncmp(text, "rep", 3) == 0) {
+        char *operands = strchr(text, ' ');
+
+        operands = operands ? strchr(operands + 1, ' ') : NULL;
+        if (operands)
+            *operands = '\0';
+        return td_xasprintf("%s is a repeated string instruction: it starts slowly, and nothing "
+                            "passes it until it ends. For few bytes vector instructions are "
+                            "faster.",
+                            text);
+    }
     text[strcspn(text, " \t")] = '\0';
     for (size_t i = 0; i < TD_ARRAY_SIZE(known); i++) {
         if (strcmp(text, known[i]) == 0)
@@ -744,7 +747,7 @@ static char *also_more(const struct td_why *why)
         return NULL;
     const struct td_why_memory m = td_why_memory_of(why->also_habit);
 
-    if (why->also == TD_WHY_CONFLICT)
+    if (why->also == TD_WHY_CONFLICT && m.conflicting)
         return td_xasprintf("Besides, its lines push each other out of the same sets of L1: "
                             "conflict (%.0f %% of those that come had left for that reason).",
                             100 * m.conflicts);
