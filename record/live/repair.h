@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repairs a clone for an emulator that has neither AVX-512, RTM nor XSAVEC. Which of several versions of
- * memcpy, strlen and the like is used was decided when the program began, by what this processor
- * has. In the clone, the functions that decide are called anew, after the C library's answer to
- * what the processor has was changed, and a thread inside such a version is run to its return. The
- * program itself is never touched.
+ * Repairs a clone for an emulator that has neither AVX-512, RTM nor XSAVEC. Which of several
+ * versions of memcpy, strlen and the like is used was decided when the program began, by what this
+ * processor has. In the clone, the functions that decide are called anew, after the C library's
+ * answer to what the processor has was changed, and a thread inside such a version is run to its
+ * return. The program itself is never touched.
  *
  * What is compiled for AVX-512, or decides by other means, stays as it is.
  */
