@@ -14,6 +14,7 @@
 #    define KERNEL __attribute__((noinline, noclone)) static
 #endif
 #define KEEP_MEMORY __asm__ volatile("" ::: "memory")
+#define ADD_ONE(to) __atomic_add_fetch(to, 1, __ATOMIC_RELAXED)
 #define STORE(k)    words[i + (k)] = (uint64_t)round
 
 /* Each page is touched for the first time: no fence is there. Cores that do not charge page faults
@@ -89,6 +90,7 @@ KERNEL uint64_t products(const uint64_t *words)
     return a + b + c + d;
 }
 
+/* How often two threads meet depends on how fast the emulator runs each. */
 static struct {
     volatile long left, right;
 } pair __attribute__((aligned(64)));
@@ -97,21 +99,21 @@ static long counter __attribute__((aligned(64)));
 static void *add_left(void *arg)
 {
     for (int i = 0; i < 200000; i++)
-        pair.left++; /* WHY sharing SAYS false_sharing */
+        pair.left++; /* WHY sharing through_memory store_buffer SAYS false_sharing */
     return arg;
 }
 
 static void *add_right(void *arg)
 {
     for (int i = 0; i < 200000; i++)
-        pair.right++; /* WHY sharing SAYS different_bytes */
+        pair.right++; /* WHY sharing through_memory store_buffer SAYS different_bytes */
     return arg;
 }
 
 static void *count(void *arg)
 {
     for (int i = 0; i < 100000; i++)
-        __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED); /* WHY sharing SAYS true_sharing */
+        ADD_ONE(&counter); /* WHY sharing atomic SAYS true_sharing */
     return arg;
 }
 
