@@ -22,6 +22,7 @@
 #include "symbolize/debian.h"
 #include "symbolize/stack_copies.h"
 #include "symbolize/symbolize.h"
+#include "report/near.h"
 #include "report/query/figures/machine.h"
 
 #define DEFAULT_INPUT "profile.td"
@@ -413,6 +414,16 @@ static void name_packages(struct td_session *session)
     }
 }
 
+static int fail_filter(const struct td_session *session, struct td_err *err)
+{
+    const char *near = td_near_filter(session->model, session->opts);
+
+    if (near)
+        return td_fail(err, TD_ENODATA, "nothing in this profile matches %s: did you mean '%s'?",
+                       session->filter_text, near);
+    return td_fail(err, TD_ENODATA, "nothing in this profile matches %s", session->filter_text);
+}
+
 static int measure(struct td_session *session, struct td_err *err)
 {
     const struct td_filter filter = make_filter(session->opts, session->needs);
@@ -428,7 +439,7 @@ static int measure(struct td_session *session, struct td_err *err)
         session->kept_share = td_ratio(total, all);
     }
     if (total == 0 && session->filter_text)
-        return td_fail(err, TD_ENODATA, "nothing in this profile matches %s", session->filter_text);
+        return fail_filter(session, err);
     if (total == 0 && !session->needs.empty)
         return fail_empty(session, err);
     session->coverage = td_coverage_of(session->measure);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What a filter that matches nothing may have meant. */
+#ifndef TD_REPORT_NEAR_H
+#define TD_REPORT_NEAR_H
+
+#include "formats/model.h"
+#include "report/session.h"
+
+/* The profile's name that is nearest to the word of the only filter that was given, of its kind;
+ * NULL where there is none, where several filters were given, or a pattern. Borrowed from the
+ * model. */
+const char *td_near_filter(const struct td_model *model, const struct td_common_opts *opts);
+
+#endif
