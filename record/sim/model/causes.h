@@ -40,8 +40,8 @@
       "is accessed for the first time")                                                        \
     X(CHAIN, DEPENDENCY_CHAINS, "the oldest uop executes, or waits for a result")              \
     X(PORT_INTEGER, INTEGER_PORTS,                                                             \
-      "the oldest uop would be complete but for a busy port: "                                 \
-      "one for integers,")                                                                     \
+      "the oldest uop would be complete but for a busy port, or waits for a result while a "   \
+      "port has more work than it can do: one for integers,")                                  \
     X(PORT_MULTIPLY, MULTIPLY_PORT, "the multiplier's,")                                       \
     X(PORT_BRANCH, BRANCH_PORTS, "one for branches,")                                          \
     X(PORT_FLOAT, FLOAT_PORTS, "for floating point,")                                          \

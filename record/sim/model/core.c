@@ -7,6 +7,50 @@
 /* Uops that fill a scheduler's place in `waiting`; more than ever wait. */
 enum { PLACE_FULL = 0x8000, NEVER_FULL = 0x4000 };
 
+static struct td_port_kind kind_of(const struct td_ports *ports, enum td_cause cause, uint16_t set)
+{
+    struct td_port_kind kind = {.cause = cause};
+
+    if (set == 0)
+        return kind;
+    const struct td_port_mask mask = td_ports_mask(ports, set, 0);
+    const struct td_port_bank *bank = &ports->banks[mask.choice >> TD_BANK_PORTS];
+    if (!mask.choice && mask.full)
+        kind.full[kind.places++] = mask.full;
+    for (uint32_t place = 0; place < TD_BANK_PORTS; place++) {
+        if (mask.choice >> place & 1)
+            kind.full[kind.places++] = bank->bound[place].full;
+    }
+    return kind;
+}
+
+static void init_kinds(struct td_core *core, const struct td_core_desc *desc)
+{
+    const struct td_op_cost *ops = desc->ops;
+    const struct {
+        enum td_cause cause;
+        uint16_t set;
+    } kinds[TD_PORT_KINDS] = {
+        {TD_CAUSE_PORT_MULTIPLY, ops[TD_OP_MUL].ports},
+        {TD_CAUSE_PORT_SHUFFLE, ops[TD_OP_VSHUF].ports},
+        {TD_CAUSE_PORT_FLOAT, ops[TD_OP_FADD].ports},
+        {TD_CAUSE_PORT_FLOAT, ops[TD_OP_FMUL].ports},
+        {TD_CAUSE_PORT_VECTOR, ops[TD_OP_VMUL].ports},
+        {TD_CAUSE_PORT_VECTOR, ops[TD_OP_VINT].ports},
+        {TD_CAUSE_PORT_BRANCH, ops[TD_OP_BRANCH].ports},
+        {TD_CAUSE_PORT_STORE, desc->store_data_ports},
+        {TD_CAUSE_PORT_LOAD, desc->load_ports},
+        {TD_CAUSE_PORT_INTEGER, ops[TD_OP_SHIFT].ports},
+        {TD_CAUSE_PORT_INTEGER, ops[TD_OP_ALU].ports},
+    };
+
+    for (int i = 0; i < TD_PORT_KINDS; i++) {
+        core->kinds[i] = kind_of(core->rules, kinds[i].cause, kinds[i].set);
+        for (uint32_t p = 0; p < core->kinds[i].places; p++)
+            core->kinds_full |= core->kinds[i].full[p];
+    }
+}
+
 void td_core_init(struct td_core *core, const struct td_core_desc *desc,
                   const struct td_ports *ports, struct td_ledger *ledger)
 {
@@ -60,6 +104,7 @@ void td_core_init(struct td_core *core, const struct td_core_desc *desc,
         core->results[i].most = (uint32_t)registers[i];
         core->results[i].roomy = registers[i] ? (uint64_t)registers[i] : UINT64_MAX;
     }
+    init_kinds(core, desc);
     for (int i = 0; i < TD_PORT_RING; i++)
         core->ports[i] = ports->empty;
     for (int b = 0; b < TD_DISPATCH_BANKS; b++)
@@ -115,6 +160,53 @@ static uint64_t find_awaited(struct td_core *core)
     return head < core->uops ? head : head - 1;
 }
 
+/* Of the words of the cycles that come, the bits that are set in all of them: of ports that are
+ * taken all the time, since more work waits for them than they can do. */
+static uint64_t taken_ports(const struct td_core *core)
+{
+    enum { CYCLES = 8 };
+    uint64_t taken = UINT64_MAX >> (64 - TD_PORT_ISSUED_AT);
+
+    for (int64_t i = 1; i <= CYCLES && taken & core->kinds_full; i++)
+        taken &= core->ports[(core->cycle + i) & (TD_PORT_RING - 1)];
+    return taken & core->kinds_full;
+}
+
+static bool is_backlogged(const struct td_port_kind *kind, uint64_t taken)
+{
+    for (uint32_t p = 0; p < kind->places; p++) {
+        if (!(taken & kind->full[p]))
+            return false;
+    }
+    return kind->places > 0;
+}
+
+/* Whether the uop or one of the next goes to a port of the kind, and waits for nothing else. */
+static bool has_kind(const struct td_core *core, uint64_t uop, enum td_cause cause)
+{
+    enum { UOPS = 64 };
+    const uint64_t end = uop + UOPS < core->uops ? uop + UOPS : core->uops;
+
+    for (; uop < end; uop++) {
+        if (td_ledger_cause(core->blame[uop & (TD_ROB_RING - 1)]) == cause)
+            return true;
+    }
+    return false;
+}
+
+/* What a uop waits for that waits for the result of another: ports, when there is more work for
+ * them than they can do, since then that waits for them; else `cause`. */
+static enum td_cause behind_result(const struct td_core *core, uint64_t uop, enum td_cause cause)
+{
+    const uint64_t taken = taken_ports(core);
+
+    for (int i = 0; i < TD_PORT_KINDS && taken; i++) {
+        if (is_backlogged(&core->kinds[i], taken) && has_kind(core, uop, core->kinds[i].cause))
+            return core->kinds[i].cause;
+    }
+    return cause;
+}
+
 /* What the uop of this number waits for in this cycle; *until is lowered to when that changes. */
 static uint32_t blame_at(const struct td_core *core, uint64_t uop, int64_t *until)
 {
@@ -132,7 +224,9 @@ static uint32_t blame_at(const struct td_core *core, uint64_t uop, int64_t *unti
         if (complete < *until)
             *until = complete;
     }
-    return cell - (uint32_t)cause + (cause == TD_CAUSE_PORT_LOAD ? TD_CAUSE_L1 : TD_CAUSE_CHAIN);
+    return cell - (uint32_t)cause +
+           (uint32_t)behind_result(core, uop,
+                                   cause == TD_CAUSE_PORT_LOAD ? TD_CAUSE_L1 : TD_CAUSE_CHAIN);
 }
 
 void td_core_stall(struct td_core *core, int64_t cycle)

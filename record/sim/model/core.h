@@ -51,6 +51,15 @@ struct td_port_wait {
     uint32_t cycles;
 };
 
+/* Ports that uops of one kind share: of a cycle's word, for each place that they may go to, the
+ * bits of which one says that it is taken. */
+struct td_port_kind {
+    enum td_cause cause;
+    uint32_t places;
+    uint64_t full[TD_BANK_PORTS];
+};
+enum { TD_PORT_KINDS = 11 };
+
 struct td_core {
     int64_t cycle; /* dispatch is in this cycle */
     uint32_t used; /* slots of it that are gone */
@@ -98,6 +107,8 @@ struct td_core {
     int64_t woken[TD_REG_COUNT], woken_for[TD_REG_COUNT];
     int wakes_early; /* ports that a uop takes at most that is woken before it is ready */
     struct td_port_hint hints[16];
+    struct td_port_kind kinds[TD_PORT_KINDS]; /* the scarcer ones first */
+    uint64_t kinds_full;                      /* the bits of all of them */
     struct td_results results[TD_RESULT_COUNT];
     uint64_t ports[TD_PORT_RING];           /* by cycle */
     int64_t retire[TD_ROB_RING];            /* by uop: the cycle in which it has retired */
@@ -348,8 +359,8 @@ static inline int64_t td_core_ready_early(const struct td_core *core, uint8_t re
 }
 
 /* Enters a uop into the reorder buffer, complete in `done`; `cell` is what it waits for. When that
- * is a port, the last cycles are the port's, as many as were noted, and the rest a chain's or L1's.
- */
+ * is a port, the last cycles are the port's, as many as were noted, and the rest a chain's or L1's;
+ * but while some ports have more work than they can do, theirs. */
 static inline void td_core_retire(struct td_core *core, int64_t done, uint32_t cell,
                                   enum td_result kind)
 {
