@@ -216,6 +216,9 @@ ASM(port_bit_tests, G8("bt $3,", ""), G)
 ASM(port_popcnt, G8("popcnt %%rdi,", ""), G)
 ASM(port_products, G8("mulx %%rdi,%%rbx,", ""), G, "rbx")
 ASM(port_product_mix, G8("imul $3,%%rdi,", ""), G)
+/* Four chains of three cycles, on one port: what waits for a product waits for the port. */
+ASM(port_product_chains, "imul %%rax,%%rax\nimul %%rcx,%%rcx\nimul %%rdx,%%rdx\nimul %%rsi,%%rsi\n",
+    G)
 ASM(port_compares, "xor %%eax,%%eax\n" N(16, "cmp $1,%%eax\nje 9f\n") "9:\n", A)
 /* Twelve chains of 4 cycles on two ports: the ports need 6. */
 ASM(port_fmas,
@@ -403,7 +406,8 @@ static struct link *links_of(size_t bytes, size_t step)
     SMALL(serial_cpuid, 5000) SMALL(serial_lfence, 10000) SMALL(serial_mfence, 10000) SMALL(serial_pause, 5000) \
     SMALL(div_ints, 10000) SMALL(div_floats, 20000) SMALL(root_vectors, 10000) SMALL(div_x87, 10000) \
     SMALL(port_rotates, 50000) SMALL(port_bit_tests, 50000) SMALL(port_popcnt, 50000) SMALL(port_products, 50000) \
-    SMALL(port_product_mix, 50000) SMALL(port_compares, 30000) SMALL(port_fmas, 50000) SMALL(port_floats, 50000) SMALL(port_permutes, 50000) \
+    SMALL(port_product_mix, 50000) SMALL(port_product_chains, 50000) SMALL(port_compares, 30000) \
+    SMALL(port_fmas, 50000) SMALL(port_floats, 50000) SMALL(port_permutes, 50000) \
     SMALL(port_unpacks, 50000) SMALL(port_vector_products, 50000) SMALL(port_loads, 30000) SMALL(port_stores, 30000) \
     SMALL(chain_adds, 20000) SMALL(chain_moves, 20000) SMALL(chain_fma, 20000) SMALL(chain_crc, 20000) \
     SMALL(chain_permute, 20000) SMALL(chain_carry, 20000) SMALL(chain_across, 20000) \

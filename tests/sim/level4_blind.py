@@ -40,6 +40,7 @@ LOST = {
     "port_rotates": (None, ["integer_ports"]), "port_bit_tests": (None, ["integer_ports"]),
     "port_popcnt": (None, ["integer_ports", "multiply_port"]),
     "port_products": (None, ["multiply_port"]), "port_product_mix": (None, ["multiply_port"]),
+    "port_product_chains": (None, ["multiply_port"]),
     "port_compares": (None, ["branch_ports"]), "port_fmas": (None, ["float_ports"]), "port_floats": (None, ["float_ports"]),
     "port_permutes": (None, ["shuffle_ports"]), "port_unpacks": (None, ["shuffle_ports"]),
     "port_vector_products": (None, ["vector_ports"]), "port_loads": (None, ["load_ports"]), "port_stores": (None, ["store_ports"]),
@@ -63,7 +64,7 @@ ONLY = {
     # AMD's decoders make four a cycle, however long.
     "decode_long": ("golden-cove", "skylake", "skylake-x"),
     # Zen 5 dispatches no more of both than it has ports for.
-    "port_popcnt": NO_ZEN5, "port_products": NO_ZEN5,
+    "port_popcnt": NO_ZEN5, "port_products": NO_ZEN5, "port_product_chains": NO_ZEN5,
     # Vector operations of Zen 5 take two cycles each, and L2 of skylake-x gives a line in 1.25: the sum is a chain.
     "read_l2": ("golden-cove", "zen3", "zen4", "skylake"),
     # Its uop cache has room for their lines, and it foresees two jumps a cycle: little is lost.
