@@ -35,7 +35,7 @@ bool td_habit_is_right(const struct td_habit *habit)
         TD_HABIT_STORES,      TD_HABIT_NEW_LINES,   TD_HABIT_NEW_PAGES, TD_HABIT_UNALIGNED,
         TD_HABIT_SPLIT_LINES, TD_HABIT_SPLIT_PAGES, TD_HABIT_FROM_L2,   TD_HABIT_FROM_L3,
         TD_HABIT_FROM_MEMORY, TD_HABIT_FORWARDED,   TD_HABIT_BLOCKED,   TD_HABIT_ALIASED,
-        TD_HABIT_CLEARED,     TD_HABIT_SERIAL};
+        TD_HABIT_CLEARED,     TD_HABIT_SERIAL,      TD_HABIT_FAULTS};
     const enum td_habit_figure of_branches[] = {TD_HABIT_TAKEN, TD_HABIT_WRONG, TD_HABIT_TURNS,
                                                 TD_HABIT_STRETCHES};
 

@@ -30,8 +30,7 @@ static void key_of(uint64_t key[2], struct td_frames *frames, const struct td_me
 {
     const struct td_measure_row *r = &measure->rows[row];
     const uint64_t blank =
-        measure->blank ? (uint64_t)td_hash_bytes(&measure->blank[row], sizeof(measure->blank[row]))
-                       : 0;
+        measure->blank ? td_hash_bytes(&measure->blank[row], sizeof(measure->blank[row])) : 0;
 
     td_frames_fill(frames, measure->model, r->node, no_inline);
     for (int k = 0; k < 2; k++) {

@@ -13,8 +13,6 @@
 
 /* Inner loops with so much of a loop's slots are what it is: its own chain does not matter. */
 #define INNER_SHARE 0.5
-/* What is so much longer than an iteration takes is not in each of them. */
-#define LONGER 1.05
 /* Loops with less of all slots are not looked into. */
 #define LEAST_SHARE 0.0005
 
@@ -483,8 +481,9 @@ double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound)
 {
     const double cycles = loop->bounds[bound];
 
-    return bound == TD_LOOP_CHAIN && cycles > LONGER * loop->cycles ? cycles * loop->path_share
-                                                                    : cycles;
+    return bound == TD_LOOP_CHAIN && cycles > TD_LOOP_LONGER * loop->cycles
+               ? cycles * loop->path_share
+               : cycles;
 }
 
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location)

@@ -38,6 +38,9 @@ enum td_loop_bound {
 };
 const char *td_loop_bound_id(enum td_loop_bound bound);
 
+/* What is so much longer than an iteration takes is not in each of them, or several overlap. */
+#define TD_LOOP_LONGER 1.05
+
 enum { TD_LOOP_EACH_PORT = 16, TD_CODE_LINE = 64 };
 
 /* An instruction on the chain. */

@@ -63,6 +63,18 @@ static const char *where_text(char buf[TD_WHY_TEXT], const struct td_why *why,
     return buf;
 }
 
+/* Takes both. */
+static char *join(char *text, char *more)
+{
+    if (!more)
+        return text;
+    char *both = td_xasprintf("%s %s", text, more);
+
+    free(text);
+    free(more);
+    return both;
+}
+
 static const char *step_word(const struct td_why_memory *m)
 {
     if (m->new_line < 0.9)
@@ -133,15 +145,18 @@ static char *stream_sentence(const struct td_why *why, const struct td_why_memor
 
 static char *conflict_in_l2_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    char again[TD_WHY_NUMBER], l2[TD_WHY_NUMBER], step[TD_WHY_NUMBER];
+    char again[TD_WHY_NUMBER], l2[TD_WHY_NUMBER];
+    char *conflict = td_xasprintf(
+        "its lines fall into few sets of L2 and push each other out: conflict. They come back "
+        "after %s of others, which is less than L2 holds (%s), but %.0f %% of the accesses are "
+        "served from beyond it.",
+        td_why_again(again, m), td_why_bytes(l2, (double)why->core.l2),
+        100 * (m->from[2] + m->from[3]));
 
-    return td_xasprintf("its lines fall into few sets of L2 and push each other out: conflict. "
-                        "They come back after %s of others, which is less than L2 holds (%s), but "
-                        "%.0f %% of the accesses are served from beyond it%s%s.",
-                        td_why_again(again, m), td_why_bytes(l2, (double)why->core.l2),
-                        100 * (m->from[2] + m->from[3]),
-                        m->stride_share >= 0.5 ? "; accesses are " : "",
-                        m->stride_share >= 0.5 ? td_why_stride(step, m->stride) : "");
+    if (m->stride_share < 0.5)
+        return conflict;
+    conflict[0] = 'I';
+    return join(stride_sentence(why, m), conflict);
 }
 
 static char *conflict_sentence(const struct td_why *why, const struct td_why_memory *m)
@@ -433,9 +448,6 @@ static void parts_text(char *buf, size_t size, const struct td_loop *loop,
         snprintf(buf + used, size - used, ")");
 }
 
-/* A bound may be longer than what was measured: iterations of two entries run at the same time. */
-static const double LONGER = 1.05;
-
 /* Whether the core can have begun the next entry of the loop before it is through with this one. */
 static bool overlaps(const struct td_loop *loop)
 {
@@ -454,12 +466,13 @@ static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
     char cycles[40];
 
     td_loop_figure(whole, cycles, sizeof(cycles));
-    if (bound == TD_LOOP_CHAIN && loop->path_share < 0.95 && loop->bounds[bound] > LONGER * whole)
+    if (bound == TD_LOOP_CHAIN && loop->path_share < 0.95 &&
+        loop->bounds[bound] > TD_LOOP_LONGER * whole)
         snprintf(buf, size,
                  " on the path that %.0f %% of the iterations take; an iteration takes %s on the "
                  "mean",
                  100 * loop->path_share, cycles);
-    else if (loop->bounds[bound] > LONGER * whole)
+    else if (loop->bounds[bound] > TD_LOOP_LONGER * whole)
         snprintf(buf, size, " per iteration; %s are measured%s", cycles,
                  overlaps(loop) ? ", since entries of the loop overlap" : "");
     else
@@ -777,18 +790,6 @@ static char *walks_more(const struct td_why *why)
     return td_xasprintf("Besides, %.0f %% of the accesses walk the page tables, which huge pages "
                         "would save.",
                         100 * walks);
-}
-
-/* Takes both. */
-static char *join(char *text, char *more)
-{
-    if (!more)
-        return text;
-    char *both = td_xasprintf("%s %s", text, more);
-
-    free(text);
-    free(more);
-    return both;
 }
 
 char *td_why_sentence(const struct td_why *why, const struct td_loop_words *words)

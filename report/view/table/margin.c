@@ -19,7 +19,6 @@
 #define MOSTLY       "mostly"
 #define MOSTLY_BYTES 64
 #define WEIGHT_MIN   0.01 /* of all: a smaller line brings no column */
-#define TEXT_MIN     30   /* columns that source text and instructions keep */
 
 /* The greatest share of the whole that a line lost to the node, where it is high in some line of
  * weight; else 0. */
@@ -66,7 +65,7 @@ static void choose_nodes(struct td_margin *margin, int levels, const struct td_m
             margin->nodes[margin->node_count++] = node;
     }
     while (!margin->style->full && margin->node_count > 0 &&
-           td_margin_width(margin) + used + TEXT_MIN > margin->style->width) {
+           td_margin_width(margin) + used + TD_TEXT_MIN > margin->style->width) {
         size_t least = 0;
 
         for (size_t i = 1; i < margin->node_count; i++) {
@@ -81,7 +80,7 @@ static void choose_nodes(struct td_margin *margin, int levels, const struct td_m
 static unsigned mostly_width(const struct td_margin *margin, const struct td_margin_lines *lines,
                              unsigned used)
 {
-    const unsigned taken = td_margin_width(margin) + 2 + used + TEXT_MIN;
+    const unsigned taken = td_margin_width(margin) + 2 + used + TD_TEXT_MIN;
     const unsigned room = margin->style->full            ? TD_MOSTLY_WIDTH
                           : margin->style->width > taken ? margin->style->width - taken
                                                          : 0;

@@ -44,6 +44,9 @@ void td_style_safe(const struct td_style *style, const char *text, unsigned widt
  * column `indent`. `at` is where the cursor stands. The text is escaped. */
 void td_style_wrap(const struct td_style *style, const char *text, unsigned at, unsigned indent);
 
+/* Columns that names, source text and instructions keep beside columns of categories. */
+#define TD_TEXT_MIN 30
+
 /* What lines of a head and a verdict begin with: a label in its columns. */
 #define TD_LABEL_WIDTH 10
 void td_style_label(const struct td_style *style, const char *label, enum td_tone tone);

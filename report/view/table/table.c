@@ -14,9 +14,7 @@
 #define WEIGHT_MIN  0.01 /* of all: a smaller row brings no column */
 #define GAP         2    /* blanks between columns */
 #define STRETCH_MIN 10   /* a stretching column is not made narrower */
-#define TEXT_MIN \
-    30 /* columns that all of those keep beside categories, as beside code (margin.h) */
-#define CELL_BYTES 4096
+#define CELL_BYTES  4096
 
 struct cell {
     const char *text; /* escaped, not yet fitted */
@@ -246,7 +244,7 @@ static void print_row(const struct layout *l, size_t r)
     fputc('\n', l->style->out);
 }
 
-/* Whether texts would get less than TEXT_MIN columns, or what they need when that is less. */
+/* Whether texts would get less than TD_TEXT_MIN columns, or what they need when that is less. */
 static bool is_too_wide(const struct layout *l)
 {
     unsigned used = l->table->indent, texts = 0;
@@ -255,7 +253,7 @@ static bool is_too_wide(const struct layout *l)
         used += c > 0 ? GAP : 0;
         *(l->table->columns[c].field->stretch ? &texts : &used) += l->widths[c];
     }
-    return !l->style->full && used + (texts < TEXT_MIN ? texts : TEXT_MIN) > l->style->width;
+    return !l->style->full && used + (texts < TD_TEXT_MIN ? texts : TD_TEXT_MIN) > l->style->width;
 }
 
 /* The category of the columns that has the least slots; column_count: there is none. */
