@@ -53,6 +53,7 @@ RETIRES = {
     "many_nops": "nop_instructions", "scalars": "fp_scalar", "halves": "fp_vector_128b", "wholes": "fp_vector_256b",
     "x87_products": "x87_use", "exchanges": "few_uops_instructions", "conversions": "few_uops_instructions",
     "copies": "memory_operations", "calls": "non_fused_branches", "vector_sums": "int_operations", "lea_sums": "other_light_ops",
+    "load_sums": "memory_operations",
     "port_compares": "fused_instructions", "ms_popf": "microcode_sequencer",
     "ms_rotate": "microcode_sequencer", "ms_bits": "microcode_sequencer", "port_fmas": "fp_vector_256b",
     "div_x87": "x87_use",

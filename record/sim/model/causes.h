@@ -53,7 +53,7 @@
 /* X(symbol, node, what counts as it) */
 #define TD_RETIRED(X)                                                                             \
     X(OTHER, OTHER_LIGHT_OPS, "what none of the rest is: integer arithmetic, shuffles")           \
-    X(MEMORY, MEMORY_OPERATIONS, "only loads, stores or prefetches")                              \
+    X(MEMORY, MEMORY_OPERATIONS, "loads, stores, prefetches, also joined to integer arithmetic")  \
     X(FUSED, FUSED_INSTRUCTIONS, "a pair that is renamed as one")                                 \
     X(BRANCH, NON_FUSED_BRANCHES, "a branch that is not the second of such a pair")               \
     X(NOP, NOP_INSTRUCTIONS, "executes nothing, by its class")                                    \

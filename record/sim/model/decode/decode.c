@@ -127,8 +127,8 @@ static bool is_integer_vector(enum td_op_class class)
 void td_decode_retired(enum td_op_class class, enum td_retired width, struct td_insn *insn)
 {
     const struct td_uop *uop = &insn->uop;
-    const bool moves = uop->flags & (TD_UOP_LOAD | TD_UOP_STORE | TD_UOP_PREFETCH) &&
-                       !uop->issue.add && !(uop->flags & TD_UOP_FOLD);
+    const bool accesses = uop->flags & (TD_UOP_LOAD | TD_UOP_STORE | TD_UOP_PREFETCH);
+    const bool moves = accesses && !uop->issue.add && !(uop->flags & TD_UOP_FOLD);
     enum td_retired retired = TD_RETIRED_OTHER;
 
     if (uop->flags & TD_UOP_HEAVY)
@@ -145,6 +145,8 @@ void td_decode_retired(enum td_op_class class, enum td_retired width, struct td_
         retired = width;
     else if (is_integer_vector(class))
         retired = TD_RETIRED_INTEGER_VECTOR;
+    else if (accesses) /* arithmetic joined to it has no count of its own in TMA */
+        retired = TD_RETIRED_MEMORY;
     insn->retired = (uint8_t)retired;
 }
 
