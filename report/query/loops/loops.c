@@ -486,6 +486,13 @@ double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound)
                : cycles;
 }
 
+bool td_loop_is_of_code_lines(const struct td_loop *loop)
+{
+    /* Less than the lines take shows that they did not come one a cycle. */
+    return loop->code_lines >= 2 && loop->cycles >= 0.98 * loop->code_lines &&
+           loop->cycles <= 1.25 * loop->code_lines;
+}
+
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location)
 {
     const uint32_t i = location < loops->location_count ? loops->of_location[location] : TD_NONE;

@@ -107,6 +107,10 @@ void td_loops_release(struct td_loops *loops);
 /* What the bound takes of an average iteration, in cycles; NaN: not known. A chain that is longer
  * than iterations take is not in all of them, but on the path of a part. */
 double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound);
+/* Whether an iteration takes as long as the lines of code that it lies over, which come one a
+ * cycle.
+ */
+bool td_loop_is_of_code_lines(const struct td_loop *loop);
 /* The innermost loop that the location is in; NULL. */
 const struct td_loop *td_loops_at(const struct td_loops *loops, uint32_t location);
 

@@ -546,6 +546,11 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
     }
 }
 
+static bool is_plain(enum td_why_cause cause)
+{
+    return cause == TD_WHY_ALIGNMENT || cause == TD_WHY_BLOCKED || cause == TD_WHY_ALIAS;
+}
+
 static bool is_of_execution(enum td_why_cause cause)
 {
     return cause == TD_WHY_CHAIN || cause == TD_WHY_PORT || cause == TD_WHY_DIVIDER ||
@@ -618,22 +623,28 @@ static bool is_counter_only(const struct td_loop *loop)
            !(loop->bounds[TD_LOOP_CHAIN] > 0.5 * loop->bounds[TD_LOOP_PORTS]);
 }
 
+/* One of the bounds that hold whatever is late takes all of the loop's cycles: what arrives late
+ * arrives in time for that. */
+static bool is_whole(const struct td_loop *loop)
+{
+    return (loop->bound == TD_LOOP_CHAIN || loop->bound == TD_LOOP_PORTS ||
+            loop->bound == TD_LOOP_WIDTH) &&
+           loop->explained >= BOUND_WHOLE;
+}
+
 /* Where a slot was lost is not always where the reason is: what waits for a quotient is charged for
  * a chain, though it is the divider that is always busy, and what runs beside the chain that bounds
  * its loop loses nothing. The loop's bound says which, when it explains the cycles and the code has
  * a part in it. */
-static enum td_why_cause settle(const struct td_why *why, const struct td_code_parts *parts)
+static enum td_why_cause settle(struct td_why *why, const struct td_code_parts *parts)
 {
     const struct td_loop *loop = why->loop;
 
+    if (why->cause == TD_WHY_FRONTEND && is_whole(loop))
+        why->cause = TD_WHY_NOTHING;
+
     if (why->cause == TD_WHY_CHASE && loop->link_count > 0 && !has_loads(loop))
         return unchained(why);
-    /* What arrives late arrives in time for what the units take. */
-    const bool hidden = why->cause == TD_WHY_FRONTEND && why->lost < STANDS_OUT &&
-                        loop->bounds[TD_LOOP_PORTS] >= BOUND_WHOLE * loop->cycles;
-
-    if (hidden && loop->bound == TD_LOOP_PORTS)
-        return TD_WHY_PORT;
     if (!is_of_execution(why->cause) || loop->explained < BOUND_LEAST)
         return why->cause;
     if (why->cause == TD_WHY_CHAIN && is_counter_only(loop) &&
@@ -667,6 +678,19 @@ static bool waits_for_loads(const struct td_why *why)
            loop->bounds[TD_LOOP_CHAIN] < CHAIN_LEAST * loop->cycles &&
            td_ratio(lost, why->values[TD_METRIC_SLOTS]) >= LEAST_LOST &&
            2 * lost >= family_of(why->values, FAMILY_CHAIN);
+}
+
+/* Nothing that is known of the loop takes most of its cycles, and most of the lines that it asks
+ * for are not in L1: a short chain or few instructions are not what it waits for. */
+static bool waits_for_lines(const struct td_why *why)
+{
+    const struct td_loop *loop = why->loop;
+
+    if ((why->cause != TD_WHY_CHAIN && why->cause != TD_WHY_FRONTEND) || why->beside || !loop ||
+        why->also == TD_WHY_NOTHING || is_plain(why->also))
+        return false;
+    return loop->explained < BOUND_EXPLAINS && !td_loop_is_of_code_lines(loop) &&
+           td_loop_binding(loop, TD_LOOP_CHAIN) < CHAIN_LEAST * loop->cycles;
 }
 
 static void find_loop(struct td_why *why, struct td_why_basis *basis,
@@ -709,11 +733,6 @@ static void blame(struct td_why *why, const struct td_model *model,
     why->node = largest_node(why->values, family);
     find_instruction(why, model, parts, family);
     why->cause = cause_of(why, family);
-}
-
-static bool is_plain(enum td_why_cause cause)
-{
-    return cause == TD_WHY_ALIGNMENT || cause == TD_WHY_BLOCKED || cause == TD_WHY_ALIAS;
 }
 
 /* The instruction of the parts that took most slots. */
@@ -763,6 +782,11 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
     find_loop(why, basis, parts);
     if (waits_for_loads(why)) {
         blame(why, measure->model, parts, FAMILY_MEMORY);
+        why->loop = is_of_loops(why->cause) ? why->loop : NULL;
+    } else if (waits_for_lines(why)) {
+        why->cause = why->also;
+        why->habit = why->also_habit;
+        why->also = TD_WHY_NOTHING;
         why->loop = is_of_loops(why->cause) ? why->loop : NULL;
     }
     if (family == FAMILY_BRANCH && why->node != TD_NODE_NONE && !why->beside)

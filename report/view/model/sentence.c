@@ -614,6 +614,12 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
     chain_place_text(place, loop, model);
     td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles));
     of_cycles_text(of, sizeof(of), loop, loop->bound);
+    if (why->node != TD_NODE_NONE)
+        return td_xasprintf(
+            "it holds nothing up itself. Its loop is bound by %s%s: %s cycles%s. Its "
+            "instructions come late (%.0f %% of its slots), but not too late for "
+            "that.",
+            bound, place, cycles, of, 100 * why->lost);
     if (loop->bounds[TD_LOOP_WIDTH] >= 0.9 * loop->cycles)
         return td_xasprintf(
             "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
@@ -631,8 +637,7 @@ static char *lines_sentence(const struct td_why *why)
     const uint64_t least = (loop->code_bytes + TD_CODE_LINE - 1) / TD_CODE_LINE;
     char of[TD_WHY_TEXT], fits[TD_WHY_TEXT] = "";
 
-    if (why->node != TD_NODE_DSB || loop->code_lines < 2 || loop->cycles < 0.9 * loop->code_lines ||
-        loop->cycles > 1.25 * loop->code_lines)
+    if (why->node != TD_NODE_DSB || !td_loop_is_of_code_lines(loop))
         return NULL;
     snprintf(of, sizeof(of), "%u cycles, of %.2f per iteration", loop->code_lines, loop->cycles);
     if (least < loop->code_lines)
@@ -775,6 +780,8 @@ static char *also_more(const struct td_why *why)
         free(sentence);
         return text;
     }
+    if (plain[why->also])
+        return td_xasprintf("Besides, %s", plain[why->also]);
     return td_xasprintf("Besides: %s.", td_why_text(why->also));
 }
 
