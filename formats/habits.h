@@ -41,7 +41,7 @@ enum td_habit_rule {
     X(SERIAL, serial, ADD, "whose address waited for what the same instruction loaded before") \
     X(LINES, lines, ADD, "cache lines that it brought into L1")                                \
     X(CONFLICTS, conflicts, ADD,                                                               \
-      "of them such as had left L1 although few others were brought in meanwhile")             \
+      "of them such as had left L1 although fewer were brought in meanwhile than 3/4 of L1")   \
     X(LINES_GONE, lines_gone, ADD, "of them such as have left L1")                             \
     X(BYTES_USED, bytes_used, ADD, "bytes of those that were used by then")                    \
     X(FOOTPRINT_LINES, footprint_lines, MOST, "different cache lines, estimated")              \
@@ -52,7 +52,8 @@ enum td_habit_rule {
     X(WRONG, wrong, ADD, "that were mispredicted")                                             \
     X(TURNS, turns, ADD, "that went another way than the one before")                          \
     X(STRETCHES, stretches, ADD, "stretches of executions that were searched for a period")    \
-    X(FAULTS, faults, ADD, "first accesses to a page, for which the core enters the kernel")
+    X(FAULTS, faults, ADD, "first accesses to a page, for which the core enters the kernel")   \
+    X(HIGHEST, highest, MOST, "highest address, of accesses to another line")
 
 enum td_habit_figure {
 #define X(symbol, name, rule, meaning) TD_HABIT_##symbol,

@@ -72,7 +72,7 @@ void td_lines_fill(struct td_lines *lines, uint32_t slot, uint64_t line)
     if (near > 0) {
         to->back = back_of(near);
         to->weight = 1;
-        to->conflict = near < lines->slot_count / 4;
+        to->conflict = near < lines->slot_count / 4 * 3;
     }
     if (hash >> 32 & (TD_LINES_SAMPLED - 1) << 1)
         return;

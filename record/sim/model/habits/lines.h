@@ -32,8 +32,10 @@ struct td_line_slot {
     uint32_t life; /* of the owner: after it, the line is nobody's */
     uint16_t owner;
     uint8_t back;
-    uint8_t weight : 7;   /* for how many lines `back` stands */
-    uint8_t conflict : 1; /* it had left although fewer lines came than a quarter of L1 */
+    uint8_t weight : 7; /* for how many lines `back` stands */
+    /* It had left although fewer lines came than three quarters of L1. Were they spread over the
+     * sets by chance, a set would seldom get as many of them as it has ways. */
+    uint8_t conflict : 1;
 };
 
 struct td_line_seen {

@@ -80,7 +80,7 @@ static struct td_usage_entry *take_place(struct td_usage *usage, size_t first, u
     struct td_usage_entry *entry = empty_place(usage, least);
     usage->keys[least] = key;
     entry->hold = 1;
-    entry->last = use->address;
+    entry->last = entry->lowest = entry->highest = use->address;
     entry->strides[0].step = INT64_MIN; /* no step can be it */
     return entry;
 }
@@ -140,16 +140,27 @@ static void note_different(uint8_t *registers, uint64_t what)
 static uint64_t count_different(const uint8_t *registers)
 {
     const double m = TD_USAGE_REGISTERS;
-    double sum = 0, empty = 0;
+    uint32_t of_rank[65] = {0};
+    double sum = 0;
 
-    for (int i = 0; i < TD_USAGE_REGISTERS; i++) {
-        sum += ldexp(1, -registers[i]);
-        empty += registers[i] == 0;
-    }
-    const double estimate = 0.709 * m * m / sum;
-    if (estimate <= 2.5 * m && empty > 0)
-        return (uint64_t)(m * log(m / empty) + 0.5);
+    for (int i = 0; i < TD_USAGE_REGISTERS; i++)
+        of_rank[registers[i]]++;
+    for (int rank = 0; rank < 65; rank++)
+        sum += ldexp(of_rank[rank], -rank);
+    const double estimate = 0.7213 / (1 + 1.079 / m) * m * m / sum;
+    if (estimate <= 2.5 * m && of_rank[0] > 0)
+        return (uint64_t)(m * log(m / of_rank[0]) + 0.5);
     return (uint64_t)(estimate + 0.5);
+}
+
+/* Different units of 2^bits bytes: no more than lie between the addresses. */
+static uint64_t count_units(const struct td_usage_entry *entry, const uint8_t *registers,
+                            unsigned bits)
+{
+    const uint64_t count = count_different(registers);
+    const uint64_t most = (entry->highest >> bits) - (entry->lowest >> bits) + 1;
+
+    return count < most ? count : most;
 }
 
 static void note_partner(struct td_usage_partner *partners, uint32_t row)
@@ -175,6 +186,8 @@ static inline void note_place(struct td_usage_entry *entry, const struct td_use 
         note_step(entry, step);
     if (other >> LINE_BITS || entry->figures[TD_HABIT_ACCESSES] == 1) {
         entry->figures[TD_HABIT_NEW_LINES]++;
+        entry->lowest = use->address < entry->lowest ? use->address : entry->lowest;
+        entry->highest = use->address > entry->highest ? use->address : entry->highest;
         note_different(entry->lines, use->address >> LINE_BITS);
         if (other >> PAGE_BITS || entry->figures[TD_HABIT_ACCESSES] == 1) {
             entry->figures[TD_HABIT_NEW_PAGES]++;
@@ -296,8 +309,9 @@ static void describe(const struct td_usage *usage, const struct td_usage_entry *
     habit->figures[TD_HABIT_FAULTS] = entry->faults;
     habit->figures[TD_HABIT_LINES_GONE] = use->gone;
     habit->figures[TD_HABIT_BYTES_USED] = use->bytes;
-    habit->figures[TD_HABIT_FOOTPRINT_LINES] = count_different(entry->lines);
-    habit->figures[TD_HABIT_FOOTPRINT_PAGES] = count_different(entry->pages);
+    habit->figures[TD_HABIT_FOOTPRINT_LINES] = count_units(entry, entry->lines, LINE_BITS);
+    habit->figures[TD_HABIT_FOOTPRINT_PAGES] = count_units(entry, entry->pages, PAGE_BITS);
+    habit->figures[TD_HABIT_HIGHEST] = entry->highest;
     for (int i = 0; i < TD_USAGE_STRIDES; i++)
         add_mark(habit, TD_HABIT_STRIDE, UINT32_MAX, entry->strides[i].step,
                  entry->strides[i].count);

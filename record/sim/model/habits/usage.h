@@ -17,7 +17,9 @@ enum {
     TD_USAGE_STRIDES = 4,
     TD_USAGE_PARTNERS = 2,
     TD_USAGE_BACKS = TD_LINE_BACK_KNOWN + 32,
-    TD_USAGE_REGISTERS = 64, /* of an estimate of how many are different (HyperLogLog) */
+    /* Of an estimate of how many are different (HyperLogLog), which is off by a twentieth mostly.
+     */
+    TD_USAGE_REGISTERS = 512,
     TD_USAGE_FIGURES = TD_HABIT_SETS + 1,
 };
 
@@ -58,6 +60,7 @@ struct td_usage_entry {
     struct td_usage_stride strides[TD_USAGE_STRIDES];
     uint64_t figures[TD_USAGE_FIGURES];
     uint64_t faults;
+    uint64_t lowest, highest; /* addresses */
     uint64_t backs[TD_USAGE_BACKS];
     struct td_usage_partner forwarded_by[TD_USAGE_PARTNERS], blocked_by[TD_USAGE_PARTNERS],
         aliased_by[TD_USAGE_PARTNERS];
