@@ -241,9 +241,24 @@ static void put_at(struct td_why *why, const struct td_model *model, uint32_t lo
     why->offset = td_model_location(model, location)->offset;
 }
 
-static void find_instruction(struct td_why *why, const struct td_model *model,
+/* The habit of the instruction and of its copies, where it is one of several; `copies`: how many.
+ */
+static const struct td_habit *joined(struct td_why_basis *basis, const struct td_code_parts *parts,
+                                     const struct td_habit *habit, uint32_t location,
+                                     struct td_why_copies *copies)
+{
+    *copies = td_why_copies_of(basis->measure->model, parts, habit, location);
+    if (!copies->habit)
+        return habit;
+    basis->joined =
+        td_grow(basis->joined, &basis->joined_cap, basis->joined_len + 1, sizeof(*basis->joined));
+    return basis->joined[basis->joined_len++] = copies->habit;
+}
+
+static void find_instruction(struct td_why *why, struct td_why_basis *basis,
                              const struct td_code_parts *parts, enum family family)
 {
+    const struct td_model *model = basis->measure->model;
     uint64_t most = 0;
 
     for (size_t p = 0; p < parts->len; p++) {
@@ -260,6 +275,7 @@ static void find_instruction(struct td_why *why, const struct td_model *model,
     why->part = td_ratio(most, family_of(why->values, family));
     put_at(why, model, why->location);
     why->habit = td_habits_find(td_model_habits(model), why->module, why->offset);
+    why->habit = joined(basis, parts, why->habit, why->location, &why->copies);
 }
 
 static bool brings_lines_back(const struct td_why_memory *m, const struct td_why_core *core)
@@ -514,10 +530,11 @@ static enum td_why_cause plain_cause(const struct td_habit *habit, const struct 
 
 /* What is plain to see, of the instruction that costs most: `instead` of a cause, where no loss
  * stands out, or beside it. */
-static void look_for_plain_cause(struct td_why *why, const struct td_model *model,
+static void look_for_plain_cause(struct td_why *why, struct td_why_basis *basis,
                                  const struct td_code_parts *parts, enum family family,
                                  bool instead)
 {
+    const struct td_model *model = basis->measure->model;
     uint64_t most = 0;
 
     for (size_t p = 0; p < parts->len; p++) {
@@ -531,12 +548,13 @@ static void look_for_plain_cause(struct td_why *why, const struct td_model *mode
                 continue;
             most = cost->values[TD_METRIC_SLOTS];
             if (!instead) {
-                why->also = cause;
-                why->also_habit = habit;
+                why->also_habit = joined(basis, parts, habit, cost->location, &why->also_copies);
+                why->also = plain_cause(why->also_habit, &why->core, true);
                 continue;
             }
             why->cause = cause;
             why->habit = habit;
+            why->copies = (struct td_why_copies){.count = 1};
             why->beside = true;
             why->module = parts->at[p].module;
             why->offset = cost->offset;
@@ -721,17 +739,22 @@ void td_why_basis_release(struct td_why_basis *basis)
     if (basis->looped)
         td_loops_release(&basis->loops);
     basis->looped = false;
+    for (size_t i = 0; i < basis->joined_len; i++)
+        free(basis->joined[i]);
+    free(basis->joined);
+    basis->joined = NULL;
+    basis->joined_len = basis->joined_cap = 0;
 }
 
 /* The losses of the family, and what they are from. */
-static void blame(struct td_why *why, const struct td_model *model,
-                  const struct td_code_parts *parts, enum family family)
+static void blame(struct td_why *why, struct td_why_basis *basis, const struct td_code_parts *parts,
+                  enum family family)
 {
     why->lost = td_ratio(family_of(why->values, family), why->values[TD_METRIC_SLOTS]);
     if (why->lost < LEAST_LOST)
         return;
     why->node = largest_node(why->values, family);
-    find_instruction(why, model, parts, family);
+    find_instruction(why, basis, parts, family);
     why->cause = cause_of(why, family);
 }
 
@@ -769,11 +792,11 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
     const uint64_t slots = why->values[TD_METRIC_SLOTS];
 
     why->retiring = td_ratio(why->values[td_metric_of_node(TD_NODE_RETIRING)], slots);
-    blame(why, measure->model, parts, family);
+    blame(why, basis, parts, family);
     if (why->lost < STANDS_OUT && !is_plain(why->cause))
-        look_for_plain_cause(why, measure->model, parts, family, true);
+        look_for_plain_cause(why, basis, parts, family, true);
     if (!why->beside && (is_of_execution(why->cause) || why->cause == TD_WHY_FRONTEND))
-        look_for_plain_cause(why, measure->model, parts, family, false);
+        look_for_plain_cause(why, basis, parts, family, false);
     if (why->cause == TD_WHY_NOTHING)
         put_at(why, measure->model, find_dearest(parts));
     find_partner(why, measure->model);
@@ -781,11 +804,12 @@ void td_why_of(struct td_why *why, struct td_why_basis *basis, const struct td_c
         why->shared = shared_of(why, measure->model);
     find_loop(why, basis, parts);
     if (waits_for_loads(why)) {
-        blame(why, measure->model, parts, FAMILY_MEMORY);
+        blame(why, basis, parts, FAMILY_MEMORY);
         why->loop = is_of_loops(why->cause) ? why->loop : NULL;
     } else if (waits_for_lines(why)) {
         why->cause = why->also;
         why->habit = why->also_habit;
+        why->copies = why->also_copies;
         why->also = TD_WHY_NOTHING;
         why->loop = is_of_loops(why->cause) ? why->loop : NULL;
     }

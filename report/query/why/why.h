@@ -14,6 +14,7 @@
 #include "report/query/code_of.h"
 #include "report/query/loops/loops.h"
 #include "report/query/why/callers.h"
+#include "report/query/why/copies.h"
 
 /* X(symbol, id, in short) */
 #define TD_WHY_CAUSES(X)                                                                   \
@@ -77,6 +78,7 @@ struct td_why {
     enum td_why_cause also; /* another that is plain to see, of memory: `also_habit` has
                                it; TD_WHY_NOTHING: there is none */
     const struct td_habit *also_habit;
+    struct td_why_copies also_copies;
     enum td_tma_node node;            /* the largest loss; TD_NODE_NONE where none takes a tenth */
     double retiring;                  /* shares of the slots of the code: useful work, */
     double lost;                      /* and the losses that the cause explains */
@@ -84,8 +86,9 @@ struct td_why {
     /* The instruction that has most of it. */
     uint32_t module, location;
     uint64_t offset;
-    double part;                         /* of those losses */
-    const struct td_habit *habit;        /* borrowed from the model; NULL: not known */
+    double part;                  /* of those losses */
+    const struct td_habit *habit; /* borrowed from the model or the basis; NULL: not known */
+    struct td_why_copies copies; /* of the instruction; `habit` is that of all, where it is known */
     const struct td_habit_mark *partner; /* the store in the way or that had the data, or the
                                             branch that tells how this one goes; NULL: none */
     const struct td_habit *partner_habit;
@@ -141,6 +144,8 @@ struct td_why_basis {
     const struct td_measure *stacks;  /* borrowed; the same by stack, or the measure itself */
     struct td_loops loops;
     bool looped;
+    struct td_habit **joined; /* of copies of one access */
+    size_t joined_len, joined_cap;
 };
 
 struct td_why_basis td_why_basis_init(const struct td_measure *measure,

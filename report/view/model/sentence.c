@@ -13,21 +13,33 @@
 
 enum { LINE_BYTES = 64, COLUMN = 512 };
 
-/* The farthest cache that the bytes do not fit, as "does not fit L2 (1.0 MB)". */
-static void fit_text(char *buf, size_t size, const struct td_why *why, double bytes)
+/* An estimate so near to what a cache holds does not tell whether it fits. */
+static const double NEARLY = 1.1;
+/* Where so few come from beyond a cache, its size is not what they wait for. */
+static const double HARDLY_ANY = 0.02;
+
+/* The farthest cache that the footprint does not fit, as "more than L2 holds (1.0 MB)". */
+static void fit_text(char *buf, size_t size, const struct td_why *why,
+                     const struct td_why_memory *m)
 {
     const struct {
         const char *name;
         uint64_t bytes;
-    } caches[] = {{"L3", why->core.l3}, {"L2", why->core.l2}, {"L1", why->core.l1}};
+        double beyond; /* share of the accesses that it did not serve */
+    } caches[] = {{"L3", why->core.l3, m->from[3]},
+                  {"L2", why->core.l2, m->from[2] + m->from[3]},
+                  {"L1", why->core.l1, m->from[1] + m->from[2] + m->from[3]}};
+    const double bytes = (double)m->footprint;
     char number[TD_WHY_NUMBER];
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(caches); i++) {
-        if (caches[i].bytes > 0 && bytes > (double)caches[i].bytes) {
-            snprintf(buf, size, "more than %s holds (%s)", caches[i].name,
-                     td_why_bytes(number, (double)caches[i].bytes));
-            return;
-        }
+        if (caches[i].bytes == 0 || bytes * NEARLY < (double)caches[i].bytes)
+            continue;
+        snprintf(buf, size, "%s %s holds (%s)%s",
+                 bytes > NEARLY * (double)caches[i].bytes ? "more than" : "about what",
+                 caches[i].name, td_why_bytes(number, (double)caches[i].bytes),
+                 caches[i].beyond < HARDLY_ANY ? ", but brought there in time" : "");
+        return;
     }
     snprintf(buf, size, "which L1 could hold");
 }
@@ -89,7 +101,7 @@ static char *stride_sentence(const struct td_why *why, const struct td_why_memor
 
     if (m->used > 0)
         snprintf(used, sizeof(used), "; %.0f of %d bytes of each line used", m->used, LINE_BYTES);
-    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    fit_text(fit, sizeof(fit), why, m);
     return td_xasprintf("each access touches %s %s: %s%s. Its footprint is %s, %s.",
                         new_line ? "a new line" : "data", td_why_stride(step, m->stride),
                         step_word(m), used, td_why_footprint(footprint, m), fit);
@@ -99,7 +111,7 @@ static char *random_sentence(const struct td_why *why, const struct td_why_memor
 {
     char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT], where[TD_WHY_TEXT];
 
-    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    fit_text(fit, sizeof(fit), why, m);
     return td_xasprintf("accesses go to lines in no order: random access. The footprint is %s, %s; "
                         "most of what misses comes from %s.",
                         td_why_footprint(footprint, m), fit, where_text(where, why, m));
@@ -109,7 +121,7 @@ static char *chase_sentence(const struct td_why *why, const struct td_why_memory
 {
     char footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT];
 
-    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    fit_text(fit, sizeof(fit), why, m);
     return td_xasprintf("each address is what the load before gave, so that no two are under way "
                         "at a time: a pointer chase. The footprint is %s, %s.",
                         td_why_footprint(footprint, m), fit);
@@ -120,7 +132,7 @@ static char *footprint_sentence(const struct td_why *why, const struct td_why_me
     char footprint[TD_WHY_NUMBER], again[TD_WHY_NUMBER], fit[TD_WHY_TEXT], step[TD_WHY_NUMBER],
         order[TD_WHY_TEXT] = "it uses";
 
-    fit_text(fit, sizeof(fit), why, (double)m->footprint);
+    fit_text(fit, sizeof(fit), why, m);
     if (m->stride_share >= 0.5)
         snprintf(order, sizeof(order), "it goes in %s (%s) through",
                  m->stride >= LINE_BYTES || m->stride <= -LINE_BYTES ? "strides" : "order",
@@ -169,7 +181,8 @@ static char *conflict_sentence(const struct td_why *why, const struct td_why_mem
         snprintf(sets, sizeof(sets), " into %u of 64 sets", m->sets);
     return td_xasprintf(
         "its lines fall%s of L1 and push each other out: conflict. %.0f %% of its lines "
-        "had left although little else came; the footprint is %s of the %s of L1%s%s.",
+        "had left although less came meanwhile than L1 holds; the footprint is %s of the %s of "
+        "L1%s%s.",
         *sets ? sets : " into the same sets", 100 * m->conflicts, td_why_footprint(footprint, m),
         td_why_bytes(l1, (double)why->core.l1), m->stride_share >= 0.5 ? "; accesses are " : "",
         m->stride_share >= 0.5 ? td_why_stride(step, m->stride) : "");
@@ -785,6 +798,17 @@ static char *also_more(const struct td_why *why)
     return td_xasprintf("Besides: %s.", td_why_text(why->also));
 }
 
+/* Of an instruction that is one of several that do alike, where it is not known what they do
+ * together. */
+static char *copies_more(const struct td_why *why)
+{
+    if (why->copies.count < 2 || why->copies.habit || !td_why_uses_memory(why) ||
+        !writers[why->cause])
+        return NULL;
+    return td_xasprintf("These are figures of one of %zu instructions of the line that do so.",
+                        why->copies.count);
+}
+
 /* Of accesses that wait for a walk as well, where that is not what is told. */
 static char *walks_more(const struct td_why *why)
 {
@@ -813,6 +837,7 @@ char *td_why_sentence(const struct td_why *why, const struct td_loop_words *word
                : td_why_uses_memory(why) ? memory_sentence(why, words->model)
                                          : plain_sentence(why);
     text = join(text, chase_more(why));
+    text = join(text, copies_more(why));
     text = join(text, walks_more(why));
     text = join(text, callers_more(why, words->model));
     text = join(text, also_more(why));

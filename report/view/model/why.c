@@ -48,24 +48,28 @@ static void print_strides(const struct td_habit *habit, const struct td_style *s
 }
 
 /* An instruction that computes in memory loads and stores. */
-static void print_accesses(const uint64_t *figures, double bytes, const struct td_style *style)
+static void print_accesses(const struct td_why *why, double bytes, const struct td_style *style)
 {
+    const uint64_t *figures = why->habit->figures;
     const uint64_t stores = figures[TD_HABIT_STORES], loads = figures[TD_HABIT_ACCESSES] - stores;
-    char a[TD_WHY_NUMBER], b[TD_WHY_NUMBER];
+    char a[TD_WHY_NUMBER], b[TD_WHY_NUMBER], by[TD_WHY_TEXT] = "";
 
+    if (why->copies.habit)
+        snprintf(by, sizeof(by), ", by %zu instructions of an unrolled loop together",
+                 why->copies.count);
     print_line(style, "accesses",
-               td_xasprintf("%s%s%s%s%s seen, of %.0f bytes", loads ? td_why_count(a, loads) : "",
+               td_xasprintf("%s%s%s%s%s seen, of %.0f bytes%s", loads ? td_why_count(a, loads) : "",
                             loads ? " loads" : "", loads && stores ? ", " : "",
-                            stores ? td_why_count(b, stores) : "", stores ? " stores" : "", bytes));
+                            stores ? td_why_count(b, stores) : "", stores ? " stores" : "", bytes,
+                            by));
 }
 
 static void print_memory(const struct td_why *why, const struct td_style *style)
 {
     const struct td_why_memory m = td_why_memory_of(why->habit);
-    const uint64_t *f = why->habit->figures;
     char a[TD_WHY_NUMBER], b[TD_WHY_NUMBER], c[TD_WHY_NUMBER];
 
-    print_accesses(f, m.bytes, style);
+    print_accesses(why, m.bytes, style);
     print_strides(why->habit, style);
     print_line(style, "footprint",
                td_xasprintf("%s, in %s page%s; a new line in %.0f %%, a new page in "

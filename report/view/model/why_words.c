@@ -26,7 +26,7 @@ const char *td_why_bytes(char buf[TD_WHY_NUMBER], double bytes)
     return buf;
 }
 
-/* An estimate is within an eighth or so (formats/profile.md, habits): two digits of it are said. */
+/* An estimate is within a tenth or so (formats/profile.md, habits): two digits of it are said. */
 static double two_digits(double value)
 {
     const double unit = value >= 100 ? pow(10, floor(log10(value)) - 1) : 1;
