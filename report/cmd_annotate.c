@@ -8,6 +8,7 @@
 #include "report/cmd.h"
 #include "report/code_text.h"
 #include "report/listing.h"
+#include "report/near.h"
 #include "report/places.h"
 #include "report/query/figures/names.h"
 #include "report/view/annotate.h"
@@ -114,8 +115,15 @@ static int show_lines(struct td_session *session, const struct annotate_opts *o,
         td_sections_of_file(&sections, session->measure, r->file, r->from, r->to, no_inline);
     else
         td_sections_of_functions(&sections, session->measure, r->functions, r->len, no_inline);
+    if (sections.len == 0 && r->file) {
+        char *near = td_near_lines(session, r);
+
+        td_complain("nothing was sampled there: %s", near);
+        free(near);
+        goto out;
+    }
     if (sections.len == 0) {
-        td_complain(r->file || r->len > 0
+        td_complain(r->len > 0
                         ? "nothing was sampled there"
                         : "no sampled code has a name or lines: tdreport modules says where it "
                           "is, tdreport annotate --asm MODULE shows its instructions");

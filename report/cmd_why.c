@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "report/cmd.h"
 #include "report/code_text.h"
+#include "report/near.h"
 #include "report/places.h"
 #include "report/query/figures/names.h"
 #include "report/query/why/why.h"
@@ -56,6 +57,16 @@ static bool ask(struct asked *asked, const struct td_places *places, char *take_
     return found;
 }
 
+static void complain_nothing(const struct td_session *session, const struct td_places *places,
+                             const char *word)
+{
+    char *near = places->file ? td_near_lines(session, places) : NULL;
+
+    td_complain("%s: nothing ran there%s%s (tdreport lines shows the lines that cost something)",
+                word, near ? ": " : "", near ? near : "");
+    free(near);
+}
+
 static int ask_words(struct asked *asked, const struct td_session *session, char **words)
 {
     struct td_rows rows;
@@ -69,9 +80,7 @@ static int ask_words(struct asked *asked, const struct td_session *session, char
             td_cmd_complain_unknown(session, &rows, *words);
             exit_code = TD_EXIT_NOTHING;
         } else if (!ask(asked, &places, td_xstrdup(*words))) {
-            td_complain(
-                "%s: nothing ran there (tdreport lines shows the lines that cost something)",
-                *words);
+            complain_nothing(session, &places, *words);
             exit_code = TD_EXIT_NOTHING;
         }
         td_places_release(&places);

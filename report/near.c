@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/near.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "formats/frames.h"
+#include "report/query/figures/names.h"
 
 static void add_threads(struct td_names *names, const struct td_model *model)
 {
@@ -55,4 +58,63 @@ const char *td_near_filter(const struct td_model *model, const struct td_common_
         near = td_names_nearest(&names, word);
     td_names_release(&names);
     return near;
+}
+
+/* The line of the file that cost something and is nearest to those that were asked for; 0: none. */
+static uint32_t nearest_line(const struct td_session *session, const struct td_places *places)
+{
+    struct td_rows rows;
+    uint32_t nearest = 0, least = UINT32_MAX;
+
+    td_rows_init(&rows, session->measure, TD_ROWS_LINES, session->opts->no_inline);
+    for (size_t i = 0; i < rows.len; i++) {
+        const struct td_row *row = &rows.at[i];
+        const uint32_t away =
+            row->line < places->from ? places->from - row->line : row->line - places->from;
+
+        if (row->file == 0 || row->line == 0 || away >= least ||
+            !td_pattern_is_path(places->file, td_model_string(session->model, row->file)))
+            continue;
+        nearest = row->line;
+        least = away;
+    }
+    td_rows_release(&rows);
+    return nearest;
+}
+
+/* Whether the profile knows a file of the name. Else adds the last parts of all names. */
+static bool is_file(struct td_names *names, const struct td_model *model, const char *file)
+{
+    for (uint32_t i = 0; i < td_model_line_count(model); i++) {
+        const uint32_t known = td_model_line(model, i)->file;
+
+        if (known == 0)
+            continue;
+        if (td_pattern_is_path(file, td_model_string(model, known)))
+            return true;
+        if (names->count == 0 || strcmp(names->items[names->count - 1],
+                                        td_text_last_part(td_model_string(model, known))) != 0)
+            td_names_add(names, td_text_last_part(td_model_string(model, known)));
+    }
+    return false;
+}
+
+char *td_near_lines(const struct td_session *session, const struct td_places *places)
+{
+    struct td_names names = {.items = NULL};
+    const uint32_t line = nearest_line(session, places);
+    char *text = NULL;
+
+    if (line != 0) {
+        text = td_xasprintf("the nearest line that has a cost is %s:%" PRIu32, places->file, line);
+    } else if (is_file(&names, session->model, places->file)) {
+        text = td_xstrdup("no line of the file has a cost");
+    } else {
+        const char *near = td_names_nearest(&names, td_text_last_part(places->file));
+
+        text = near ? td_xasprintf("no such file is known; did you mean %s?", near)
+                    : td_xstrdup("no such file is known");
+    }
+    td_names_release(&names);
+    return text;
 }
