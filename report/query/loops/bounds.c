@@ -245,6 +245,31 @@ static void take_path(const struct td_loop_code *code, struct path *path)
     free(member);
 }
 
+/* Most iterations take the path, one after the other. */
+static bool is_in_all(const struct td_loop *loop, const struct td_loop_code *code,
+                      const struct path *path)
+{
+    const double iterations = (double)code->from->iterations;
+
+    return path->runs + (double)code->from->entries >= 0.95 * iterations && !td_loop_overlaps(loop);
+}
+
+/* A chain that is longer than each iteration takes is none: the core passes on what stores had
+ * without a way through memory, as where rename does. */
+static void find_chain(struct td_chain *chain, struct td_loop *loop,
+                       const struct td_loop_code *code, struct path *path)
+{
+    td_chain_find(chain, path->uops, path->len);
+    if (chain->cycles <= TD_LOOP_LONGER * loop->cycles || !is_in_all(loop, code, path))
+        return;
+    for (size_t u = 0; u < path->len; u++)
+        path->uops[u].passed = true;
+    loop->passed = chain->cycles;
+    td_chain_release(chain);
+    *chain = (struct td_chain){.cycles = 0};
+    td_chain_find(chain, path->uops, path->len);
+}
+
 static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
 {
     struct path path = {.uops = NULL};
@@ -252,7 +277,7 @@ static void bound_chain(struct td_loop *loop, const struct td_loop_code *code)
 
     take_path(code, &path);
     if (path.complete && path.len <= TD_CHAIN_UOPS_MAX) {
-        td_chain_find(&chain, path.uops, path.len);
+        find_chain(&chain, loop, code, &path);
         loop->bounds[TD_LOOP_CHAIN] = chain.cycles;
         for (size_t u = 0; u < path.len; u++)
             loop->calls = loop->calls || path.uops[u].after_call;

@@ -61,7 +61,7 @@ static void wait_for(struct operands *o, struct value value, int64_t delay)
  * is known by its place. NULL: it has its data from L1, or from a callee's store. */
 static const struct value *source_of(const struct walk *w, const struct td_chain_uop *at)
 {
-    if (at->uop->back == 0)
+    if (at->uop->back == 0 || at->passed)
         return NULL;
     if (at->uop->back != TD_RAN_BACK_VARIES && at->uop->back <= w->stores)
         return &w->stored[(w->stores - at->uop->back) % STORES];

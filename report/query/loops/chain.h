@@ -18,6 +18,7 @@ struct td_chain_uop {
     const struct td_ran_uop *uop;
     uint64_t offset; /* of its instruction */
     uint64_t source; /* of the store that its load mostly has its data from; or UINT64_MAX */
+    bool passed;     /* what a store had comes to it by a way that takes no time */
     bool after_call; /* a call stands before it: what it left in registers is not known */
     bool link;       /* calls leave the return address in a register: aarch64 */
 };

@@ -486,6 +486,13 @@ double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound)
                : cycles;
 }
 
+bool td_loop_overlaps(const struct td_loop *loop)
+{
+    enum { UOPS_IN_FLIGHT = 1000 };
+
+    return loop->entries > 0 && loop->uops < UOPS_IN_FLIGHT * loop->entries;
+}
+
 bool td_loop_is_of_code_lines(const struct td_loop *loop)
 {
     /* Less than the lines take shows that they did not come one a cycle. */

@@ -74,7 +74,9 @@ struct td_loop {
     uint16_t ports;                     /* those that are the bound of all ports, by bit; 0: none */
     double port_uops;                   /* on them */
     bool port_loads, port_stores;       /* that is what they are for */
-    bool calls;                         /* something, on the path on which the chain is */
+    double passed; /* cycles of a chain through memory that iterations do not take, since the core
+                      passes on what stores had; 0: there is none */
+    bool calls;    /* something, on the path on which the chain is */
     double each_port[TD_LOOP_EACH_PORT]; /* cycles for which each is busy at least, when uops are
                                             spread over the ports as evenly as can be */
     struct td_loop_link *links;          /* of the chain, in program order */
@@ -107,6 +109,8 @@ void td_loops_release(struct td_loops *loops);
 /* What the bound takes of an average iteration, in cycles; NaN: not known. A chain that is longer
  * than iterations take is not in all of them, but on the path of a part. */
 double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound);
+/* Whether the core can have begun the next entry of the loop before it is through with this one. */
+bool td_loop_overlaps(const struct td_loop *loop);
 /* Whether an iteration takes as long as the lines of code that it lies over, which come one a
  * cycle.
  */

@@ -89,6 +89,10 @@ static const double CHAIN_LEAST = 0.6;
  * enough where no other comes near. */
 static const double BOUND_EXPLAINS = 0.8, BOUND_LEAST = 0.6, BOUND_WHOLE = 0.95;
 
+/* A predictor that can tell nothing is wrong as often as the rarer way is gone. One that is wrong
+ * for fewer than this share of those knows a rule. */
+static const double GUESSED = 0.5;
+
 static const struct {
     const char *id, *text;
 } causes[] = {
@@ -132,6 +136,28 @@ static void add_reuse(struct td_why_memory *m, const struct td_habit *habit)
     }
 }
 
+/* Accesses that go on by few steps all one way, as where two alternate. */
+static void add_steps(struct td_why_memory *m, const struct td_habit *habit)
+{
+    const uint64_t all = habit->figures[TD_HABIT_ACCESSES];
+    double known = 0, sum = 0;
+    bool on = false, back = false;
+
+    for (uint32_t i = 0; i < habit->mark_count && m->step_count < TD_WHY_STEPS; i++) {
+        const struct td_habit_mark *mark = &habit->marks[i];
+
+        if (mark->kind != TD_HABIT_STRIDE || mark->key == 0 || mark->count * 10 < all)
+            continue;
+        m->steps[m->step_count++] = mark->key;
+        on = on || mark->key > 0;
+        back = back || mark->key < 0;
+        known += (double)mark->count;
+        sum += (double)mark->count * (double)mark->key;
+    }
+    if (known >= 0.9 * (double)all && on != back)
+        m->mean_step = llround(sum / known);
+}
+
 struct td_why_memory td_why_memory_of(const struct td_habit *habit)
 {
     const uint64_t *f = habit->figures, all = f[TD_HABIT_ACCESSES];
@@ -160,9 +186,12 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
         .sets = (unsigned)__builtin_popcountll(f[TD_HABIT_SETS]),
     };
 
-    m.conflicting = m.conflicts >= CONFLICTS_LEAST && f[TD_HABIT_LINES] * 20 >= all;
     m.from[0] = fmax(1 - m.from[1] - m.from[2] - m.from[3], 0);
+    /* Lines that another instruction has asked for may still be on their way. */
+    m.stays = m.stays && m.from[0] >= 1 - LINES_ARRIVE;
+    m.conflicting = m.conflicts >= CONFLICTS_LEAST && f[TD_HABIT_LINES] * 20 >= all;
     add_reuse(&m, habit);
+    add_steps(&m, habit);
     return m;
 }
 
@@ -331,8 +360,10 @@ static enum td_why_cause cause_of_order(const struct td_why_memory *memory,
                                         const struct td_why_core *core)
 {
     const struct td_why_memory m = *memory;
-    const bool steady = m.stride_share >= 0.5 && m.stride != 0;
-    const uint64_t step = (uint64_t)(m.stride < 0 ? -m.stride : m.stride);
+    const bool one = m.stride_share >= 0.5 && m.stride != 0;
+    const int64_t stride = one ? m.stride : m.mean_step;
+    const bool steady = stride != 0;
+    const uint64_t step = (uint64_t)(stride < 0 ? -stride : stride);
 
     if (steady && (step >= LINE_BYTES || step > 2 * m.bytes) && wastes_lines(&m))
         return TD_WHY_STRIDE;
@@ -385,7 +416,7 @@ static enum td_why_cause cause_of_branch(const struct td_why *why)
         return TD_WHY_BRANCH_CORRELATED;
     if (b.taken >= 0.9999)
         return b.turns > 0.01 ? TD_WHY_BRANCH_INDIRECT : TD_WHY_BRANCH;
-    if (b.wrong < 0.005)
+    if (b.wrong < GUESSED * fmin(b.taken, 1 - b.taken))
         return TD_WHY_BRANCH;
     return b.taken > 0.8 || b.taken < 0.2 ? TD_WHY_BRANCH_BIASED : TD_WHY_BRANCH_RANDOM;
 }
@@ -624,6 +655,25 @@ static bool has_loads(const struct td_loop *loop)
     return false;
 }
 
+/* Whether a chain with loads in it computes with what they give. */
+static bool computes(const struct td_loop *loop)
+{
+    double loads = 0, all = 0;
+
+    for (size_t i = 0; i < loop->link_count; i++) {
+        loads += loop->links[i].loads ? loop->links[i].cycles : 0;
+        all += loop->links[i].cycles;
+    }
+    return loads > 0 && loads < 0.9 * all;
+}
+
+/* Whether the loop's bound is a chain, or none that says that another unit needs longer. */
+static bool may_wait_for_chain(const struct td_loop *loop)
+{
+    return loop->bound != TD_LOOP_PORTS && loop->bound != TD_LOOP_DIVIDER &&
+           loop->bound != TD_LOOP_WIDTH;
+}
+
 /* Of what seemed a chase in a loop whose chain holds no load: addresses are computed one from
  * another, and the data of each come when the next is known. */
 static enum td_why_cause unchained(const struct td_why *why)
@@ -660,9 +710,19 @@ static enum td_why_cause settle(struct td_why *why, const struct td_code_parts *
 
     if (why->cause == TD_WHY_FRONTEND && is_whole(loop))
         why->cause = TD_WHY_NOTHING;
+    if (loop->bound == TD_LOOP_CALLS &&
+        (is_of_execution(why->cause) || why->cause == TD_WHY_FRONTEND))
+        return TD_WHY_NOTHING;
+    /* Other units need longer than the chain, or its data come another way. */
+    if (why->cause == TD_WHY_FORWARDED && loop->passed <= 0 && !may_wait_for_chain(loop) &&
+        loop->explained >= BOUND_LEAST)
+        why->cause = TD_WHY_CHAIN;
 
     if (why->cause == TD_WHY_CHASE && loop->link_count > 0 && !has_loads(loop))
         return unchained(why);
+    if (why->cause == TD_WHY_CHASE && computes(loop) &&
+        td_why_memory_of(why->habit).from[0] >= 1 - LINES_ARRIVE)
+        why->cause = TD_WHY_CHAIN;
     if (!is_of_execution(why->cause) || loop->explained < BOUND_LEAST)
         return why->cause;
     if (why->cause == TD_WHY_CHAIN && is_counter_only(loop) &&

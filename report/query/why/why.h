@@ -102,11 +102,15 @@ struct td_why {
 };
 
 /* What can be said of one habit. */
+enum { TD_WHY_STEPS = 4 };
 struct td_why_memory {
     double stride_share; /* of the most frequent stride */
     int64_t stride;
-    double bytes;    /* per access */
-    double new_line; /* share of accesses to another line than the one before */
+    int64_t steps[TD_WHY_STEPS]; /* strides of a tenth of the accesses each at least, */
+    unsigned step_count;
+    int64_t mean_step; /* and their mean, where nearly all accesses go on by them, one way; 0 */
+    double bytes;      /* per access */
+    double new_line;   /* share of accesses to another line than the one before */
     double new_page;
     double used;      /* bytes of each line that are used before it leaves L1; 0: not known */
     double conflicts; /* share of the lines */

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/frames.h"
 #include "report/view/model/why_words.h"
 
 enum { LINE_BYTES = 64, COLUMN = 512 };
@@ -68,8 +69,8 @@ static const char *where_text(char buf[TD_WHY_TEXT], const struct td_why *why,
                                                            : most;
 
     if (dearest > most && m->from[dearest] > 0)
-        snprintf(buf, TD_WHY_TEXT, "%s, but the %.2g %% from %s cost most", levels[most],
-                 100 * m->from[dearest], levels[dearest]);
+        snprintf(buf, TD_WHY_TEXT, "%s, but the %.*f %% from %s cost most", levels[most],
+                 m->from[dearest] < 0.1 ? 1 : 0, 100 * m->from[dearest], levels[dearest]);
     else
         snprintf(buf, TD_WHY_TEXT, "%s", levels[most]);
     return buf;
@@ -94,17 +95,33 @@ static const char *step_word(const struct td_why_memory *m)
     return m->stride >= COLUMN || m->stride <= -COLUMN ? "column order" : "a part of each record";
 }
 
+/* "104 bytes on or 24 bytes on (64 on the mean)", or the one step of most accesses. */
+static const char *steps_text(char buf[TD_WHY_TEXT], const struct td_why_memory *m)
+{
+    char step[TD_WHY_NUMBER];
+    size_t used = 0;
+
+    if (m->stride_share >= 0.5 || m->mean_step == 0)
+        return snprintf(buf, TD_WHY_TEXT, "%s", td_why_stride(step, m->stride)), buf;
+    for (unsigned i = 0; i < m->step_count; i++)
+        used += (size_t)snprintf(buf + used, TD_WHY_TEXT - used, "%s%s", i ? " or " : "",
+                                 td_why_stride(step, m->steps[i]));
+    snprintf(buf + used, TD_WHY_TEXT - used, " (%" PRId64 " on the mean)",
+             m->mean_step < 0 ? -m->mean_step : m->mean_step);
+    return buf;
+}
+
 static char *stride_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    char step[TD_WHY_NUMBER], footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT], used[TD_WHY_TEXT] = "";
+    char step[TD_WHY_TEXT], footprint[TD_WHY_NUMBER], fit[TD_WHY_TEXT], used[TD_WHY_TEXT] = "";
     const bool new_line = m->new_line >= 0.9;
 
     if (m->used > 0)
         snprintf(used, sizeof(used), "; %.0f of %d bytes of each line used", m->used, LINE_BYTES);
     fit_text(fit, sizeof(fit), why, m);
     return td_xasprintf("each access touches %s %s: %s%s. Its footprint is %s, %s.",
-                        new_line ? "a new line" : "data", td_why_stride(step, m->stride),
-                        step_word(m), used, td_why_footprint(footprint, m), fit);
+                        new_line ? "a new line" : "data", steps_text(step, m), step_word(m), used,
+                        td_why_footprint(footprint, m), fit);
 }
 
 static char *random_sentence(const struct td_why *why, const struct td_why_memory *m)
@@ -144,13 +161,12 @@ static char *footprint_sentence(const struct td_why *why, const struct td_why_me
 
 static char *stream_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
-    char footprint[TD_WHY_NUMBER], step[TD_WHY_NUMBER];
+    char footprint[TD_WHY_NUMBER], step[TD_WHY_TEXT];
     const bool bandwidth = why->node == TD_NODE_MEM_BANDWIDTH || why->node == TD_NODE_STORE_BOUND;
 
     return td_xasprintf("it goes in order (%s) through %s that are not in the caches: "
                         "streaming from %s. %s",
-                        td_why_stride(step, m->stride), td_why_footprint(footprint, m),
-                        levels[most_from(m)],
+                        steps_text(step, m), td_why_footprint(footprint, m), levels[most_from(m)],
                         bandwidth ? "Memory gives no more lines per cycle."
                                   : "Lines arrive later than they are needed.");
 }
@@ -222,6 +238,8 @@ static char *partner_text(const struct td_why *why, const struct td_model *model
     if (!why->partner || why->partner_location == TD_NONE)
         return td_xstrdup("a store");
     td_why_place(place, sizeof(place), model, why->partner_location);
+    if (td_frame_leaf(model, why->partner_location, false).line == 0)
+        return td_xasprintf("a store in %s", place);
     return td_xasprintf("the store at %s", place);
 }
 
@@ -273,8 +291,9 @@ static char *branch_sentence(const struct td_why *why, const struct td_model *mo
 
     if (why->cause == TD_WHY_BRANCH_PERIODIC)
         return td_xasprintf(
-            "the branch does the same again after %s executions, a longer period than the "
-            "predictor follows: %.1f %% are mispredicted, %.0f %% are taken.",
+            "the branch does the same again after %s executions, which the predictor does not "
+            "follow: the period is too long for it, or other branches between go without a rule. "
+            "%.1f %% are mispredicted, %.0f %% are taken.",
             td_why_count(period, b.period), 100 * b.wrong, 100 * b.taken);
     if (why->cause == TD_WHY_BRANCH_CORRELATED)
         return correlated_sentence(why, model);
@@ -282,6 +301,11 @@ static char *branch_sentence(const struct td_why *why, const struct td_model *mo
         return td_xasprintf("the indirect branch goes to another target than before in %.0f %% of "
                             "its executions: %.1f %% are mispredicted.",
                             100 * b.turns, 100 * b.wrong);
+    if (why->cause == TD_WHY_BRANCH && !(b.taken >= 0.9999) && b.taken > 0)
+        return td_xasprintf("%.1f %% of its executions are mispredicted, though %.0f %% are taken: "
+                            "the predictor follows most of it by what branches did before. Each "
+                            "misprediction costs a restart of the pipeline.",
+                            100 * b.wrong, 100 * b.taken);
     if (why->cause == TD_WHY_BRANCH)
         return td_xasprintf("%.1f %% of its executions are mispredicted; each costs a restart of "
                             "the pipeline.",
@@ -397,10 +421,10 @@ static char *faults_sentence(const struct td_why *why, const struct td_why_memor
     char pages[TD_WHY_NUMBER];
 
     (void)why;
-    return td_xasprintf("%.2g %% of the accesses are the first to their page (%s in all). "
+    return td_xasprintf("%.*f %% of the accesses are the first to their page (%s in all). "
                         "Each of those enters the kernel, which gives the page memory: page "
                         "faults. Memory that is used again has none; huge pages have fewer.",
-                        100 * m->faults, td_why_about(pages, m->pages));
+                        m->faults < 0.1 ? 1 : 0, 100 * m->faults, td_why_about(pages, m->pages));
 }
 
 typedef char *memory_writer(const struct td_why *why, const struct td_why_memory *m);
@@ -461,14 +485,6 @@ static void parts_text(char *buf, size_t size, const struct td_loop *loop,
         snprintf(buf + used, size - used, ")");
 }
 
-/* Whether the core can have begun the next entry of the loop before it is through with this one. */
-static bool overlaps(const struct td_loop *loop)
-{
-    enum { UOPS_IN_FLIGHT = 1000 };
-
-    return loop->entries > 0 && loop->uops < UOPS_IN_FLIGHT * loop->entries;
-}
-
 /* ", of 4.02 per iteration" */
 static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
                            enum td_loop_bound bound)
@@ -487,7 +503,9 @@ static void of_cycles_text(char *buf, size_t size, const struct td_loop *loop,
                  100 * loop->path_share, cycles);
     else if (loop->bounds[bound] > TD_LOOP_LONGER * whole)
         snprintf(buf, size, " per iteration; %s are measured%s", cycles,
-                 overlaps(loop) ? ", since entries of the loop overlap" : "");
+                 td_loop_overlaps(loop)   ? ", since entries of the loop overlap"
+                 : bound == TD_LOOP_PORTS ? ", since not all of its operations took these ports"
+                                          : "");
     else
         snprintf(buf, size, ", of %s per iteration", cycles);
 }
@@ -543,11 +561,26 @@ static char *through_memory_sentence(const struct td_why *why, const struct td_m
     return text;
 }
 
+/* Of a chain through memory that the core shortens. */
+static char *passed_sentence(const struct td_loop *loop)
+{
+    char cycles[40], chain[40];
+
+    return td_xasprintf("it loads what a store has just written, and the next store waits for it: "
+                        "a dependency chain through memory. The core passes most of the data on "
+                        "before they are there: an iteration takes %s cycles, not the %s of the "
+                        "chain. A register would do.",
+                        td_loop_figure(loop->cycles, cycles, sizeof(cycles)),
+                        td_loop_figure(loop->passed, chain, sizeof(chain)));
+}
+
 static char *chain_sentence(const struct td_why *why, const struct td_loop_words *words)
 {
     const struct td_loop *loop = why->loop;
     char parts[TD_WHY_TEXT], of[TD_WHY_TEXT], others[TD_WHY_TEXT], chain[40];
 
+    if (why->cause == TD_WHY_FORWARDED && loop->passed > 0)
+        return passed_sentence(loop);
     parts_text(parts, sizeof(parts), loop, words);
     td_loop_figure(loop->bounds[TD_LOOP_CHAIN], chain, sizeof(chain));
     of_cycles_text(of, sizeof(of), loop, TD_LOOP_CHAIN);
@@ -627,6 +660,9 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
     chain_place_text(place, loop, model);
     td_loop_figure(loop->bounds[loop->bound], cycles, sizeof(cycles));
     of_cycles_text(of, sizeof(of), loop, loop->bound);
+    if (loop->bound == TD_LOOP_CALLS)
+        return td_xasprintf("it holds nothing up itself. Its loop is bound by %s: %s cycles%s.",
+                            bound, cycles, of);
     if (why->node != TD_NODE_NONE)
         return td_xasprintf(
             "it holds nothing up itself. Its loop is bound by %s%s: %s cycles%s. Its "
@@ -636,8 +672,9 @@ static char *nothing_sentence(const struct td_why *why, const struct td_model *m
     if (loop->bounds[TD_LOOP_WIDTH] >= 0.9 * loop->cycles)
         return td_xasprintf(
             "%.0f %% of its slots do useful work, and no loss takes a tenth: only fewer "
-            "instructions make it faster. Its loop is bound by %s%s: %s cycles%s.",
-            100 * why->retiring, bound, place, cycles, of);
+            "instructions make it faster%s. Its loop is bound by %s%s: %s cycles%s.",
+            100 * why->retiring, loop->bound == TD_LOOP_PORTS ? ", or such for other ports" : "",
+            bound, place, cycles, of);
     return td_xasprintf("%.0f %% of its slots do useful work, and no loss takes a tenth: it holds "
                         "nothing up itself. Its loop is bound by %s%s: %s cycles%s.",
                         100 * why->retiring, bound, place, cycles, of);
@@ -741,13 +778,23 @@ static char *serial_sentence(const struct td_why *why, const struct td_loop_word
                         text);
 }
 
+/* Whether most of the chain is loads: it is that of the addresses. */
+static bool is_of_loads(const struct td_loop *loop)
+{
+    double loads = 0;
+
+    for (size_t i = 0; i < loop->link_count; i++)
+        loads += loop->links[i].loads ? loop->links[i].cycles : 0;
+    return 2 * loads > loop->bounds[TD_LOOP_CHAIN];
+}
+
 /* Of a chase: what it costs, and what it would cost. */
 static char *chase_more(const struct td_why *why)
 {
     char cycles[40], chain[40];
 
     if (why->cause != TD_WHY_CHASE || !why->loop || !(why->loop->bounds[TD_LOOP_CHAIN] > 0) ||
-        why->loop->bounds[TD_LOOP_CHAIN] >= why->loop->cycles)
+        why->loop->bounds[TD_LOOP_CHAIN] >= why->loop->cycles || !is_of_loads(why->loop))
         return NULL;
     return td_xasprintf("An iteration takes %s cycles; with all of it in L1 the chain would take "
                         "%s.",
@@ -803,7 +850,7 @@ static char *also_more(const struct td_why *why)
 static char *copies_more(const struct td_why *why)
 {
     if (why->copies.count < 2 || why->copies.habit || !td_why_uses_memory(why) ||
-        !writers[why->cause])
+        (why->cause != TD_WHY_RANDOM && why->cause != TD_WHY_TLB))
         return NULL;
     return td_xasprintf("These are figures of one of %zu instructions of the line that do so.",
                         why->copies.count);
