@@ -15,6 +15,7 @@
 #endif
 #define KEEP_MEMORY __asm__ volatile("" ::: "memory")
 #define ADD_ONE(to) __atomic_add_fetch(to, 1, __ATOMIC_RELAXED)
+#define SHORT_LOOP  ".p2align 5; 1: add %2, %0; dec %1; jnz 1b"
 #define STORE(k)    words[i + (k)] = (uint64_t)round
 
 /* Each page is touched for the first time: no fence is there. Cores that do not charge page faults
@@ -90,6 +91,100 @@ KERNEL uint64_t products(const uint64_t *words)
     return a + b + c + d;
 }
 
+/* 16 KB in one set of L1. */
+KERNEL uint64_t one_set(const char *pages)
+{
+    uint64_t sum = 0;
+
+    for (int round = 0; round < 400; round++)
+        for (int i = 0; i < 256; i++)
+            sum += (uint64_t)pages[i * 4096]; /* WHY conflict SAYS into_1_of_64_sets */
+    return sum;
+}
+
+/* Four instructions, each of which goes on by 256 bytes: records of 64 bytes. */
+KERNEL uint64_t unrolled(const uint64_t *words, size_t count)
+{
+    uint64_t sum = 0;
+
+    for (const uint64_t *at = words; at + 31 < words + count; at += 32)
+        sum += at[0] + at[8] + at[16] + at[24]; /* WHY stride SAYS 64_bytes_on */
+    return sum;
+}
+
+/* Steps of 104 and 24 bytes by turns. */
+KERNEL uint64_t by_turns(const char *at, const char *end)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; at < end; i++) {
+        sum += (uint64_t)*at; /* WHY stride tlb_reach SAYS 64_on_the_mean */
+        at += i & 1 ? 104 : 24;
+    }
+    return sum;
+}
+
+/* A cycle an iteration: what comes late comes in time for the chain. */
+KERNEL uint64_t short_loop(uint64_t count)
+{
+    uint64_t sum = 0;
+
+    __asm__ volatile(SHORT_LOOP /* WHY dependency_chain port none */
+                     : "+r"(sum), "+r"(count)
+                     : "r"(UINT64_C(3)));
+    return sum;
+}
+
+/* Some cores pass on what the store had. */
+KERNEL void one_bin(volatile uint32_t *bins, const unsigned char *data)
+{
+    for (int i = 0; i < 200000; i++)
+        bins[data[i & 4095]]++; /* WHY through_memory frontend SAYS A_register_would_do */
+}
+
+/* Taken as often as not, but mostly as the time before. */
+KERNEL void sort(int *at, int count)
+{
+    for (int last = count - 1; last > 0; last--)
+        for (int i = 0; i < last; i++)
+            if (at[i] > at[i + 1]) { /* WHY branch_mispredicts SAYS the_predictor_follows */
+                const int swap = at[i];
+
+                at[i] = at[i + 1];
+                at[i + 1] = swap;
+                KEEP_MEMORY;
+            }
+}
+
+/* What it gives is computed before it is an address again: no list is followed. */
+KERNEL uint32_t check_sum(const uint32_t *table, const unsigned char *data)
+{
+    uint32_t sum = 1;
+
+    for (int i = 0; i < 100000; i++)
+        sum = table[(sum ^ data[i & 4095]) & 255] ^ sum >> 8; /* WHY dependency_chain */
+    return sum;
+}
+
+KERNEL int length(const char *text)
+{
+    int i = 0;
+
+    while (text[i])
+        i++;
+    return i;
+}
+
+/* The time is the callee's. */
+KERNEL int each_time(const char *text)
+{
+    int sum = 0;
+
+    for (int i = 0; i < 3000; i++)
+        sum += length(text + (i & 7)); /* WHY none SAYS what_it_calls */
+    return sum;
+}
+
 /* How often two threads meet depends on how fast the emulator runs each. */
 static struct {
     volatile long left, right;
@@ -140,7 +235,23 @@ int main(void)
     fence();
     both(add_left, add_right);
     both(count, count);
-    const uint64_t sum = by_chance((uint64_t *)pages, BYTES / 8 - 1) + column((int *)pages) +
+    static int numbers[1024];
+    static uint32_t bins[256], table[256];
+    static unsigned char data[4096];
+    char text[200] = {0};
+
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint32_t)i * 2654435761U;
+    for (int i = 0; i < 1024; i++)
+        numbers[i] = (int)((uint32_t)i * 2654435761U >> 8 & 0xffff);
+    for (int i = 0; i < 150; i++)
+        text[i] = 'a';
+    one_bin(bins, data);
+    sort(numbers, 1024);
+    const uint64_t more = one_set(pages) + unrolled((uint64_t *)pages, BYTES / 8) +
+                          by_turns(pages, pages + BYTES) + short_loop(200000) +
+                          check_sum(table, data) + (uint64_t)each_time(text);
+    const uint64_t sum = more + by_chance((uint64_t *)pages, BYTES / 8 - 1) + column((int *)pages) +
                          products((uint64_t *)pages);
 
     printf("%d %ld\n", (int)(sum & 1), pair.left + pair.right + counter);
