@@ -175,6 +175,7 @@ struct td_why_memory td_why_memory_of(const struct td_habit *habit)
                  td_ratio(f[TD_HABIT_FROM_MEMORY], all)},
         .walks = td_ratio(f[TD_HABIT_WALKS], all),
         .split = td_ratio(f[TD_HABIT_SPLIT_LINES], all),
+        .split_pages = td_ratio(f[TD_HABIT_SPLIT_PAGES], all),
         .unaligned = td_ratio(f[TD_HABIT_UNALIGNED], all),
         .forwarded = td_ratio(f[TD_HABIT_FORWARDED], all),
         .blocked = td_ratio(f[TD_HABIT_BLOCKED], all),

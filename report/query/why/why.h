@@ -116,7 +116,7 @@ struct td_why_memory {
     double conflicts; /* share of the lines */
     double serial;    /* share of the accesses */
     double from[4];   /* shares that L1, L2, L3 and memory served */
-    double walks, split, unaligned, forwarded, blocked, aliased;
+    double walks, split, split_pages, unaligned, forwarded, blocked, aliased;
     double faults;             /* share of the accesses that are the first to their page */
     bool stays;                /* its lines are in L1 nearly always */
     bool conflicting;          /* they push one another out of L1 */

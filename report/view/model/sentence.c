@@ -12,12 +12,22 @@
 #include "formats/frames.h"
 #include "report/view/model/why_words.h"
 
-enum { LINE_BYTES = 64, COLUMN = 512 };
+enum { LINE_BYTES = 64, COLUMN = 512, L1_SETS = 64 /* of which habits tell them apart */ };
 
 /* An estimate so near to what a cache holds does not tell whether it fits. */
 static const double NEARLY = 1.1;
 /* Where so few come from beyond a cache, its size is not what they wait for. */
 static const double HARDLY_ANY = 0.02;
+
+/* Whether lines that L1 could hold are in so few of its sets that these cannot. */
+static bool crowds_sets(const struct td_why *why, const struct td_why_memory *m, double *room)
+{
+    const double l1 = (double)why->core.l1, bytes = (double)m->footprint;
+
+    *room = l1 * m->sets / L1_SETS;
+    return m->sets > 0 && 4 * m->sets <= L1_SETS && m->from[0] < 0.5 && bytes > NEARLY * *room &&
+           bytes <= NEARLY * l1;
+}
 
 /* The farthest cache that the footprint does not fit, as "more than L2 holds (1.0 MB)". */
 static void fit_text(char *buf, size_t size, const struct td_why *why,
@@ -32,7 +42,13 @@ static void fit_text(char *buf, size_t size, const struct td_why *why,
                   {"L1", why->core.l1, m->from[1] + m->from[2] + m->from[3]}};
     const double bytes = (double)m->footprint;
     char number[TD_WHY_NUMBER];
+    double room = 0;
 
+    if (crowds_sets(why, m, &room)) {
+        snprintf(buf, size, "in %u of %d sets of L1, where %s have room", m->sets, L1_SETS,
+                 td_why_bytes(number, room));
+        return;
+    }
     for (size_t i = 0; i < TD_ARRAY_SIZE(caches); i++) {
         if (caches[i].bytes == 0 || bytes * NEARLY < (double)caches[i].bytes)
             continue;
@@ -224,11 +240,15 @@ static char *tlb_sentence(const struct td_why *why, const struct td_why_memory *
 
 static char *alignment_sentence(const struct td_why *why, const struct td_why_memory *m)
 {
+    char pages[TD_WHY_TEXT] = "";
+
     (void)why;
+    if (m->split_pages >= 0.01)
+        snprintf(pages, sizeof(pages), " (%.0f %% over the end of a page)", 100 * m->split_pages);
     return td_xasprintf(
-        "%.0f %% of the accesses lie over the end of a cache line and take two: "
+        "%.0f %% of the accesses lie over the end of a cache line and take two%s: "
         "alignment. %.0f %% of the addresses are no multiple of the %.0f bytes of an access.",
-        100 * m->split, 100 * m->unaligned, m->bytes);
+        100 * m->split, pages, 100 * m->unaligned, m->bytes);
 }
 
 static char *partner_text(const struct td_why *why, const struct td_model *model)
@@ -830,9 +850,10 @@ static char *also_more(const struct td_why *why)
                             "conflict (%.0f %% of those that come had left for that reason).",
                             100 * m.conflicts);
     if (why->also == TD_WHY_ALIGNMENT)
-        return td_xasprintf("Besides, %.0f %% of the accesses lie over the end of a cache line: "
+        return td_xasprintf("Besides, %.0f %% of the accesses lie over the end of a cache line%s: "
                             "alignment.",
-                            100 * m.split);
+                            100 * m.split,
+                            m.split_pages >= 0.5 ? ", most of them of a page, too" : "");
     if (writers[why->also]) {
         char *sentence = writers[why->also](why, &m), *text = NULL;
 
