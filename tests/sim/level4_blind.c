@@ -256,6 +256,10 @@ ASM(copies, N(8, "vmovups (%[m]),%%ymm0\nvmovups %%ymm0,64(%[m])\nmov 128(%[m]),
 ASM(calls, "jmp 8f\n7: ret\n8:\n" N(8, "call 7b\n"), A)
 ASM(vector_sums, N(2, V8("vpaddd %%ymm8,%%ymm9,", "ymm")), V)
 ASM(lea_sums, N(3, G8("lea 8(%%rdi),", "")), G)
+/* Each division waits for nothing but the divider; the sums wait for them. */
+ASM(div_sums, N(4, "vdivpd %%ymm8,%%ymm9,%%ymm1\nvaddpd %%ymm1,%%ymm0,%%ymm0\n"), V)
+ASM(port_shift_mix, N(2, G8("rol $5,", "")), G)
+ASM(clock_reads, "rdtsc\n", "rax", "rdx")
 ASM(load_sums, N(3, G8("add (%[m]),", "")), G)
 
 KERNEL void larger_of(const uint32_t *a, size_t count)
@@ -414,7 +418,8 @@ static struct link *links_of(size_t bytes, size_t step)
     SMALL(chain_permute, 20000) SMALL(chain_carry, 20000) SMALL(chain_across, 20000) \
     SMALL(many_nops, 30000) SMALL(scalars, 30000) SMALL(halves, 50000) SMALL(wholes, 50000) \
     SMALL(x87_products, 20000) SMALL(exchanges, 20000) SMALL(conversions, 30000) SMALL(copies, 20000) \
-    SMALL(calls, 20000) SMALL(vector_sums, 30000) SMALL(lea_sums, 20000) SMALL(load_sums, 20000) \
+    SMALL(calls, 20000) SMALL(vector_sums, 30000) SMALL(lea_sums, 20000) SMALL(load_sums, 20000) SMALL(div_sums, 20000) \
+    SMALL(port_shift_mix, 20000) SMALL(clock_reads, 20000) \
     X("larger_of", larger_of(numbers_of(200000), 200000)) \
     X("call_any", call_any(numbers_of(100000), 100000)) \
     X("loop_trips", loop_trips(numbers_of(40000), 40000))

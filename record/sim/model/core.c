@@ -160,14 +160,16 @@ static uint64_t find_awaited(struct td_core *core)
     return head < core->uops ? head : head - 1;
 }
 
+/* What is taken in each of so many cycles to come has more work than it can do. */
+enum { BACKLOG_CYCLES = 8 };
+
 /* Of the words of the cycles that come, the bits that are set in all of them: of ports that are
- * taken all the time, since more work waits for them than they can do. */
+ * taken all the time. */
 static uint64_t taken_ports(const struct td_core *core)
 {
-    enum { CYCLES = 8 };
     uint64_t taken = UINT64_MAX >> (64 - TD_PORT_ISSUED_AT);
 
-    for (int64_t i = 1; i <= CYCLES && taken & core->kinds_full; i++)
+    for (int64_t i = 1; i <= BACKLOG_CYCLES && taken & core->kinds_full; i++)
         taken &= core->ports[(core->cycle + i) & (TD_PORT_RING - 1)];
     return taken & core->kinds_full;
 }
@@ -181,28 +183,50 @@ static bool is_backlogged(const struct td_port_kind *kind, uint64_t taken)
     return kind->places > 0;
 }
 
-/* Whether the uop or one of the next goes to a port of the kind, and waits for nothing else. */
-static bool has_kind(const struct td_core *core, uint64_t uop, enum td_cause cause)
+static bool is_taken(const struct td_core *core, enum td_unit_kind kind)
 {
-    enum { UOPS = 64 };
-    const uint64_t end = uop + UOPS < core->uops ? uop + UOPS : core->uops;
+    const struct td_unit *unit = &core->units[kind];
 
-    for (; uop < end; uop++) {
-        if (td_ledger_cause(core->blame[uop & (TD_ROB_RING - 1)]) == cause)
+    for (uint32_t i = 0; i < unit->count; i++) {
+        if (unit->spans[i].from <= core->cycle + 1 &&
+            unit->spans[i].to > core->cycle + BACKLOG_CYCLES)
             return true;
     }
     return false;
 }
 
-/* What a uop waits for that waits for the result of another: ports, when there is more work for
- * them than they can do, since then that waits for them; else `cause`. */
+/* Of the uop and the next ones, how many wait for what, when all they read is there. */
+static void count_kinds(const struct td_core *core, uint64_t uop, uint8_t counts[TD_CAUSE_COUNT])
+{
+    enum { UOPS = 64 };
+    const uint64_t end = uop + UOPS < core->uops ? uop + UOPS : core->uops;
+
+    for (; uop < end; uop++)
+        counts[td_ledger_cause(core->blame[uop & (TD_ROB_RING - 1)])]++;
+}
+
+/* What a uop waits for that waits for the result of another: ports or a divider, when there is more
+ * work for them than they can do, since then that waits for them; else `cause`. Ports that kinds of
+ * uops have in common are waited for by the kind of which there are most. */
 static enum td_cause behind_result(const struct td_core *core, uint64_t uop, enum td_cause cause)
 {
     const uint64_t taken = taken_ports(core);
+    const bool divides = is_taken(core, TD_UNIT_DIVIDE) || is_taken(core, TD_UNIT_FLOAT_DIVIDE);
+    uint8_t counts[TD_CAUSE_COUNT] = {0};
+    uint32_t most = 0;
 
-    for (int i = 0; i < TD_PORT_KINDS && taken; i++) {
-        if (is_backlogged(&core->kinds[i], taken) && has_kind(core, uop, core->kinds[i].cause))
-            return core->kinds[i].cause;
+    if (!taken && !divides)
+        return cause;
+    count_kinds(core, uop, counts);
+    if (divides && counts[TD_CAUSE_DIVIDER])
+        return TD_CAUSE_DIVIDER;
+    for (int i = 0; i < TD_PORT_KINDS; i++) {
+        const struct td_port_kind *kind = &core->kinds[i];
+
+        if (counts[kind->cause] > most && is_backlogged(kind, taken)) {
+            most = counts[kind->cause];
+            cause = kind->cause;
+        }
     }
     return cause;
 }

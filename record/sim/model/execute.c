@@ -676,6 +676,8 @@ static inline int64_t execute_unit(struct td_core *core, const struct td_uop *uo
             *cause = TD_CAUSE_DIVIDER;
         else if (uop->unit == TD_UNIT_LOCK && (waits || *cause == TD_CAUSE_PORT_LOAD))
             *cause = TD_CAUSE_LOCK;
+        else if (waits && uop->slots > TD_DECODED_UOPS_MAX) /* of microcode, that goes on */
+            *cause = TD_CAUSE_MICROCODE;
         else if (waits) {
             td_core_note_wait(core, free - t);
             *cause = (enum td_cause)uop->port;
