@@ -9,7 +9,7 @@
 #include "formats/model.h"
 #include "symbolize/demangle.h"
 
-#define ANSWERS_VERSION 2
+#define ANSWERS_VERSION 3
 #define FLAG_COMPLETE   1u
 #define FLAG_NO_INLINES 2u
 #define HEAD_WORDS      10

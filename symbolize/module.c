@@ -498,6 +498,19 @@ static uint32_t unknown_inline(struct resolver *r)
     return td_answers_function(r->answers, NULL, "[inlined]", 0, 0);
 }
 
+/* What the scope's function is called in a chain of frames. */
+static uint32_t frame_function(struct resolver *r, const struct place *p, const struct td_scope *s)
+{
+    uint32_t function = s->function;
+
+    if (s->parent == TD_NONE && p->function != TD_NONE)
+        function = p->function;
+    else if (s->parent != TD_NONE && function == TD_NONE)
+        function = unknown_inline(r);
+    return function != TD_NONE ? function
+                               : td_answers_function(r->answers, NULL, "[unnamed]", 0, 0);
+}
+
 /* Innermost first: the line is the address's own in the first frame, the call's in the others. */
 static void add_frames(struct resolver *r, const struct place *p)
 {
@@ -507,14 +520,10 @@ static void add_frames(struct resolver *r, const struct place *p)
     while (scope != TD_NONE) {
         const struct td_scope *s = &r->scanner.scopes[scope];
 
-        frame.function = s->function;
-        if (s->parent == TD_NONE && p->function != TD_NONE)
-            frame.function = p->function;
-        else if (s->parent != TD_NONE && frame.function == TD_NONE)
-            frame.function = unknown_inline(r);
-        if (frame.function == TD_NONE)
-            frame.function = td_answers_function(r->answers, NULL, "[unnamed]", 0, 0);
-        td_answers_frame(r->answers, &frame);
+        if (!s->transparent) {
+            frame.function = frame_function(r, p, s);
+            td_answers_frame(r->answers, &frame);
+        }
         frame.file = s->call_file;
         frame.line = s->call_line;
         frame.column = s->call_column;

@@ -35,6 +35,7 @@
     X(CALL_FILE, call_file)            \
     X(CALL_LINE, call_line)            \
     X(CALL_COLUMN, call_column)        \
+    X(ARTIFICIAL, artificial)          \
     X(LANGUAGE, language)              \
     X(STMT_LIST, stmt_list)            \
     X(COMP_DIR, comp_dir)              \
@@ -57,6 +58,7 @@ enum td_dwarf_slot {
     TD_SLOT_CALL_FILE,
     TD_SLOT_CALL_LINE,
     TD_SLOT_CALL_COLUMN,
+    TD_SLOT_ARTIFICIAL,
     TD_SLOT_LANGUAGE,
     TD_SLOT_STMT_LIST,
     TD_SLOT_COMP_DIR,

@@ -36,6 +36,17 @@ void td_scanner_release(struct td_scanner *scanner)
     *scanner = (struct td_scanner){0};
 }
 
+/* Compilers mark so what they make themselves, and functions that stand for an instruction
+ * (__attribute__((artificial)), as of immintrin.h). */
+static bool is_artificial(struct td_die *call)
+{
+    Dwarf_Die origin;
+    struct td_die function;
+
+    return td_die_reference(call, TD_SLOT_ORIGIN, &origin) && td_die_read(&function, &origin) &&
+           td_die_has(&function, TD_SLOT_ARTIFICIAL);
+}
+
 /* TD_NONE when the entry is damaged. */
 static uint32_t add_scope(struct walk *w, const Dwarf_Die *entry, bool inlined, uint32_t parent)
 {
@@ -53,6 +64,7 @@ static uint32_t add_scope(struct walk *w, const Dwarf_Die *entry, bool inlined, 
         scope.call_line = (uint32_t)value;
     if (inlined && td_die_uint(&die, TD_SLOT_CALL_COLUMN, &value))
         scope.call_column = (uint32_t)value;
+    scope.transparent = inlined && is_artificial(&die);
     s->scopes = td_grow(s->scopes, &s->scope_cap, s->scope_count + 1, sizeof(scope));
     s->scopes[s->scope_count] = scope;
     return (uint32_t)s->scope_count++;

@@ -15,6 +15,7 @@ struct td_scope {
     uint32_t function;  /* of the answers */
     uint32_t call_file; /* inlined calls: string of the answers */
     uint32_t call_line, call_column;
+    bool transparent; /* what is inlined is nobody's own code: its instructions are the call's */
 };
 
 struct td_scanner {

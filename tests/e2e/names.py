@@ -274,7 +274,45 @@ def kept():
              "an installed program is kept")
 
 
-td.cases({"replaced": replaced, "kept": kept, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
+INTRINSICS = """
+#include <emmintrin.h>
+static __m128i words[1000];
+__attribute__((noinline)) static __m128i add(void)
+{
+    __m128i sum = _mm_setzero_si128();
+    for (int i = 0; i < 1000; i++)
+        sum = _mm_add_epi64(sum, words[i]); /* HERE */
+    return sum;
+}
+int main(void)
+{
+    volatile int out = 0;
+    for (int i = 0; i < 500; i++)
+        out += _mm_cvtsi128_si32(add());
+    return out;
+}
+"""
+
+
+def intrinsics():
+    """What stands for an instruction is no function of its own: the line is the caller's, not the header's."""
+    need_model()
+    td.need("cc")
+    if os.uname().machine != "x86_64":
+        td.skip("its header is x86's")
+    folder = td.scratch("intrinsics")
+    source, app = os.path.join(folder, "sums.c"), os.path.join(folder, "sums")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(INTRINSICS)
+    td.run(["cc", "-O2", "-g", source, "-o", app])
+    profile = td.record([app], out=os.path.join(folder, "p.td"), source="sim")
+    lines = td.report_json(profile, "lines", "--no-cache")["lines"]
+    here = next(n for n, text in enumerate(INTRINSICS.split("\n"), 1) if "HERE" in text)
+    td.check(any(row["line"] == here and row["share"] > 0.2 for row in lines), f"line {here} is not among {lines[:3]}")
+    td.check(not any("mmintrin.h" in (row["file"] or "") for row in lines), "a header's line is told")
+
+
+td.cases({"intrinsics": intrinsics, "replaced": replaced, "kept": kept, "replaced_sim": replaced_sim, "elsewhere": elsewhere,
           "modelled_jit": modelled_jit, "foreign": foreign, "split_debug": split_debug,
           "plt": plt, "unnamed": unnamed, "no_descriptors": no_descriptors,
           "cache": cache})
