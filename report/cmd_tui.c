@@ -247,10 +247,12 @@ static int open_whole(struct viewing *v)
         td_session_release(&whole);
         return exit_code;
     }
+    struct td_session former = v->shown;
+
     v->partial = false;
+    v->shown = whole; /* pages that are open may ask for more of its names at once */
     td_tui_show(v->tui, whole.model, whole.measure);
-    td_session_release(&v->shown);
-    v->shown = whole;
+    td_session_release(&former);
     td_tui_wait(v->tui, NULL, false);
     return TD_EXIT_OK;
 }

@@ -25,16 +25,20 @@ void td_canvas_release(struct td_canvas *canvas)
     *canvas = (struct td_canvas){.rows = 0};
 }
 
+void td_canvas_clear_row(struct td_canvas *canvas, unsigned row)
+{
+    struct td_canvas_row *r = &canvas->at[row];
+
+    r->len = 0;
+    r->span_count = 0;
+    r->used = 0;
+    r->selected = false;
+}
+
 void td_canvas_clear(struct td_canvas *canvas)
 {
-    for (unsigned i = 0; i < canvas->rows; i++) {
-        struct td_canvas_row *row = &canvas->at[i];
-
-        row->len = 0;
-        row->span_count = 0;
-        row->used = 0;
-        row->selected = false;
-    }
+    for (unsigned i = 0; i < canvas->rows; i++)
+        td_canvas_clear_row(canvas, i);
 }
 
 struct td_style td_canvas_style(const struct td_canvas *canvas)

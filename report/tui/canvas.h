@@ -37,6 +37,7 @@ struct td_canvas {
 
 void td_canvas_init(struct td_canvas *canvas, unsigned rows, unsigned columns, bool utf8);
 void td_canvas_release(struct td_canvas *canvas);
+void td_canvas_clear_row(struct td_canvas *canvas, unsigned row);
 /* Empties all rows. */
 void td_canvas_clear(struct td_canvas *canvas);
 

@@ -484,7 +484,7 @@ void td_tui_open_code(struct td_tui *tui, uint32_t function, uint32_t module)
     if (!page->assembly && hottest(tui, page) == SIZE_MAX) {
         release(page);
         page->assembly = true;
-        build(tui, page);
+        td_tui_build(tui, page);
     }
     const size_t at = hottest(tui, page);
     td_tui_select(tui, page, at == SIZE_MAX ? 0 : at);

@@ -112,6 +112,14 @@ void td_tui_pop(struct td_tui *tui)
         release_page(&tui->pages[--tui->page_count]);
 }
 
+void td_tui_build(struct td_tui *tui, struct td_tui_page *page)
+{
+    tui->building++;
+    page->len = 0;
+    page->ops->build(tui, page);
+    tui->building--;
+}
+
 /* The lowest page but one gives way when there are too many. */
 struct td_tui_page *td_tui_push(struct td_tui *tui, const struct td_tui_page_ops *ops,
                                 uint32_t function, uint32_t module, bool assembly)
@@ -130,7 +138,7 @@ struct td_tui_page *td_tui_push(struct td_tui *tui, const struct td_tui_page_ops
     if (module != TD_NONE)
         page->module_path =
             td_xstrdup(td_model_string(tui->model, td_model_module(tui->model, module)->path));
-    ops->build(tui, page);
+    td_tui_build(tui, page);
     return page;
 }
 
@@ -173,7 +181,7 @@ static void rebuild(struct td_tui *tui)
             release_page(&page);
             continue;
         }
-        page.ops->build(tui, &page);
+        td_tui_build(tui, &page);
         tui->pages[kept++] = page;
     }
     tui->page_count = kept;
@@ -197,6 +205,7 @@ void td_tui_show(struct td_tui *tui, struct td_model *model, const struct td_mea
     char *selected = selected_name(tui);
     char name[TD_TUI_TEXT];
 
+    tui->building++; /* until the last page: one that is whole may lie under one that is not */
     for (size_t i = 0; i < tui->page_count; i++) {
         if (tui->pages[i].ops->release)
             tui->pages[i].ops->release(&tui->pages[i]);
@@ -208,7 +217,7 @@ void td_tui_show(struct td_tui *tui, struct td_model *model, const struct td_mea
         tui->category = TD_NODE_NONE;
     if (tui->sort.by == TD_SORT_VALUE)
         tui->sort.metric = td_tui_metric(tui);
-    first->ops->build(tui, first);
+    td_tui_build(tui, first);
     for (size_t i = 0; selected && i < first->len; i++) {
         first->ops->text(tui, first, i, name, sizeof(name));
         if (strcmp(name, selected) == 0) {
@@ -218,6 +227,7 @@ void td_tui_show(struct td_tui *tui, struct td_model *model, const struct td_mea
     }
     free(selected);
     rebuild(tui);
+    tui->building--;
 }
 
 void td_tui_wait(struct td_tui *tui, const char *text, bool only_moving)
@@ -349,7 +359,7 @@ static void toggle_assembly(struct td_tui *tui)
     page->ops->release(page);
     page->assembly = !page->assembly;
     page->shift = 0;
-    page->ops->build(tui, page);
+    td_tui_build(tui, page);
     page->top = 0;
     const size_t at = page->ops->hottest(tui, page);
     td_tui_select(tui, page, at == SIZE_MAX ? 0 : at);
@@ -623,11 +633,25 @@ static void draw_foot(struct td_tui *tui, const struct td_tui_page *page, unsign
     }
 }
 
+/* What the host does while a page is made may ask for the screen: then all but the last line stays
+ * as it was. */
+static const struct td_canvas *draw_waiting(struct td_tui *tui)
+{
+    const unsigned last = tui->canvas.rows - 1;
+
+    td_canvas_clear_row(&tui->canvas, last);
+    if (last > 0)
+        draw_foot(tui, td_tui_top(tui), last);
+    return &tui->canvas;
+}
+
 const struct td_canvas *td_tui_draw(struct td_tui *tui)
 {
     struct td_tui_page *page = td_tui_top(tui);
     struct td_canvas *canvas = &tui->canvas;
 
+    if (tui->building > 0)
+        return draw_waiting(tui);
     td_canvas_clear(canvas);
     scroll(tui, page);
     draw_title(tui, page);

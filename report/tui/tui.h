@@ -16,7 +16,8 @@
 
 struct td_tui;
 
-/* What the screens ask for when a key needs it. Each may take long. */
+/* What the screens ask for when a key needs it. Each may take long, and may draw meanwhile: the
+ * last line then says what is waited for, the others stay. */
 struct td_tui_host {
     void *ctx;
     /* The same profile with whole call paths; borrowed until the next td_tui_show. NULL, with a

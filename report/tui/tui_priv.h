@@ -61,6 +61,7 @@ struct td_tui {
     char message[256]; /* until the next key */
     char wait[128];
     bool only_moving;
+    unsigned building; /* pages are being made: what they have is not whole yet */
     enum { TYPE_NOTHING, TYPE_SEARCH, TYPE_FILE } typing;
     char search[TD_TUI_TYPED];
     char other[TD_TUI_TYPED]; /* the file that a diff is with */
@@ -77,6 +78,8 @@ extern const struct td_tui_page_ops td_tui_functions, td_tui_code, td_tui_calls,
 /* Puts a page of `function` of `module` on top and builds it. */
 struct td_tui_page *td_tui_push(struct td_tui *tui, const struct td_tui_page_ops *ops,
                                 uint32_t function, uint32_t module, bool assembly);
+/* Makes what the page shows; page->len is 0 until it is whole. */
+void td_tui_build(struct td_tui *tui, struct td_tui_page *page);
 /* Takes the top page away; the last one stays. */
 void td_tui_pop(struct td_tui *tui);
 /* Source lines of a function, or instructions where there are none. */

@@ -13,6 +13,7 @@ struct shown {
     struct td_measure *measure;
     struct td_tui *tui;
     unsigned asked; /* for call paths */
+    unsigned named; /* how often names of code were asked for */
     struct td_model *old_model;
     struct td_measure *old;
 };
@@ -32,6 +33,19 @@ static const struct td_measure *other(void *ctx, const char *path, const char **
 
     *why = "no such profile";
     return strcmp(path, "old.td") == 0 ? s->old : NULL;
+}
+
+/* Naming code says how far it is: the screen may be asked for while a page is half made. */
+static void name_code(void *ctx)
+{
+    struct shown *s = ctx;
+
+    s->named++;
+    td_tui_wait(s->tui, "finding names: 40 %", true);
+    char *line = td_canvas_line(td_tui_draw(s->tui), 23);
+    assert_non_null(strstr(line, "finding names: 40 %"));
+    free(line);
+    td_tui_wait(s->tui, NULL, false);
 }
 
 /* A modelled profile: `chase` waits for L3, `branchy` mispredicts, both called by `main`. */
@@ -73,7 +87,8 @@ static int set_up(void **state)
 {
     struct shown *s = calloc(1, sizeof(*s));
     const struct td_tui_opts opts = {.name = "/tmp/app.td", .utf8 = true};
-    const struct td_tui_host host = {.ctx = s, .with_calls = with_calls, .other = other};
+    const struct td_tui_host host = {
+        .ctx = s, .with_calls = with_calls, .other = other, .name_code = name_code};
 
     s->old_model = make_model(7);
     s->old = fx_measure(s->old_model, NULL);
@@ -201,6 +216,19 @@ static void walking(void **state)
     assert_true(row_has(s, 0, "2 functions"));
     assert_true(row_has(s, selected_row(s), "branchy"));
     assert_false(td_tui_press(s->tui, 'q'));
+}
+
+/* Instructions in place of source that has more rows, and of a page that is made anew. */
+static void drawn_while_made(void **state)
+{
+    struct shown *s = *state;
+
+    press(s, "\na");
+    assert_int_equal(s->named, 1);
+    assert_true(row_has(s, 0, "instructions of ns::chase"));
+    td_tui_show(s->tui, s->model, s->measure);
+    assert_int_equal(s->named, 2);
+    assert_true(row_has(s, 0, "instructions of ns::chase"));
 }
 
 static void hottest(void **state)
@@ -347,6 +375,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(categories, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sorting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(walking, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drawn_while_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hottest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(searching, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another, set_up, tear_down),
