@@ -39,6 +39,17 @@ bool td_tma_retires(enum td_tma_node node)
     return node == TD_NODE_RETIRING;
 }
 
+bool td_tma_is_work(enum td_tma_node node)
+{
+    for (; node != TD_NODE_NONE; node = infos[node].parent) {
+        if (node == TD_NODE_HEAVY_OPERATIONS)
+            return false;
+        if (node == TD_NODE_RETIRING)
+            return true;
+    }
+    return false;
+}
+
 /* The tree that every core and the model have comes first in the list; finer nodes behind it. */
 static bool is_common(int node)
 {

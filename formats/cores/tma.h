@@ -221,6 +221,9 @@ struct td_tma_info {
 const struct td_tma_info *td_tma_info(enum td_tma_node node) __attribute__((returns_nonnull));
 /* Whether its slots retire uops, of which more are no loss: retiring and all that it is made of. */
 bool td_tma_retires(enum td_tma_node node);
+/* Whether these are slots of work as such: retiring and light operations with all that they are
+ * made of. Heavy operations retire too, but may be work that need not be (microcode, assists). */
+bool td_tma_is_work(enum td_tma_node node);
 /* Whether the modelled core charges slots to it, or to what it is made of. */
 bool td_tma_is_modelled(enum td_tma_node node);
 /* TD_NODE_NONE when no node has this id. */

@@ -40,7 +40,9 @@ const shown = (n, error) => [
 function finding(n) {
   const info = byId.get(n.id) || {};
   const gain =
-    n.speedup_at_most >= 1.05 ? ` Removing it all gives at most ${n.speedup_at_most.toFixed(1)} times the speed.` : "";
+    n.speedup_at_most >= 1.05
+      ? ` Removing it all gives up to about ${n.speedup_at_most.toFixed(1)} times the speed.`
+      : "";
   const time = n.seconds ? ` It is ${seconds(n.seconds)}.` : "";
   const advice = n.try ? [make("br"), make("span", { class: "soft" }, "Try: "), `${n.try}. `] : [];
   return make(
@@ -128,7 +130,7 @@ function usefulWork(useful) {
   return make(
     "p",
     {},
-    make("b", {}, `${percent(useful.share)} of the slots do useful work: `),
+    make("b", {}, ...shown(useful.share, useful.error), " of the slots do useful work: "),
     `fewer instructions make it faster.${where ? ` They are in: ${where}.` : ""}`,
   );
 }
@@ -162,7 +164,7 @@ function treeRow(n) {
   const chosen = state.metric === n.id;
   return make(
     "tr",
-    { class: `${n.flagged ? "" : "low"}${chosen ? " chosen" : ""}`, "data-id": n.id, "data-slots": n.slots },
+    { class: `${n.flagged || n.level === 1 ? "" : "low"}${chosen ? " chosen" : ""}`, "data-id": n.id, "data-slots": n.slots },
     make(
       "th",
       { scope: "row", class: "l" + n.level },
@@ -174,7 +176,8 @@ function treeRow(n) {
         },
         { class: "plainly", "aria-pressed": chosen ? "true" : "false" },
       ),
-      n.flagged && n.id !== "retiring" ? make("span", { class: "tag" }, "high") : "",
+      n.flagged ? make("span", { class: "tag" }, "high") : "",
+      n.unsure ? make("span", { class: "tag" }, "not sure") : "",
     ),
     make(
       "td",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "report/attribution/stats.h"
 #include "report/query/figures/weights.h"
 
@@ -13,10 +14,19 @@ static enum td_metric node_metric(enum td_tma_node node)
     return (enum td_metric)(TD_METRIC_FIRST_NODE + (int)node);
 }
 
-static bool has_flagged_child(const struct td_tree *tree, enum td_tma_node node)
+/* What the node is made of says the same of a smaller part: that is said instead. */
+static bool is_said_below(const struct td_tree *tree, const struct td_tree_node *n)
 {
+    const enum td_standing standing = td_tree_standing(n);
+
     for (size_t i = 0; i < tree->len; i++) {
-        if (tree->at[i].flagged && td_tma_info(tree->at[i].node)->parent == node)
+        enum td_tma_node above = td_tma_info(tree->at[i].node)->parent;
+
+        if (!tree->at[i].flagged || td_tree_standing(&tree->at[i]) < standing)
+            continue;
+        while (above != TD_NODE_NONE && above != n->node)
+            above = td_tma_info(above)->parent;
+        if (above == n->node)
             return true;
     }
     return false;
@@ -25,20 +35,37 @@ static bool has_flagged_child(const struct td_tree *tree, enum td_tma_node node)
 /* False when the node is not worth a word: a lower node that does not stand out. */
 static bool find(const struct td_tree *tree, const struct td_tree_node *n, enum td_finding *ret)
 {
-    const int level = td_tma_info(n->node)->level;
+    static const enum td_finding findings[] = {[TD_STANDING_NONE] = TD_FINDING_RULED_OUT,
+                                               [TD_STANDING_WORK] = TD_FINDING_WORK,
+                                               [TD_STANDING_UNSURE] = TD_FINDING_UNSURE,
+                                               [TD_STANDING_HIGH] = TD_FINDING_HIGH};
+    const enum td_standing standing = td_tree_standing(n);
 
-    if (n->flagged && has_flagged_child(tree, n->node))
-        return false;
-    if (fabs(n->share - n->threshold) < n->error && (n->flagged || level == 1)) {
-        *ret = TD_FINDING_UNSURE;
-        return !td_tma_retires(n->node);
+    *ret = findings[standing];
+    if (standing == TD_STANDING_NONE)
+        return td_tma_info(n->node)->level == 1 && !td_tma_retires(n->node);
+    return !(n->flagged && is_said_below(tree, n));
+}
+
+/* What else a cause takes, where the tree has it apart: fetch begins anew after each branch that
+ * was mispredicted and after each clear. */
+static enum td_tma_node goes_with(const struct td_tree *tree, enum td_tma_node node)
+{
+    static const enum td_tma_node pairs[][2] = {
+        {TD_NODE_BRANCH_MISPREDICTS, TD_NODE_MISPREDICTS_RESTEERS},
+        {TD_NODE_BRANCH_MISPREDICTS, TD_NODE_BRANCH_RESTEERS},
+        {TD_NODE_MACHINE_CLEARS, TD_NODE_CLEARS_RESTEERS},
+        {TD_NODE_BAD_SPECULATION, TD_NODE_BRANCH_RESTEERS},
+        {TD_NODE_MISPREDICTS_RESTEERS, TD_NODE_BRANCH_MISPREDICTS},
+        {TD_NODE_BRANCH_RESTEERS, TD_NODE_BRANCH_MISPREDICTS},
+        {TD_NODE_CLEARS_RESTEERS, TD_NODE_MACHINE_CLEARS},
+    };
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(pairs); i++) {
+        if (pairs[i][0] == node && td_tree_find(tree, pairs[i][1]))
+            return pairs[i][1];
     }
-    if (n->flagged) {
-        *ret = TD_FINDING_HIGH;
-        return true;
-    }
-    *ret = TD_FINDING_RULED_OUT;
-    return level == 1 && !td_tma_retires(n->node);
+    return TD_NODE_NONE;
 }
 
 static int by_finding(const void *a, const void *b)
@@ -61,10 +88,12 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
 
         if (!find(tree, n, &finding))
             continue;
+        const enum td_tma_node with = goes_with(tree, n->node);
+        const double all = n->share + (with == TD_NODE_NONE ? 0 : td_tree_find(tree, with)->share);
         /* Of a join, some time has no categories: no gain is known there. */
-        const double of_time = n->share * td_ratio(td_measure_categorized_ns(measure),
-                                                   measure->totals[TD_METRIC_TIME_NS]);
-        const double gone = measure->weighted ? of_time : n->share;
+        const double of_time =
+            all * td_ratio(td_measure_categorized_ns(measure), measure->totals[TD_METRIC_TIME_NS]);
+        const double gone = measure->weighted ? of_time : all;
 
         verdict->nodes[verdict->node_count++] = (struct td_verdict_node){
             .finding = finding,
@@ -75,6 +104,7 @@ static void add_nodes(struct td_verdict *verdict, const struct td_measure *measu
             .threshold = n->threshold,
             .seconds = (double)td_measure_categorized_ns(measure) * n->share * 1e-9,
             .speedup = td_tma_retires(n->node) || gone >= 1 ? 1 : 1 / (1 - gone),
+            .with = with,
         };
     }
     qsort(verdict->nodes, verdict->node_count, sizeof(verdict->nodes[0]), by_finding);
@@ -99,7 +129,8 @@ static struct losses losses_of(const struct td_verdict *verdict)
         for (size_t i = 0; i < verdict->node_count; i++) {
             const struct td_verdict_node *n = &verdict->nodes[i];
 
-            if (n->finding == TD_FINDING_HIGH && td_tma_retires(n->node) == (useful == 1))
+            if ((n->finding == TD_FINDING_HIGH || n->finding == TD_FINDING_WORK) &&
+                td_tma_retires(n->node) == (useful == 1))
                 losses.metrics[losses.len++] = node_metric(n->node);
         }
     }
@@ -250,6 +281,7 @@ static void find_work(struct td_verdict *verdict, const struct td_measure *measu
     const struct td_tree_node *retiring = td_tree_find(tree, TD_NODE_RETIRING);
 
     verdict->retiring = retiring ? retiring->share : 0;
+    verdict->retiring_error = retiring ? retiring->error : 0;
     verdict->useful = verdict->retiring > USEFUL_SHARE;
     verdict->work = tree->len == 0                            ? td_measure_primary(measure)
                     : measure->totals[TD_METRIC_INSTRUCTIONS] ? TD_METRIC_INSTRUCTIONS

@@ -17,9 +17,10 @@
 #define TD_VERDICT_WORKERS 3
 
 enum td_finding {
-    TD_FINDING_HIGH,     /* it and all its ancestors exceed their thresholds, no child does */
-    TD_FINDING_UNSURE,   /* nearer to its threshold than its error */
-    TD_FINDING_RULED_OUT /* level 1: below its threshold by more than its error */
+    TD_FINDING_HIGH,      /* it stands out (td_tree_standing), and nothing that it is made of */
+    TD_FINDING_UNSURE,    /* nearer to its threshold than its error */
+    TD_FINDING_RULED_OUT, /* level 1: below its threshold by more than its error */
+    TD_FINDING_WORK       /* useful work above its threshold: no loss */
 };
 
 struct td_verdict_node {
@@ -30,8 +31,11 @@ struct td_verdict_node {
     double error; /* ±, 95 %; 0 when exact */
     double threshold;
     double seconds; /* of the whole time; 0 when no time is known */
-    double speedup; /* HIGH: how many times as fast at most, were all of it gone; 1: it is useful
-                       work, of which only less can be done */
+    /* HIGH: how many times as fast, were all of its slots gone with those of `with`, and all else
+     * as before. No bound: without misses, say, mispredicted branches are found earlier. 1: it is
+     * useful work, of which only less can be done. */
+    double speedup;
+    enum td_tma_node with; /* what goes with it, and is no part of it; NONE: nothing */
 };
 
 /* What a place lost to one node that is high. */
@@ -67,7 +71,8 @@ struct td_verdict {
     uint32_t function; /* the one to annotate next; TD_NONE: none has source lines */
     /* More than half of all slots retire: only less work makes that part faster. */
     bool useful;
-    double retiring; /* of all slots */
+    double retiring;       /* of all slots */
+    double retiring_error; /* ±, 95 %; 0 when exact */
     /* Instructions, or slots that retire where those are not known; without categories the primary
      * metric. */
     enum td_metric work;

@@ -145,39 +145,64 @@ void td_whatif_rows_release(struct td_whatif_rows *rows)
     *rows = (struct td_whatif_rows){0};
 }
 
-/* What each word takes away, as the tree calls it. */
-static enum td_tma_node node_of(const char *words)
-{
-    static const struct {
-        enum td_variant variant;
-        enum td_tma_node node;
-    } nodes[] = {
-        {TD_VARIANT_BRANCHES, TD_NODE_BAD_SPECULATION},
-        {TD_VARIANT_L1, TD_NODE_MEMORY_BOUND},
-        {TD_VARIANT_L3, TD_NODE_L3_BOUND},
-        {TD_VARIANT_DRAM, TD_NODE_DRAM_BOUND},
-        {TD_VARIANT_TLB, TD_NODE_DTLB_LOAD},
-        {TD_VARIANT_ICACHE, TD_NODE_ICACHE_MISSES},
-        {TD_VARIANT_DIVIDER, TD_NODE_DIVIDER},
-        {TD_VARIANT_PORTS, TD_NODE_PORTS_UTILIZATION},
-        {TD_VARIANT_FRONTEND, TD_NODE_FRONTEND_BOUND},
-    };
+/* What each word takes away, as the tree calls it: the node and all below it that have no row of
+ * their own. Of several rows of a node the first whose variant was modelled counts: it takes away
+ * the least beside the node. */
+static const struct cause {
+    enum td_tma_node node;
+    enum td_variant variant; /* COUNT: there is none */
+} causes[] = {
+    {TD_NODE_BAD_SPECULATION, TD_VARIANT_BRANCHES},
+    {TD_NODE_MACHINE_CLEARS, TD_VARIANT_COUNT},
+    {TD_NODE_FRONTEND_BOUND, TD_VARIANT_FRONTEND},
+    {TD_NODE_BRANCH_RESTEERS, TD_VARIANT_BRANCHES},
+    {TD_NODE_BRANCH_RESTEERS, TD_VARIANT_FRONTEND},
+    {TD_NODE_CLEARS_RESTEERS, TD_VARIANT_COUNT},
+    {TD_NODE_ICACHE_MISSES, TD_VARIANT_ICACHE},
+    {TD_NODE_ICACHE_MISSES, TD_VARIANT_FRONTEND},
+    {TD_NODE_ITLB_MISSES, TD_VARIANT_TLB},
+    {TD_NODE_ITLB_MISSES, TD_VARIANT_FRONTEND},
+    {TD_NODE_MEMORY_BOUND, TD_VARIANT_L1},
+    /* What waits for L1 has its data there already. */
+    {TD_NODE_L1_BOUND, TD_VARIANT_COUNT},
+    {TD_NODE_DTLB_LOAD, TD_VARIANT_TLB},
+    {TD_NODE_L3_BOUND, TD_VARIANT_L3},
+    {TD_NODE_L3_BOUND, TD_VARIANT_L2},
+    {TD_NODE_L3_BOUND, TD_VARIANT_L1},
+    {TD_NODE_DRAM_BOUND, TD_VARIANT_DRAM},
+    {TD_NODE_DRAM_BOUND, TD_VARIANT_L2},
+    {TD_NODE_DRAM_BOUND, TD_VARIANT_L1},
+    {TD_NODE_DTLB_STORE, TD_VARIANT_TLB},
+    {TD_NODE_DIVIDER, TD_VARIANT_DIVIDER},
+    {TD_NODE_PORTS_UTILIZATION, TD_VARIANT_PORTS},
+    /* Chains wait for results, not for ports. */
+    {TD_NODE_DEPENDENCY_CHAINS, TD_VARIANT_COUNT},
+};
 
-    for (size_t i = 0; i < TD_ARRAY_SIZE(nodes); i++) {
-        if (strcmp(td_variant_info(nodes[i].variant).word, words) == 0)
-            return nodes[i].node;
-    }
-    return TD_NODE_NONE;
+/* The measure's variant that changes this and nothing else; `variant_count` when it has none. */
+static size_t find_variant(const struct td_measure *measure, enum td_variant variant)
+{
+    size_t i = 0;
+
+    while (i < measure->variant_count &&
+           strcmp(measure->variants[i]->variant, td_variant_info(variant).word) != 0)
+        i++;
+    return i;
 }
 
 size_t td_whatif_of_node(const struct td_measure *measure, enum td_tma_node node)
 {
-    /* Chains wait for results, not for ports. */
-    if (node == TD_NODE_DEPENDENCY_CHAINS)
-        return measure->variant_count;
-    for (; node != TD_NODE_NONE; node = td_tma_info(node)->parent) {
-        for (size_t i = 0; i < measure->variant_count; i++) {
-            if (node_of(measure->variants[i]->variant) == node)
+    bool known = false;
+
+    for (; node != TD_NODE_NONE && !known; node = td_tma_info(node)->parent) {
+        for (size_t c = 0; c < TD_ARRAY_SIZE(causes); c++) {
+            if (causes[c].node != node)
+                continue;
+            known = true;
+            const size_t i = causes[c].variant == TD_VARIANT_COUNT
+                                 ? measure->variant_count
+                                 : find_variant(measure, causes[c].variant);
+            if (i < measure->variant_count)
                 return i;
         }
     }

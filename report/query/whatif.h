@@ -41,8 +41,8 @@ static inline const struct td_whatif *td_whatif_row(const struct td_whatif_rows 
     return &rows->at[row * rows->variants + variant];
 }
 
-/* The variant that takes this node's cause away, or its parent's, and so on; `variant_count` when
- * there is none. */
+/* The variant that takes this node's cause away, maybe with more of what the node is part of;
+ * `variant_count` when there is none. */
 size_t td_whatif_of_node(const struct td_measure *measure, enum td_tma_node node);
 
 #endif

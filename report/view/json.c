@@ -262,6 +262,7 @@ void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
     for (size_t i = 0; i < tree->len; i++) {
         const struct td_tree_node *n = &tree->at[i];
         const struct td_tma_info *info = td_tma_info(n->node);
+        const enum td_standing standing = td_tree_standing(n);
 
         td_json_object(json, NULL);
         td_json_string(json, "id", info->id);
@@ -272,7 +273,8 @@ void td_report_json_tree(struct td_json *json, const struct td_tree *tree)
         td_json_double(json, "share", n->share, DIGITS);
         td_json_double(json, "error", n->error, DIGITS);
         td_json_double(json, "threshold", n->threshold, DIGITS);
-        td_json_bool(json, "flagged", n->flagged);
+        td_json_bool(json, "flagged", standing == TD_STANDING_HIGH);
+        td_json_bool(json, "unsure", standing == TD_STANDING_UNSURE);
         if (n->run)
             td_json_u64(json, "run", n->run);
         td_json_end(json);

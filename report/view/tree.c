@@ -36,7 +36,11 @@ static void print_node(const struct td_tree_node *n, int width, bool errors, uin
                        const struct td_style *style)
 {
     const struct td_tma_info *info = td_tma_info(n->node);
-    const enum td_tone tone = n->flagged ? TD_TONE_HOT : TD_TONE_PLAIN;
+    static const char *const words[] = {[TD_STANDING_WORK] = "useful",
+                                        [TD_STANDING_UNSURE] = "not sure",
+                                        [TD_STANDING_HIGH] = "high"};
+    const enum td_standing standing = td_tree_standing(n);
+    const enum td_tone tone = standing == TD_STANDING_HIGH ? TD_TONE_HOT : TD_TONE_PLAIN;
     const int indent = 2 * info->level;
 
     td_style_begin(style, tone);
@@ -49,11 +53,11 @@ static void print_node(const struct td_tree_node *n, int width, bool errors, uin
 
         fprintf(style->out, "  %8.*f", unit.decimals, (double)time_ns * n->share * unit.per_ns);
     }
-    if (n->flagged || n->share * BAR_WIDTH >= 0.5)
+    if (words[standing] || n->share * BAR_WIDTH >= 0.5)
         fputs("  ", style->out);
-    print_bar(style, n->share, n->flagged);
-    if (n->flagged)
-        fputs("  high", style->out);
+    print_bar(style, n->share, words[standing] != NULL);
+    if (words[standing])
+        fprintf(style->out, "  %s", words[standing]);
     if (n->run)
         fprintf(style->out, "  run %u", n->run);
     fputc('\n', style->out);

@@ -76,12 +76,6 @@ char *td_next_of_verdict(const struct td_model *model, const char *input,
     return td_next_command("annotate --asm", input, td_module_name(model, first->module));
 }
 
-/* What the line about useful work says. */
-static bool is_work(enum td_tma_node node)
-{
-    return node == TD_NODE_RETIRING || node == TD_NODE_LIGHT_OPERATIONS;
-}
-
 void td_next_print(const char *command, const struct td_style *style)
 {
     td_style_label(style, "next", TD_TONE_NOTE);
@@ -89,13 +83,13 @@ void td_next_print(const char *command, const struct td_style *style)
     fputc('\n', style->out);
 }
 
-/* "31.0 % ± 0.4" */
-static char *share_words(const struct td_verdict_node *n, const struct td_style *style)
+/* "31.0 ± 0.4 %" */
+static char *share_words(double share, double error, const struct td_style *style)
 {
-    if (100 * n->error >= 0.05)
-        return td_xasprintf("%.1f %s %.1f %%", 100 * n->share, td_style_plus_minus(style),
-                            100 * n->error);
-    return td_xasprintf("%.1f %%", 100 * n->share);
+    if (100 * error >= 0.05)
+        return td_xasprintf("%.1f %s %.1f %%", 100 * share, td_style_plus_minus(style),
+                            100 * error);
+    return td_xasprintf("%.1f %%", 100 * share);
 }
 
 /* How much room there is: what is left out first comes last. */
@@ -112,11 +106,12 @@ static void print_try(enum td_tma_node node, const struct td_style *style)
     td_style_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
 }
 
-/* What it costs: modelled without it, or a bound. */
+/* What it costs: modelled without it, or what its slots say. */
 static char *gain_words(const struct td_verdict_node *n, const struct td_measure *measure,
                         const struct td_style *style)
 {
     const size_t variant = td_whatif_of_node(measure, n->node);
+    const char *with = n->with == TD_NODE_NONE ? NULL : td_tma_info(n->with)->id;
     char *words = NULL, *text = NULL;
 
     if (variant < measure->variant_count) {
@@ -127,7 +122,9 @@ static char *gain_words(const struct td_verdict_node *n, const struct td_measure
     if (words)
         text = td_xasprintf("; %s", words);
     else if (n->speedup >= MORE_GAIN)
-        text = td_xasprintf("; removing it all gives at most %.1f times the speed", n->speedup);
+        text = td_xasprintf("; removing it all%s%s%s gives up to about %.1f times the speed",
+                            with ? ", and " : "", with ? with : "", with ? " with it," : "",
+                            n->speedup);
     free(words);
     return text ? text : td_xstrdup("");
 }
@@ -138,7 +135,7 @@ static void print_high(const struct td_verdict_node *n, const struct td_measure 
     const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
     const struct td_tma_info *info = td_tma_info(n->node);
     char time[48] = "";
-    char *share = share_words(n, style);
+    char *share = share_words(n->share, n->error, style);
     char *gain = gain_words(n, measure, style);
 
     if (n->seconds > 0)
@@ -163,9 +160,9 @@ static void print_list(const struct td_verdict *verdict, enum td_finding finding
     for (size_t i = from; i < verdict->node_count; i++) {
         const struct td_verdict_node *n = &verdict->nodes[i];
 
-        if (n->finding != finding || is_work(n->node))
+        if (n->finding != finding)
             continue;
-        char *share = share_words(n, style);
+        char *share = share_words(n->share, n->error, style);
         char *more = td_xasprintf("%s%s%s %s (%s %.0f %%)", text ? text : "", text ? ", " : "",
                                   td_tma_info(n->node)->id, share, relation, 100 * n->threshold);
         free(share);
@@ -289,14 +286,38 @@ static char *worker_words(const struct td_verdict *verdict, const struct td_mode
     return text;
 }
 
+/* " (other_light_ops 35.6 % of all slots)": kinds of work above their threshold; the caller frees
+ * it. */
+static char *kind_words(const struct td_verdict *verdict, const struct td_style *style)
+{
+    char *text = td_xstrdup("");
+
+    for (size_t i = 0; i < verdict->node_count; i++) {
+        const struct td_verdict_node *n = &verdict->nodes[i];
+
+        /* All work together, or nearly: that is what the share of useful work says. */
+        if (n->finding != TD_FINDING_WORK || td_tma_info(n->node)->level <= 2)
+            continue;
+        char *share = share_words(n->share, n->error, style);
+        char *more = td_xasprintf("%s%s%s %s%s", text, text[0] ? ", " : " (",
+                                  td_tma_info(n->node)->id, share, text[0] ? "" : " of all slots");
+        free(share);
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
 /* More than half of the slots do useful work: what else is high is less than that. */
 static void print_useful(const struct td_verdict *verdict, const struct td_measure *measure,
-                         const char *modelled, const struct td_style *style)
+                         enum detail detail, const char *modelled, const struct td_style *style)
 {
+    char *share = share_words(verdict->retiring, verdict->retiring_error, style);
+    char *kinds = detail == DETAIL_FULL ? kind_words(verdict, style) : td_xstrdup("");
     char *workers = worker_words(verdict, measure->model, style);
     char *text = td_xasprintf(
-        "%.1f %% of %sslots retire: mostly useful work. Fewer instructions are what helps%s%s%s",
-        100 * verdict->retiring, modelled, workers[0] ? "; most " : "",
+        "%s of %sslots retire: mostly useful work%s%s. Fewer instructions are what helps%s%s%s",
+        share, modelled, kinds, kinds[0] ? ")" : "", workers[0] ? "; most " : "",
         !workers[0]                               ? ""
         : verdict->work == TD_METRIC_INSTRUCTIONS ? "are in "
                                                   : "of this work is in ",
@@ -306,18 +327,22 @@ static void print_useful(const struct td_verdict *verdict, const struct td_measu
     print_try(TD_NODE_RETIRING, style);
     free(text);
     free(workers);
+    free(kinds);
+    free(share);
 }
 
 /* Neither losses nor useful work: what is lost is spread. */
 static void print_spread(const struct td_verdict *verdict, const char *modelled,
                          const struct td_style *style)
 {
-    char *text = td_xasprintf("no category of lost slots stands out, and %.1f %% of %sslots do "
+    char *share = share_words(verdict->retiring, verdict->retiring_error, style);
+    char *text = td_xasprintf("no category of lost slots stands out, and %s of %sslots do "
                               "useful work: what is lost is spread over many causes",
-                              100 * verdict->retiring, modelled);
+                              share, modelled);
 
     td_style_paragraph(style, "verdict", TD_TONE_HEADING, text);
     free(text);
+    free(share);
 }
 
 /* Without categories. */
@@ -348,10 +373,8 @@ static void print_losses(const struct td_verdict *verdict, const struct td_measu
     size_t shown = 0, i = 0;
 
     if (verdict->useful)
-        print_useful(verdict, measure, modelled, style);
+        print_useful(verdict, measure, detail, modelled, style);
     for (; i < verdict->node_count && verdict->nodes[i].finding == TD_FINDING_HIGH; i++) {
-        if (is_work(verdict->nodes[i].node))
-            continue;
         if (shown == most)
             break;
         shown++;
@@ -391,7 +414,7 @@ static void print_all(const struct td_verdict *verdict, const struct td_measure 
     for (size_t i = 0; i < verdict->place_count && (i == 0 || detail < DETAIL_LEAST); i++)
         print_place(&verdict->places[i], measure, i == 0, style);
     td_next_print(next, style);
-    if (detail == DETAIL_FULL && verdict->node_count > 0 && !is_work(verdict->nodes[0].node) &&
+    if (detail == DETAIL_FULL && verdict->node_count > 0 &&
         verdict->nodes[0].finding == TD_FINDING_HIGH)
         fprintf(style->out, "%*stdreport explain %s\n", TD_LABEL_WIDTH, "",
                 td_tma_info(verdict->nodes[0].node)->id);
@@ -501,6 +524,8 @@ static void add_useful(struct td_json *json, const struct td_verdict *verdict,
     }
     td_json_object(json, "useful");
     td_json_double(json, "share", verdict->retiring, DIGITS);
+    td_json_double(json, "error", verdict->retiring_error, DIGITS);
+    add_nodes(json, "categories", verdict, TD_FINDING_WORK);
     td_json_string(json, "work", td_metric_id(verdict->work));
     td_json_array(json, "functions");
     for (size_t i = 0; i < verdict->worker_count; i++) {

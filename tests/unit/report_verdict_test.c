@@ -8,7 +8,7 @@
 #include "report/query/figures/measure.h"
 #include "report/query/verdict.h"
 
-enum { LIGHT, DRAM, MISPREDICTS, LATENCY, PORTS, COLUMNS };
+enum { LIGHT, DRAM, MISPREDICTS, LATENCY, PORTS, RESTEERS, COLUMNS };
 
 /* A modelled profile of lines; each with slots by column. */
 struct place {
@@ -19,8 +19,8 @@ struct place {
 static struct td_model *profile(const struct place *places, size_t len)
 {
     static const enum td_tma_node nodes[COLUMNS] = {
-        TD_NODE_LIGHT_OPERATIONS, TD_NODE_DRAM_BOUND, TD_NODE_BRANCH_MISPREDICTS,
-        TD_NODE_FETCH_LATENCY, TD_NODE_PORTS_UTILIZATION};
+        TD_NODE_LIGHT_OPERATIONS, TD_NODE_DRAM_BOUND,        TD_NODE_BRANCH_MISPREDICTS,
+        TD_NODE_FETCH_LATENCY,    TD_NODE_PORTS_UTILIZATION, TD_NODE_BRANCH_RESTEERS};
     struct td_model *model = td_model_new();
     const uint32_t module = fx_module(model, "/usr/bin/app");
     const uint32_t thread = fx_thread(model, 1, 1, "app", "app");
@@ -140,6 +140,41 @@ static void test_not_sure(void **state)
     td_model_free(model);
 }
 
+/* What is surely high is said even if it is not sure which part of it is; the tree says the same.
+ */
+static void test_sure_of_the_whole(void **state)
+{
+    struct td_model *model = profile(memory, 4);
+    struct td_measure *measure = fx_measure(model, NULL);
+    struct td_tree tree = td_tree_of(measure);
+    struct td_verdict v;
+
+    (void)state;
+    for (size_t i = 0; i < tree.len; i++)
+        tree.at[i].error = tree.at[i].node == TD_NODE_DRAM_BOUND ? 0.4 : 0.01;
+    td_verdict_of(&v, measure, &tree, false);
+    assert_int_equal(finding_of(&v, TD_NODE_MEMORY_BOUND), TD_FINDING_HIGH);
+    assert_int_equal(finding_of(&v, TD_NODE_DRAM_BOUND), TD_FINDING_UNSURE);
+    assert_null(node_of(&v, TD_NODE_BACKEND_BOUND));
+    assert_int_equal(td_tree_standing(td_tree_find(&tree, TD_NODE_DRAM_BOUND)), TD_STANDING_UNSURE);
+    td_measure_free(measure);
+    td_model_free(model);
+}
+
+/* Where no branch is mispredicted, fetch does not begin anew after it either. */
+static void test_what_goes_with_it(void **state)
+{
+    const struct place branchy[] = {{11, {300, 0, 500, 0, 0, 100}}, {12, {100, 0, 0, 0, 0, 0}}};
+    struct td_model *model = profile(branchy, 2);
+    const struct td_verdict v = verdict_of(model, 0);
+
+    (void)state;
+    assert_int_equal(v.nodes[0].node, TD_NODE_BRANCH_MISPREDICTS);
+    assert_int_equal(v.nodes[0].with, TD_NODE_BRANCH_RESTEERS);
+    assert_true(fabs(v.nodes[0].speedup - 1 / (1 - 0.6)) < 1e-9);
+    td_model_free(model);
+}
+
 static void test_useful_work(void **state)
 {
     const struct place busy[] = {{11, {900, 10, 0, 0, 0}}, {12, {50, 40, 0, 0, 0}}};
@@ -147,8 +182,10 @@ static void test_useful_work(void **state)
     const struct td_verdict v = verdict_of(model, 0);
 
     (void)state;
-    assert_int_equal(v.nodes[0].node, TD_NODE_LIGHT_OPERATIONS);
-    assert_true(v.nodes[0].speedup == 1); /* work cannot be removed, only be less */
+    const struct td_verdict_node *last = &v.nodes[v.node_count - 1];
+    assert_int_equal(last->node, TD_NODE_LIGHT_OPERATIONS);
+    assert_int_equal(last->finding, TD_FINDING_WORK); /* no loss */
+    assert_true(last->speedup == 1);                  /* only less can be done */
     assert_int_equal(v.places[0].line, 11);
     assert_null(node_of(&v, TD_NODE_RETIRING));
     assert_true(v.useful && fabs(v.retiring - 0.95) < 1e-9);
@@ -181,7 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_high_and_ruled_out), cmocka_unit_test(test_places),
         cmocka_unit_test(test_not_sure),           cmocka_unit_test(test_useful_work),
-        cmocka_unit_test(test_nothing_counted),
+        cmocka_unit_test(test_nothing_counted),    cmocka_unit_test(test_sure_of_the_whole),
+        cmocka_unit_test(test_what_goes_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

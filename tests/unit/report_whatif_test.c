@@ -191,12 +191,33 @@ static void a_whole_run_is_exact(void **state)
     end(&run);
 }
 
+/* A category is told what takes its own cause away, and nothing that leaves it as it is. */
+static void of_a_category(void **state)
+{
+    struct td_measure variants[] = {
+        {.variant = "l1"}, {.variant = "branches"}, {.variant = "dram"}};
+    struct td_measure *all[] = {&variants[0], &variants[1], &variants[2]};
+    struct td_measure m = {.variants = all, .variant_count = 3};
+
+    (void)state;
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_L2_BOUND), 0);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_L3_HIT_LATENCY), 0);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_DRAM_BOUND), 2);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_L1_BOUND), 3);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_L1_LATENCY_DEPENDENCY), 3);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_DTLB_LOAD), 3);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_BRANCH_MISPREDICTS), 1);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_MISPREDICTS_RESTEERS), 1);
+    assert_int_equal(td_whatif_of_node(&m, TD_NODE_MACHINE_CLEARS), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_in_common_cancel),
         cmocka_unit_test(functions_have_their_own),
         cmocka_unit_test(a_whole_run_is_exact),
+        cmocka_unit_test(of_a_category),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,16 @@ struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part)
     return tree_of(&whole);
 }
 
+enum td_standing td_tree_standing(const struct td_tree_node *node)
+{
+    if (td_tma_is_work(node->node))
+        return node->flagged ? TD_STANDING_WORK : TD_STANDING_NONE;
+    if ((node->flagged || td_tma_info(node->node)->level == 1) &&
+        fabs(node->share - node->threshold) < node->error)
+        return TD_STANDING_UNSURE;
+    return node->flagged ? TD_STANDING_HIGH : TD_STANDING_NONE;
+}
+
 void td_tree_cut(struct td_tree *tree, int levels, bool all)
 {
     struct td_tree whole = *tree;

@@ -16,7 +16,15 @@ struct td_tree_node {
     double error; /* ±, 95 %; 0 when exact */
     double threshold;
     unsigned run; /* of the recording, that counted it; 0: the first, or the only one */
-    bool flagged; /* it and all its ancestors exceed their thresholds */
+    bool flagged; /* it and all its ancestors exceed their thresholds, sure or not */
+};
+
+/* What is said of a node, in the tree as in the verdict. */
+enum td_standing {
+    TD_STANDING_NONE,
+    TD_STANDING_WORK,   /* useful work that exceeds its threshold: no loss */
+    TD_STANDING_UNSURE, /* flagged, or of level 1, but nearer to its threshold than its error */
+    TD_STANDING_HIGH    /* flagged, by more than its error */
 };
 
 struct td_tree {
@@ -35,6 +43,7 @@ enum td_tma_node td_tree_next(enum td_tma_node node);
 struct td_tree td_tree_of(const struct td_measure *measure);
 /* Of all that one kind of core counted, `part` of measure->slots, before any filter. */
 struct td_tree td_tree_of_part(const struct td_measure *measure, size_t part);
+enum td_standing td_tree_standing(const struct td_tree_node *node);
 /* Leaves out nodes below `levels`; and unless `all`, those whose parent does not stand out: they
  * explain a loss that is none. */
 void td_tree_cut(struct td_tree *tree, int levels, bool all);
