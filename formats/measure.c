@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
+
 static const struct {
     const char *id, *key;
     enum td_unit unit;
@@ -83,6 +85,24 @@ const char *td_measure_event_name(const struct td_measure *measure)
 {
     return measure->event_name && measure->event_name[0] ? measure->event_name
                                                          : td_metric_id(TD_METRIC_EVENT);
+}
+
+size_t td_measure_thread_count(const struct td_measure *measure)
+{
+    const uint64_t *values = measure->values[td_measure_primary(measure)];
+    bool *has = td_xcalloc((size_t)td_model_thread_count(measure->model) + 1, sizeof(*has));
+    size_t count = 0;
+
+    for (size_t i = 0; values && i < measure->row_count; i++) {
+        const uint32_t thread = measure->rows[i].thread;
+
+        if (values[i] == 0 || has[thread])
+            continue;
+        has[thread] = true;
+        count++;
+    }
+    free(has);
+    return count;
 }
 
 bool td_measure_has_processes(const struct td_measure *measure)

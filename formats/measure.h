@@ -120,6 +120,8 @@ void td_measure_sum_time(const struct td_measure *measure, uint64_t *values);
 const char *td_measure_event_name(const struct td_measure *measure);
 /* Whether its rows are of more than one process name. */
 bool td_measure_has_processes(const struct td_measure *measure);
+/* Of how many threads it has any of the primary metric, which is their sum. */
+size_t td_measure_thread_count(const struct td_measure *measure);
 void td_measure_free(struct td_measure *measure); /* NULL is allowed */
 
 #endif

@@ -331,6 +331,25 @@ static void tell_toggle(struct modelling *m)
     free(text);
 }
 
+/* "took 2.31 s; the program would take 0.587 s on golden-cove"; what several threads take adds up,
+ * and says nothing of when the last of them ends. The caller frees it. */
+static char *time_words(const struct modelling *m, double seconds, double modelled_s)
+{
+    const uint64_t threads = m->snapshots.counters[TD_COUNTER_THREADS];
+    const bool tiny = modelled_s < 0.001;
+    const double shown = modelled_s * (tiny ? 1e3 : 1);
+    const char *unit = tiny ? "ms" : "s";
+    char count[32];
+
+    if (threads <= 1)
+        return td_xasprintf("took %.2f s; the program would take %.3f %s on %s", seconds, shown,
+                            unit, m->plan->core);
+    return td_xasprintf("took %.2f s; on %s the program would take %.3f %s of CPU time in %s "
+                        "threads together",
+                        seconds, m->plan->core, shown, unit,
+                        td_format_count(count, sizeof(count), threads));
+}
+
 static void summarize(struct modelling *m)
 {
     const uint64_t *counters = m->snapshots.counters;
@@ -339,17 +358,17 @@ static void summarize(struct modelling *m)
         m->mhz ? (double)counters[TD_COUNTER_CYCLES] / ((double)m->mhz * 1e6) : 0;
     const double rate =
         (double)counters[TD_COUNTER_INSTRUCTIONS] / 1e6 / (seconds > 0 ? seconds : 1);
-    const bool tiny = modelled_s < 0.001;
     char instructions[32], images[32], threads[32], speed[64] = "";
 
     /* Of a short run it says nothing: most of that is the emulator's start. */
     if (rate >= 1)
         snprintf(speed, sizeof(speed), " (%.0f million per second)", rate);
+    char *took = time_words(m, seconds, modelled_s);
     td_status_note(
-        &m->run.status, "took %.2f s; the program would take %.3f %s on %s: %s instructions%s",
-        seconds, modelled_s * (tiny ? 1e3 : 1), tiny ? "ms" : "s", m->plan->core,
+        &m->run.status, "%s: %s instructions%s", took,
         td_format_count(instructions, sizeof(instructions), counters[TD_COUNTER_INSTRUCTIONS]),
         speed);
+    free(took);
     if (m->request->sim_sample) {
         const double whole = (double)counters[TD_COUNTER_INSTRUCTIONS] + 1e-9,
                      cycles = (double)counters[TD_COUNTER_CYCLES] + 1e-9;

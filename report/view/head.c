@@ -446,6 +446,7 @@ static bool is_waits(const struct td_measure *measure)
 static void print_whole(FILE *out, const struct td_measure *measure, const struct td_style *style)
 {
     const enum td_metric primary = td_measure_primary(measure);
+    const size_t threads = td_measure_thread_count(measure);
     char text[64];
 
     if (measure->values[TD_METRIC_TIME_NS])
@@ -460,6 +461,9 @@ static void print_whole(FILE *out, const struct td_measure *measure, const struc
     else
         fprintf(out, "%s %s", td_format_count(text, sizeof(text), measure->totals[primary]),
                 td_metric_heading(measure, primary));
+    /* It may be more than the time that passed. */
+    if (threads > 1)
+        fprintf(out, " in %s threads together", td_format_count(text, sizeof(text), threads));
 }
 
 static void print_total(const struct td_head *head, const struct td_machine *machine,
