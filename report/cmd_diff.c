@@ -268,7 +268,8 @@ static int check_endings(const struct diffing *d, const struct td_diff *diff)
     return diff->unlike_count > 0 ? TD_EXIT_GATE : TD_EXIT_OK;
 }
 
-static int check_gates(const struct diffing *d, const struct td_diff *diff)
+static int check_gates(const struct diffing *d, const struct td_diff *diff,
+                       const struct td_style *style)
 {
     int exit_code = check_endings(d, diff);
 
@@ -283,7 +284,9 @@ static int check_gates(const struct diffing *d, const struct td_diff *diff)
             return TD_EXIT_USAGE;
         }
         const int rc = td_gate_check(&result, &gate, diff, &err);
-        char *words = rc < 0 ? NULL : td_diff_gate_words(diff, text, &gate, &result);
+        char *words =
+            rc < 0 ? NULL
+                   : td_diff_gate_words(diff, text, &gate, &result, td_style_plus_minus(style));
         if (rc < 0)
             td_complain("--fail-if: %s", err.text);
         else if (words)
@@ -360,7 +363,7 @@ static int show(struct diffing *d, enum td_diff_unit unit)
         td_diff_markdown(&diff, &view, stdout);
     else
         td_diff_print(&diff, &view, &first->style);
-    const int exit_code = end_output(d, check_gates(d, &diff));
+    const int exit_code = end_output(d, check_gates(d, &diff, &first->style));
     td_diff_release(&diff);
     return exit_code;
 }

@@ -8,3 +8,5 @@ COLUMNS=80 tdreport diff old.td new.td
 echo "exit $?"
 COLUMNS=80 tdreport diff new.td old.td --unit slots | head -9
 COLUMNS=80 tdreport diff old.td old.td
+make_sim 'env argv --big' >big.td
+COLUMNS=80 tdreport diff old.td big.td | head -1

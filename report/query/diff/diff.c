@@ -249,7 +249,7 @@ static void add_run(const struct table *t, const struct td_diff_source *source,
         set_place(t, ids[r], source, rows, &rows->at[r]);
         seen[ids[r]] = true;
     }
-    td_diff_figures_none(figures, source);
+    td_diff_figures_none(figures, source, rows);
     for (size_t id = 0; id < t->ids; id++) {
         if (!seen[id])
             add_figures(&run[id * width], figures, t->memory);

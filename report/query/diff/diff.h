@@ -109,6 +109,8 @@ struct td_diff {
     char **notes;                           /* sentences: what to know before believing it */
     size_t note_count, note_cap;
     size_t unlike_count; /* of the notes, the first: commands that did not end alike */
+    size_t first_count;  /* of the notes, those to be read before all else: these, and commands that
+                            are not the same */
     void *memory;        /* private */
 };
 

@@ -36,9 +36,9 @@ struct td_diff_source td_diff_source_of(const struct td_diff *diff,
 void td_diff_figures_of(struct td_run_figure ret[TD_DIFF_FIGURES],
                         const struct td_diff_source *source, const struct td_rows *rows,
                         const struct td_row *row);
-/* Of something that the run did not see. */
+/* Of something that the run did not see, a row as those of `rows`. */
 void td_diff_figures_none(struct td_run_figure ret[TD_DIFF_FIGURES],
-                          const struct td_diff_source *source);
+                          const struct td_diff_source *source, const struct td_rows *rows);
 void td_diff_figures_total(struct td_run_figure ret[TD_DIFF_FIGURES],
                            const struct td_diff_source *source);
 /* What is taken for the spread of runs when there is one a side. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "report/attribution/stats.h"
 #include "formats/frames.h"
 #include "report/query/figures/coverage.h"
@@ -36,6 +37,8 @@
 #define KERNEL_OF_TOTAL 0.01 /* which pages are free, who else asks: not the program's */
 
 #define WORTH_SAYING 0.2 /* of the time that passed: from that on it is said that it was busy */
+
+#define COMMAND_BYTES 160 /* of a command in a note */
 
 #define GAPS_MAX         8
 #define GAP_WORTH_SAYING 0.05 /* of a run without names or lines */
@@ -183,21 +186,61 @@ static void compare_endings(struct td_diff *diff, const struct td_diff_side *sid
     diff->unlike_count = diff->note_count;
 }
 
-/* The program's name may be another; other arguments are other work. */
-static void note_arguments(struct td_diff *diff, const struct td_diff_side *old,
-                           const struct td_diff_side *now)
+/* "app -x file", as much of it as a note has room for. */
+static const char *command_of(const struct td_diff_side *side, char *buf, size_t size)
 {
-    const char *a = NULL, *b = NULL;
-    size_t i = 1;
+    const char *word = NULL;
+    size_t len = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; (word = td_model_env_at(side->runs[0]->model, TD_ENV_ARGV, i)); i++) {
+        const int n = snprintf(buf + len, size - len, "%s%s", i ? " " : "",
+                               i ? word : td_text_last_part(word));
+
+        len += n > 0 ? (size_t)n : 0;
+        if (len < size)
+            continue;
+        len = size - sizeof("...");
+        while (len > 0 && ((unsigned char)buf[len] & 0xc0) == 0x80)
+            len--;
+        memcpy(buf + len, "...", sizeof("..."));
+        break;
+    }
+    return buf;
+}
+
+/* The program may lie elsewhere. True where one of them is not known. */
+static bool is_same_command(const struct td_diff_side *a, const struct td_diff_side *b)
+{
+    const char *x = NULL, *y = NULL;
+    size_t i = 0;
 
     do {
-        a = td_model_env_at(old->runs[0]->model, TD_ENV_ARGV, i);
-        b = td_model_env_at(now->runs[0]->model, TD_ENV_ARGV, i);
+        x = td_model_env_at(a->runs[0]->model, TD_ENV_ARGV, i);
+        y = td_model_env_at(b->runs[0]->model, TD_ENV_ARGV, i);
+        if (i == 0 && (!x || !y))
+            return true;
+        if (i == 0) {
+            x = td_text_last_part(x);
+            y = td_text_last_part(y);
+        }
         i++;
-    } while (a && b && strcmp(a, b) == 0);
-    if (a || b)
-        td_diff_note(diff, "the commands of %s and %s have other arguments: is it the same work?",
-                     old->name, now->name);
+    } while (x && y && strcmp(x, y) == 0);
+    return !x && !y;
+}
+
+/* Another program or other arguments may be other work. */
+static void compare_commands(struct td_diff *diff, const struct td_diff_side *sides, size_t count)
+{
+    char first[COMMAND_BYTES], other[COMMAND_BYTES];
+
+    for (size_t s = 1; s < count && sides[0].work <= 0; s++) {
+        if (!is_same_command(&sides[0], &sides[s]))
+            td_diff_note(diff, "the commands differ: %s, %s",
+                         command_of(&sides[0], first, sizeof(first)),
+                         command_of(&sides[s], other, sizeof(other)));
+    }
+    diff->first_count = diff->note_count;
 }
 
 /* Functions without names are one row, whatever they did. */
@@ -261,6 +304,7 @@ int td_diff_check(struct td_diff *diff, const struct td_diff_side *sides, size_t
             diff->nodes |= td_tma_bit(n);
     }
     compare_endings(diff, sides, count);
+    compare_commands(diff, sides, count);
     for (size_t s = 0; s < count; s++) {
         for (size_t r = 0; r < sides[s].run_count; r++) {
             const int rc =
@@ -271,8 +315,6 @@ int td_diff_check(struct td_diff *diff, const struct td_diff_side *sides, size_t
         note_side(diff, &sides[s]);
         note_env(diff, &sides[0], &sides[s], TD_ENV_CPU, "the CPUs differ");
         note_env(diff, &sides[0], &sides[s], TD_ENV_KERNEL, "the kernels differ");
-        if (sides[0].work <= 0)
-            note_arguments(diff, &sides[0], &sides[s]);
     }
     if (!diff->has_slots)
         diff->nodes = 0;
@@ -378,16 +420,33 @@ void td_diff_figures_of(struct td_run_figure ret[TD_DIFF_FIGURES],
     }
 }
 
+/* What no window of a sampled model met may be as much as what is known so badly that it may be
+ * nothing: ±, 95 %, of its share. */
+static double unmet_error(const struct td_rows *rows)
+{
+    double most = 0;
+
+    for (size_t r = 0; r < rows->len; r++) {
+        const double error = td_row_error(rows, &rows->at[r]);
+
+        if (error >= td_row_share_of(rows, &rows->at[r], TD_METRIC_SLOTS))
+            most = fmax(most, error);
+    }
+    return most;
+}
+
 void td_diff_figures_none(struct td_run_figure ret[TD_DIFF_FIGURES],
-                          const struct td_diff_source *source)
+                          const struct td_diff_source *source, const struct td_rows *rows)
 {
     const struct td_measure *m = source->measure;
     const uint64_t samples = m->totals[TD_METRIC_SAMPLES];
     const double slots = (double)m->totals[TD_METRIC_SLOTS];
     const bool exact = m->attribution == TD_ATTRIBUTION_EXACT && !m->weighted;
     const double part = exact ? 0 : td_share_error(0, samples) / Z_95;
-    const struct td_run_figure of_cost = {.random = source->cost * part};
-    const struct td_run_figure of_slots = {.random = slots * part};
+    const double unmet = rows->replicated ? unmet_error(rows) / Z_95 : 0;
+    const struct td_run_figure of_cost = {.random = source->cost * part,
+                                          .bias = source->cost * unmet};
+    const struct td_run_figure of_slots = {.random = slots * part, .bias = slots * unmet};
 
     memset(ret, 0, TD_DIFF_FIGURES * sizeof(*ret));
     for (unsigned what = 0; what < TD_DIFF_WHATS; what++)

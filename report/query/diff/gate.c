@@ -171,6 +171,19 @@ static int refuse_function(const struct td_diff *diff, const char *name, struct 
     return rc;
 }
 
+/* "FUNCTION.category", where there is such a function: the category is what is wrong. */
+static int refuse_category(const char *text, const char *dot, struct td_err *err)
+{
+    const char *names[TD_NODE_COUNT + 1] = {NULL};
+
+    for (int n = 0; n < TD_NODE_COUNT; n++)
+        names[n] = td_tma_info((enum td_tma_node)n)->id;
+    const char *near = td_nearest(dot + 1, names);
+    return near ? td_fail(err, TD_EUSAGE, "no category '%s': did you mean '%.*s.%s'?", dot + 1,
+                          (int)(dot - text), text, near)
+                : td_fail(err, TD_EUSAGE, "no category '%s': tdreport explain lists them", dot + 1);
+}
+
 static int resolve(struct target *ret, const char *text, const struct td_diff *diff,
                    struct td_err *err)
 {
@@ -189,7 +202,11 @@ static int resolve(struct target *ret, const char *text, const struct td_diff *d
         target.total = strcasecmp(target.function, "total") == 0;
         target.what = TD_DIFF_NODE(behind);
     } else {
-        return refuse_function(diff, text, err);
+        char *before = td_xstrndup(text, dot ? (size_t)(dot - text) : 0);
+        const bool known = strcasecmp(before, "total") == 0 || is_function(diff, before);
+
+        free(before);
+        return dot && known ? refuse_category(text, dot, err) : refuse_function(diff, text, err);
     }
     if (!target.total && !is_function(diff, target.function)) {
         const int rc = refuse_function(diff, target.function, err);

@@ -161,7 +161,32 @@ struct keys {
     uint32_t count;
     const struct td_diff_opts *opts;
     struct td_map functions; /* of one source: (function, module) -> id of the function */
+    bool *same;              /* of one source, by module: the first side has this very build */
 };
+
+static bool is_same_build(const struct td_build_id *a, const struct td_build_id *b)
+{
+    return a->size > 0 && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+/* Lines of the same build are the same, whatever became of its source since. */
+static void find_same_builds(struct keys *k, const struct td_diff_source *sources, size_t count,
+                             const struct td_diff_source *source)
+{
+    const struct td_model *model = source->measure->model;
+
+    free(k->same);
+    k->same = td_xcalloc((size_t)td_model_module_count(model) + 1, sizeof(*k->same));
+    for (size_t i = 0; i < count && sources[i].side == 0; i++) {
+        const struct td_model *old = sources[i].measure->model;
+
+        for (uint32_t m = 0; m < td_model_module_count(model); m++) {
+            for (uint32_t o = 0; o < td_model_module_count(old) && !k->same[m]; o++)
+                k->same[m] = is_same_build(&td_model_module(model, m)->build_id,
+                                           &td_model_module(old, o)->build_id);
+        }
+    }
+}
 
 static void index_functions(struct keys *k, const struct td_diff_source *source)
 {
@@ -198,6 +223,10 @@ static uint32_t id_of(struct keys *k, const struct td_diff_source *source, const
     }
     if (source->side == 0)
         return key_id(k, hash_path(path), row->line);
+    if (row->module != TD_NONE && k->same[row->module]) {
+        shares[TD_DIFF_LINES_SAME] += td_row_share(&source->lines, row);
+        return key_id(k, hash_path(path), row->line);
+    }
     struct file *file = find_file(&k->files, source->side, path, &added);
     const size_t index = (size_t)(file - k->files.at);
     k->prepared = td_grow_zeroed(k->prepared, &k->prepared_cap, k->files.len, sizeof(bool));
@@ -248,6 +277,7 @@ uint32_t td_diff_line_ids(struct td_diff *diff, struct td_diff_source *sources, 
         double shares[TD_DIFF_LINES_NUMBER + 1] = {0};
 
         index_functions(&k, &sources[i]);
+        find_same_builds(&k, sources, count, &sources[i]);
         ids[i] = td_xcalloc(lines->len + 1, sizeof(*ids[i]));
         for (size_t r = 0; r < lines->len; r++)
             ids[i][r] = id_of(&k, &sources[i], &lines->at[r], shares);
@@ -262,6 +292,7 @@ uint32_t td_diff_line_ids(struct td_diff *diff, struct td_diff_source *sources, 
     }
     free(k.files.at);
     free(k.prepared);
+    free(k.same);
     td_map_release(&k.files.ids);
     td_map_release(&k.ids);
     td_map_release(&k.functions);

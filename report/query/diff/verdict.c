@@ -145,7 +145,7 @@ struct td_diff_verdict td_diff_verdict_of(const struct td_diff *diff, size_t col
                            : NAN;
 
     verdict.change = old->value > 0 ? verdict.delta / old->value : NAN;
-    verdict.change_error = isnan(off) ? verdict.error / old->value : off * now->value / old->value;
+    verdict.change_error = old->value > 0 ? verdict.error / old->value : NAN;
     verdict.speed = now->value > 0 ? old->value / now->value : NAN;
     verdict.speed_high = verdict.speed * (1 + off);
     verdict.speed_low = verdict.speed / (1 + off);

@@ -73,8 +73,9 @@ static void headings(const struct printing *p, const char *title)
     td_style_begin(s, TD_TONE_HEADING);
     cell_left(p, text, false, p->name_width);
     if (p->diff->column_count == 2) {
-        fprintf(s->out, "%*s%*s%*s%*s", FIGURE_WIDTH, "OLD", FIGURE_WIDTH, "NEW", FIGURE_WIDTH + 1,
-                "change", s->utf8 ? FIGURE_WIDTH : FIGURE_WIDTH - 1, td_style_plus_minus(s));
+        fprintf(s->out, "%*s%*s%*s%*s  of OLD", FIGURE_WIDTH, "OLD", FIGURE_WIDTH, "NEW",
+                FIGURE_WIDTH + 1, "change", s->utf8 ? FIGURE_WIDTH : FIGURE_WIDTH - 1,
+                td_style_plus_minus(s));
     } else {
         fprintf(s->out, "%*s", FIGURE_WIDTH, "OLD");
         for (size_t c = 1; c < p->diff->column_count; c++)
@@ -265,7 +266,7 @@ void td_diff_print(const struct td_diff *diff, const struct td_diff_view *view,
 
     p.name_width = style->width > taken + NAME_LEAST ? style->width - taken : NAME_LEAST;
     p.name_width = p.name_width > 50 && !style->full ? 50 : p.name_width;
-    for (size_t i = 0; i < diff->unlike_count; i++)
+    for (size_t i = 0; i < diff->first_count; i++)
         td_style_paragraph(style, "note", TD_TONE_HOT, diff->notes[i]);
     for (size_t c = 1; c < diff->column_count; c++)
         print_verdict(&p, c);
@@ -279,7 +280,7 @@ void td_diff_print(const struct td_diff *diff, const struct td_diff_view *view,
 }
 
 char *td_diff_gate_words(const struct td_diff *diff, const char *text, const struct td_gate *gate,
-                         const struct td_gate_result *result)
+                         const struct td_gate_result *result, const char *plus_minus)
 {
     const struct td_diff_scale scale = td_diff_scale_of(diff, TD_DIFF_COST);
     char name[TD_DIFF_TEXT], safe[TD_DIFF_TEXT], label[TD_DIFF_LABEL], change[64], error[64];
@@ -294,14 +295,14 @@ char *td_diff_gate_words(const struct td_diff *diff, const char *text, const str
         error[0] = '\0';
     } else if (gate->is_part) {
         snprintf(change, sizeof(change), "changed by %+.1f %%", 100 * result->change);
-        snprintf(error, sizeof(error), " +- %.1f", 100 * result->error);
+        snprintf(error, sizeof(error), " %s %.1f", plus_minus, 100 * result->error);
     } else {
         char figure_text[32];
 
         snprintf(change, sizeof(change), "changed by %s %s",
                  td_diff_figure(figure_text, sizeof(figure_text), &scale, result->change, true),
                  scale.unit);
-        snprintf(error, sizeof(error), " +- %s",
+        snprintf(error, sizeof(error), " %s %s", plus_minus,
                  td_diff_figure(figure_text, sizeof(figure_text), &scale, result->error, false));
     }
     return td_xasprintf(

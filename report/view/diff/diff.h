@@ -23,6 +23,6 @@ void td_diff_json(const struct td_diff *diff, FILE *out);
 /* A sentence of a gate, without a line's end: "gate 'total > +2 %' failed: total changed by …".
  * NULL with a gate that neither failed nor was beyond its limit. Owned by the caller. */
 char *td_diff_gate_words(const struct td_diff *diff, const char *text, const struct td_gate *gate,
-                         const struct td_gate_result *result);
+                         const struct td_gate_result *result, const char *plus_minus);
 
 #endif

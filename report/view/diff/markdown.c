@@ -52,7 +52,7 @@ static void headings(const struct writing *w, const char *title)
 
     fprintf(w->out, "\n| %s%s%s | OLD |", title, w->scale.unit[0] ? ", " : "", w->scale.unit);
     for (size_t c = 1; c < w->diff->column_count; c++)
-        fprintf(w->out, " %s | change | " PLUS_MINUS " | |", td_diff_label(label, c));
+        fprintf(w->out, " %s | change | " PLUS_MINUS " | of OLD |", td_diff_label(label, c));
     fputs("\n|:---|---:|", w->out);
     for (size_t c = 1; c < w->diff->column_count; c++)
         fputs("---:|---:|---:|:---|", w->out);
@@ -156,7 +156,7 @@ void td_diff_markdown(const struct td_diff *diff, const struct td_diff_view *vie
         .diff = diff, .view = view, .scale = td_diff_scale_of(diff, view->unit), .out = out};
     char *text = NULL;
 
-    for (size_t i = 0; i < diff->unlike_count; i++) {
+    for (size_t i = 0; i < diff->first_count; i++) {
         fputs("**Note:** ", out);
         plain(out, diff->notes[i]);
         fputs("\n\n", out);

@@ -319,7 +319,7 @@ char *td_diff_method_words(const struct td_diff *diff, size_t i, const char *plu
         return spread_words(diff, plus_minus);
     if (i == 1 && lines)
         return lines_words(diff);
-    i += diff->unlike_count; /* they stand before all */
+    i += diff->first_count; /* they stand before all */
     i -= lines ? 2 : 1;
     return i < diff->note_count ? td_xstrdup(diff->notes[i]) : NULL;
 }
