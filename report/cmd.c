@@ -63,6 +63,35 @@ static void print_help(const struct td_cmd *cmd, const struct td_opt *table)
              "4 nothing to show.");
 }
 
+/* An option that this command does not have may be one of others. */
+static void complain_option(const char *refusal)
+{
+    static const struct {
+        const char *option, *commands;
+    } elsewhere[] = {
+        {"--level", "functions, lines, modules, threads, programs and annotate; without a command "
+                    "there is --topdown-level"},
+        {"--topdown-level", "without a command, and with tdreport cpi"},
+        {"--children", "functions"},
+        {"--asm", "annotate"},
+        {"--fail-if", "diff"},
+        {"--markdown", "diff"},
+    };
+    static const char unknown[] = "unknown option '";
+    const bool is_unknown = strncmp(refusal, unknown, sizeof(unknown) - 1) == 0;
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(elsewhere) && is_unknown; i++) {
+        const char *option = refusal + sizeof(unknown) - 1;
+        const size_t len = strlen(elsewhere[i].option);
+
+        if (strncmp(option, elsewhere[i].option, len) == 0 && option[len] == '\'') {
+            td_complain("%s goes with tdreport %s", elsewhere[i].option, elsewhere[i].commands);
+            return;
+        }
+    }
+    td_complain("%s", refusal);
+}
+
 int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
                  const struct td_opt *table, int argc, char **argv, int *exit_code)
 {
@@ -70,7 +99,7 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
     const int used = td_opt_parse(table, argc, argv, true, &err);
 
     if (used < 0) {
-        td_complain("%s", err.text);
+        complain_option(err.text);
         *exit_code = TD_EXIT_USAGE;
         return -1;
     }
@@ -80,6 +109,14 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
         return -1;
     }
     return used;
+}
+
+bool td_cmd_check_level(const char *option, uint64_t level)
+{
+    if (level <= TD_TMA_LEVELS)
+        return true;
+    td_complain("%s: levels are 1 to %d", option, TD_TMA_LEVELS);
+    return false;
 }
 
 bool td_cmd_check_syntax(const char *name)

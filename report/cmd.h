@@ -31,6 +31,9 @@ int td_cmd_parse(const struct td_cmd *cmd, const struct td_common_opts *common,
 bool td_cmd_parse_all(const struct td_cmd *cmd, struct td_common_opts *common,
                       const struct td_opt *table, int argc, char **argv, int *exit_code);
 
+/* Of an option that takes levels of the tree, 0 when it was not given; false after the mistake was
+ * explained. */
+bool td_cmd_check_level(const char *option, uint64_t level);
 /* --disassembler-style; false after the mistake was explained. */
 bool td_cmd_check_syntax(const char *name);
 /* A word that is a profile's file stands for -i FILE, where none was given: takes the first such

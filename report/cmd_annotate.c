@@ -299,7 +299,7 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
     if (used < 0)
         goto out;
     td_cmd_take_profile(common, used, &argc, argv);
-    if (!td_cmd_check_syntax(o.syntax)) {
+    if (!td_cmd_check_syntax(o.syntax) || !td_cmd_check_level("--level", o.levels)) {
         exit_code = TD_EXIT_USAGE;
         goto out;
     }

@@ -140,7 +140,7 @@ static int prepare(struct making *m, const struct html_opts *o, struct td_err *e
         return rc;
     td_page_of(&m->page, &(struct td_page_measures){session->measure, m->exported, m->by_sample},
                session->opts->no_inline, SOURCES);
-    m->next = td_next_of_verdict(model, session->opts->input, &m->page.verdict);
+    m->next = td_session_next(session, &m->page.verdict);
     m->title = td_notes_command(model);
     m->dirs = (struct td_source_dirs){o->dirs.items, o->dirs.len};
     m->extras = (struct td_page_extras){.coverage = &session->coverage,

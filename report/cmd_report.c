@@ -186,7 +186,7 @@ static void print_first_screen(const struct td_session *session, const struct td
     fputc('\n', session->style.out);
     free(text);
     td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
-    char *next = td_next_of_verdict(session->model, session->opts->input, &verdict);
+    char *next = td_session_next(session, &verdict);
     td_verdict_print(&verdict, session->measure, next,
                      lines + VERDICT_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - lines
                                                               : VERDICT_LINES_MIN,
@@ -343,7 +343,7 @@ static void add_verdict(const struct td_session *session, const struct td_tree *
     struct td_verdict verdict;
 
     td_verdict_of(&verdict, session->measure, tree, session->opts->no_inline);
-    char *next = td_next_of_verdict(session->model, session->opts->input, &verdict);
+    char *next = td_session_next(session, &verdict);
     td_verdict_json(json, &verdict, session->measure, next);
     free(next);
 }
@@ -420,6 +420,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
         td_complain("--by %s: it is one of host, rank, process", o.by);
         return TD_EXIT_USAGE;
     }
+    if (!td_cmd_check_level("--topdown-level", o.levels))
+        return TD_EXIT_USAGE;
     if (o.tui)
         return td_tui_run(common, &(struct td_source_dirs){.at = NULL}, "att");
     exit_code =

@@ -107,12 +107,12 @@ static int show(struct td_session *session, const struct td_table_cmd *table_cmd
         td_report_json_rows(&out, &rows, rows.len);
         td_json_end(&out);
     } else {
-        const struct layout layout = {
-            .metric = metric,
-            .sorted = sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT,
-            .cut = cut,
-            .by_limit = !o->rows && limit > 0,
-            .level = (int)(o->level > TD_TMA_LEVELS ? TD_TMA_LEVELS : o->level)};
+        const struct layout layout = {.metric = metric,
+                                      .sorted =
+                                          sort.by == TD_SORT_VALUE ? sort.metric : TD_METRIC_COUNT,
+                                      .cut = cut,
+                                      .by_limit = !o->rows && limit > 0,
+                                      .level = (int)o->level};
         print_table(session, table_cmd, &rows, &layout);
     }
     td_rows_release(&rows);
@@ -144,6 +144,8 @@ static int run(const struct td_cmd *cmd, struct td_common_opts *common, int argc
 
     if (!td_cmd_parse_all(cmd, common, table, argc, argv, &exit_code))
         return exit_code;
+    if (!td_cmd_check_level("--level", o.level))
+        return TD_EXIT_USAGE;
     if (o.children && table_cmd->kind != TD_ROWS_FUNCTIONS) {
         td_complain("--children goes with tdreport functions");
         return TD_EXIT_USAGE;

@@ -24,10 +24,12 @@
 #include "symbolize/symbolize.h"
 #include "report/near.h"
 #include "report/query/figures/machine.h"
+#include "report/view/verdict.h"
 
 #define DEFAULT_INPUT "profile.td"
 #define WIDTH_PIPE    100
 #define PACKAGES_MAX  6     /* modules whose package is named */
+#define PACKAGE_FIRST 0.5   /* so much without a name: names come before all else */
 #define PACKAGE_SHARE 0.005 /* of what is reported: as the notes */
 #define WIDTH_MIN     40
 #define WIDTH_MAX     1000
@@ -410,8 +412,23 @@ static void name_packages(struct td_session *session)
         td_model_set_module_note(session->model, gaps[i].module,
                                  td_model_intern_z(session->model, text), module->debug_file);
         free(text);
-        free(package);
+        if (session->package || gaps[i].callers || gaps[i].share < PACKAGE_FIRST) {
+            free(package);
+            continue;
+        }
+        session->package = package;
+        session->package_module = gaps[i].module;
     }
+}
+
+char *td_session_next(const struct td_session *session, const struct td_verdict *verdict)
+{
+    const struct td_verdict_place *first = &verdict->places[0];
+
+    if (session->package && verdict->place_count > 0 && first->function == TD_NONE &&
+        first->module == session->package_module)
+        return td_xasprintf("apt install %s", session->package);
+    return td_next_of_verdict(session->model, session->opts->input, verdict);
 }
 
 static int fail_filter(const struct td_session *session, struct td_err *err)
@@ -588,6 +605,7 @@ int td_session_end_output(struct td_session *session)
 void td_session_release(struct td_session *session)
 {
     free(session->filter_text);
+    free(session->package);
     td_measure_free(session->measure);
     td_model_free(session->model);
     *session = (struct td_session){.opts = NULL};

@@ -15,6 +15,7 @@
 #include "formats/load.h"
 #include "report/query/figures/coverage.h"
 #include "report/query/figures/measure.h"
+#include "report/query/verdict.h"
 #include "report/view/table/style.h"
 
 /* Exit codes (DESIGN.md). */
@@ -135,6 +136,9 @@ struct td_session {
     struct td_load_status status;
     struct td_style style;
     char *filter_text; /* NULL: no filter */
+    char *package; /* of Debian: it would name most of the time, which is in `package_module` and
+                      has no name; NULL: none is known */
+    uint32_t package_module;
     double kept_share;
     bool pager_running;
     pid_t pager;
@@ -151,6 +155,10 @@ int td_session_open(struct td_session *session, const struct td_common_opts *opt
  * Fails as td_measure_new does. */
 int td_session_measure_again(const struct td_session *session, struct td_session_needs needs,
                              struct td_measure **ret, struct td_err *err);
+/* The command to run next, of what the verdict points at: first the one that installs names, where
+ * it is without. The caller frees it. */
+char *td_session_next(const struct td_session *session, const struct td_verdict *verdict)
+    __attribute__((returns_nonnull));
 /* What its options filter: for a measure of a part of its model. Borrows the options. */
 struct td_filter td_session_filter(const struct td_session *session);
 /* Says what the file lacks, as td_session_open does unless it is to be quiet. */

@@ -23,3 +23,8 @@ try export -i sim.td -f csv --category dram_bound
 try export -i sim.td -f td --module kernel
 try -i clock.td --topdown-level 3
 try -i sim.td --event cycles
+try functions -i sim.td --category misprd
+try functions -i sim.td --level 6
+try -i sim.td --level 3
+try -i sim.td --topdown-level 6
+try -i sim.td --off-cpu

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/query/figures/rows.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #define SURE_PART      0.2                 /* of a figure: what is shown is that much at least */
 #define ERROR_MAX      0.25                /* of the row's slots: more is no figure */
 #define THIN_INTERVALS 5                   /* a row of fewer says nothing about categories */
+#define LISTED_BYTES   400                 /* of names in an error, which has room for so many */
 #define KEY_NO_LINE    (UINT64_C(1) << 62) /* a function's places without a line */
 
 struct key {
@@ -395,19 +397,47 @@ void td_rows_sort(struct td_rows *rows, struct td_sort sort)
         qsort_r(rows->at, rows->len, sizeof(*rows->at), compare_rows, &sorting);
 }
 
-/* What to choose from, when nothing is like `key`: an error that is complete. */
+/* The name of which a word begins with most of `key`: "misprd" is of branch_mispredicts. */
+static const char *nearest_by_word(const char *key, const char *const *names)
+{
+    const size_t len = strlen(key);
+    size_t most = len * 2 / 3 > 2 ? len * 2 / 3 : 2;
+    const char *best = NULL;
+
+    for (size_t i = 0; names[i]; i++) {
+        for (const char *word = names[i]; word; word = strchr(word, '_')) {
+            size_t same = 0;
+
+            word += *word == '_';
+            while (word[same] && tolower((unsigned char)key[same]) == word[same])
+                same++;
+            if (same <= most)
+                continue;
+            most = same;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+/* What to choose from, when nothing is like `key`; of many the first. */
 static int refuse_key(const char *const *names, const char *key, bool known, struct td_err *err)
 {
     const char *near = known ? NULL : td_nearest(key, names);
+    size_t listed = 0;
     char *text = NULL;
     size_t size = 0;
     FILE *out = NULL;
 
+    if (!known && !near)
+        near = nearest_by_word(key, names);
     if (near)
         return td_fail(err, TD_EUSAGE, "no such key; did you mean '%s'?", near);
     out = td_xmemstream(&text, &size);
-    for (size_t i = 0; names[i]; i++)
+    for (size_t i = 0; names[i] && (listed += strlen(names[i]) + 2) < LISTED_BYTES; i++)
         fprintf(out, "%s%s", i ? ", " : "", names[i]);
+    if (listed >= LISTED_BYTES)
+        fputs(", ... (tdreport explain lists categories)", out);
     fclose(out);
     const int rc = known
                        ? td_fail(err, TD_EUSAGE, "this profile has no such values; it has %s", text)

@@ -237,11 +237,15 @@ int td_sampled_refuse(const struct td_sampled *sampled, const struct td_model *m
         }
     }
     fclose(out);
+    const bool waits = strcmp(name, TD_OFF_CPU_EVENT) == 0;
     const int rc =
-        size > 0 ? td_fail(err, TD_EUSAGE,
-                           "--event %s: there are no samples of it; there are of %s", name, text)
-                 : td_fail(err, TD_EUSAGE,
-                           "--event %s: this profile has no sampled events: all is modelled", name);
+        waits ? td_fail(err, TD_EUSAGE,
+                        "--off-cpu: this profile has no waits (tdrec --off-cpu records them)")
+        : size > 0
+            ? td_fail(err, TD_EUSAGE, "--event %s: there are no samples of it; there are of %s",
+                      name, text)
+            : td_fail(err, TD_EUSAGE,
+                      "--event %s: this profile has no sampled events: all is modelled", name);
     free(text);
     td_map_release(&seen);
     return rc;
