@@ -28,6 +28,7 @@
 #define PROGRAM_ROWS      6
 #define PROGRAM_PERCENT   1
 #define LIMIT_DEFAULT     0.5
+#define HINT_WIDTH        75 /* columns of a line that has room for the longer hint */
 
 struct report_opts {
     uint64_t rows;
@@ -147,6 +148,10 @@ static void print_category(const struct td_session *session, const struct td_tre
     td_rows_sort(&rows, (struct td_sort){.by = TD_SORT_VALUE, .metric = metric});
     drop_thin(&rows, node->node);
     td_rows_cut(&rows, metric, 1, CATEGORY_ROWS);
+    if (rows.len == 0) { /* of no function is enough known */
+        td_rows_release(&rows);
+        return;
+    }
     char *title =
         td_xasprintf("Most %s (%.1f %% of %sslots)", td_tma_info(node->node)->id, 100 * node->share,
                      td_measure_is_modelled(session->measure) ? "modelled " : "");
@@ -205,7 +210,9 @@ static void print_one_tree(const struct td_session *session, const struct report
                   time_ns, &session->style);
     if (tree.len < all && o->levels == 0) {
         td_style_begin(&session->style, TD_TONE_DIM);
-        fputs("  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
+        fputs(session->style.width < HINT_WIDTH
+                  ? "  (not shown: parts of low nodes; --topdown-level 3)\n"
+                  : "  (children of nodes below their threshold are hidden: --topdown-level 3)\n",
               session->style.out);
         td_style_end(&session->style, TD_TONE_DIM);
     }

@@ -262,7 +262,7 @@ static enum td_tone mostly_cell(const struct td_table *table, const struct td_ta
                                 const struct td_row *row, char *dst, size_t size)
 {
     (void)column;
-    td_mostly_text(dst, size, TD_MOSTLY_WIDTH, table->rows->measure, row->values,
+    td_mostly_text(dst, size, table->mostly_width, table->rows->measure, row->values,
                    td_row_thin(table->rows, row));
     return TD_TONE_PLAIN;
 }

@@ -10,9 +10,11 @@
 #include "base/text.h"
 #include "report/query/figures/replicated.h"
 #include "report/query/figures/tree.h"
+#include "report/view/table/mostly.h"
 
 #define WEIGHT_MIN  0.01 /* of all: a smaller row brings no column */
 #define GAP         2    /* blanks between columns */
+#define MOSTLY_STEP 4    /* TD_MOSTLY_WIDTH is a multiple of it */
 #define STRETCH_MIN 10   /* a stretching column is not made narrower */
 #define CELL_BYTES  4096
 
@@ -32,8 +34,10 @@ struct layout {
 
 struct td_table td_table_of(const struct td_rows *rows, size_t shown, unsigned indent)
 {
-    return (struct td_table){
-        .rows = rows, .shown = shown < rows->len ? shown : rows->len, .indent = indent};
+    return (struct td_table){.rows = rows,
+                             .shown = shown < rows->len ? shown : rows->len,
+                             .indent = indent,
+                             .mostly_width = TD_MOSTLY_WIDTH};
 }
 
 void td_table_add(struct td_table *table, const struct td_field *field, enum td_metric metric)
@@ -125,41 +129,63 @@ static void fill_cells(struct layout *l)
     }
 }
 
-/* Shares the room among the columns that stretch, by their parts; one that needs less than its
- * part leaves the rest to the others. */
+/* What is settled of the columns that stretch is taken from *left, the parts of the others are
+ * added up. */
+static unsigned parts_of(const struct layout *l, const bool *settled, unsigned *left)
+{
+    const struct td_table *t = l->table;
+    unsigned parts = 0;
+
+    for (size_t c = 0; c < t->column_count; c++) {
+        if (t->columns[c].field->stretch > 0 && settled[c])
+            *left = *left > l->widths[c] ? *left - l->widths[c] : 0;
+        else
+            parts += t->columns[c].field->stretch;
+    }
+    return parts;
+}
+
+/* Settles a column that needs less than its part, or else one that has to have more; false when
+ * there is none. */
+static bool settle_one(struct layout *l, bool *settled, unsigned left, unsigned parts)
+{
+    const struct td_table *t = l->table;
+    size_t narrow = t->column_count;
+
+    for (size_t c = 0; c < t->column_count && parts > 0; c++) {
+        const unsigned part = left * t->columns[c].field->stretch / parts;
+
+        if (t->columns[c].field->stretch == 0 || settled[c])
+            continue;
+        if (l->widths[c] <= part) {
+            settled[c] = true;
+            return true;
+        }
+        if (part < STRETCH_MIN && narrow == t->column_count)
+            narrow = c;
+    }
+    if (narrow == t->column_count)
+        return false;
+    l->widths[narrow] = l->widths[narrow] < STRETCH_MIN ? l->widths[narrow] : STRETCH_MIN;
+    settled[narrow] = true;
+    return true;
+}
+
+/* Shares the room among the columns that stretch, by their parts: what one does not need is the
+ * others', and what one has to have beyond its part is theirs no more. */
 static void share_room(struct layout *l, unsigned room)
 {
     const struct td_table *t = l->table;
     bool settled[TD_TABLE_FIELDS_MAX] = {false};
-    bool again = true;
+    unsigned parts = 0, left = 0;
 
-    while (again) {
-        unsigned parts = 0, left = room;
-
-        again = false;
-        for (size_t c = 0; c < t->column_count; c++) {
-            if (t->columns[c].field->stretch == 0)
-                continue;
-            if (settled[c])
-                left = left > l->widths[c] ? left - l->widths[c] : 0;
-            else
-                parts += t->columns[c].field->stretch;
-        }
-        for (size_t c = 0; c < t->column_count && parts > 0; c++) {
-            const unsigned stretch = t->columns[c].field->stretch;
-
-            if (stretch > 0 && !settled[c] && l->widths[c] <= left * stretch / parts) {
-                settled[c] = true;
-                again = true;
-                break;
-            }
-        }
-        for (size_t c = 0; c < t->column_count && parts > 0 && !again; c++) {
-            const unsigned part = left * t->columns[c].field->stretch / parts;
-
-            if (t->columns[c].field->stretch > 0 && !settled[c])
-                l->widths[c] = part < STRETCH_MIN ? STRETCH_MIN : part;
-        }
+    do {
+        left = room;
+        parts = parts_of(l, settled, &left);
+    } while (settle_one(l, settled, left, parts));
+    for (size_t c = 0; c < t->column_count && parts > 0; c++) {
+        if (t->columns[c].field->stretch > 0 && !settled[c])
+            l->widths[c] = left * t->columns[c].field->stretch / parts;
     }
 }
 
@@ -272,7 +298,21 @@ static size_t least_category(const struct td_table *t)
     return least;
 }
 
-/* Smallest categories give way until the rest has room. Returns how many did. */
+/* Whether rows would be longer than the line, though texts are cut as short as they may be. */
+static bool is_beyond(const struct layout *l)
+{
+    unsigned used = l->table->indent;
+
+    for (size_t c = 0; c < l->table->column_count; c++) {
+        const bool cut = l->table->columns[c].field->stretch && l->widths[c] > STRETCH_MIN;
+
+        used += (c > 0 ? GAP : 0) + (cut ? STRETCH_MIN : l->widths[c]);
+    }
+    return !l->style->full && used > l->style->width;
+}
+
+/* Smallest categories give way until the rest has room; then words of what rows are mostly. Returns
+ * how many categories did. */
 static size_t make_room(struct layout *l, struct td_table *t)
 {
     size_t dropped = 0;
@@ -287,6 +327,8 @@ static size_t make_room(struct layout *l, struct td_table *t)
             t->columns[c] = t->columns[c + 1];
         dropped++;
     }
+    for (; is_beyond(l) && t->mostly_width > 0; fill_cells(l))
+        t->mostly_width -= MOSTLY_STEP;
     return dropped;
 }
 

@@ -19,6 +19,7 @@ struct td_table_column {
 };
 
 struct td_table {
+    unsigned mostly_width; /* of the column "mostly" */
     const struct td_rows *rows;
     size_t shown; /* the first so many rows */
     unsigned indent;
