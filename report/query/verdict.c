@@ -56,9 +56,6 @@ static enum td_tma_node goes_with(const struct td_tree *tree, enum td_tma_node n
         {TD_NODE_BRANCH_MISPREDICTS, TD_NODE_BRANCH_RESTEERS},
         {TD_NODE_MACHINE_CLEARS, TD_NODE_CLEARS_RESTEERS},
         {TD_NODE_BAD_SPECULATION, TD_NODE_BRANCH_RESTEERS},
-        {TD_NODE_MISPREDICTS_RESTEERS, TD_NODE_BRANCH_MISPREDICTS},
-        {TD_NODE_BRANCH_RESTEERS, TD_NODE_BRANCH_MISPREDICTS},
-        {TD_NODE_CLEARS_RESTEERS, TD_NODE_MACHINE_CLEARS},
     };
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(pairs); i++) {
