@@ -21,13 +21,13 @@ function sourceFacts() {
 }
 function facts() {
   const p = report.profile,
-    c = report.coverage;
+    c = report.coverage,
+    kind = page.modelled && !page.hybrid ? "modelled time" : "CPU time",
+    together = page.threads_together > 1 ? ` in ${count(page.threads_together)} threads together` : "";
   return [
     ...sourceFacts(),
     p.duration_s > 0 ? `${seconds(p.duration_s)} recorded` : "",
-    hasTime
-      ? `${seconds(byId.get("time").total * 1e-9)} ${page.modelled && !page.hybrid ? "of modelled time" : "of CPU time"}`
-      : "",
+    hasTime ? `${seconds(byId.get("time").total * 1e-9)} of ${kind}${together}` : "",
     c.samples > 0 && !(page.modelled && !page.hybrid) ? `${count(c.samples)} samples` : "",
     page.machine.ipc ? `${page.machine.ipc.toFixed(2)} instructions per cycle` : "",
     page.filter ? `only ${page.filter} (${percent(page.kept_share)} of the profile)` : "",

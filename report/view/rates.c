@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define DIGITS 9
+#define NARROW 71 /* columns that a line of the longest unit takes */
 
 static void heading(const struct td_rate *rate, const struct td_style *style)
 {
@@ -24,8 +25,10 @@ static void print_rate(const struct td_rate *rate, const char *group, const stru
     snprintf(unit, sizeof(unit), "%s", ratio ? "%" : rate->metric->unit);
     for (char *p = unit; *p; p++)
         *p = *p == '_' ? ' ' : *p;
-    fprintf(style->out, "  %-12s %-22s %10.2f %s", group, rate->metric->name,
-            ratio ? 100 * rate->value : rate->value, unit);
+    /* A narrow screen has no room for the blanks between. */
+    const bool narrow = style->width < NARROW && !style->full;
+    fprintf(style->out, "  %-*s %-*s %*.2f %s", narrow ? 11 : 12, group, narrow ? 14 : 22,
+            rate->metric->name, narrow ? 7 : 10, ratio ? 100 * rate->value : rate->value, unit);
     if (rate->run > 1) {
         td_style_begin(style, TD_TONE_DIM);
         fprintf(style->out, "  run %u", rate->run);

@@ -361,6 +361,7 @@ static void add_words(struct td_json *json, const struct td_page *page,
     td_json_string(json, "tool", extras->tool);
     td_json_string(json, "filter", extras->filter);
     td_json_double(json, "kept_share", extras->kept_share, DIGITS);
+    td_json_u64(json, "threads_together", td_measure_thread_count(measure));
     td_json_string(json, "next", extras->next);
     td_json_string(json, "primary", td_metric_id(td_measure_primary(measure)));
     td_json_bool(json, "modelled", td_measure_is_modelled(measure));
