@@ -55,6 +55,15 @@ static struct td_share_answer use(struct world *w, int thread, uint64_t line, ui
     return answer;
 }
 
+/* The first thread writes lines while it is alone. */
+static void open_after_stores(struct world *w, uint64_t lines)
+{
+    open_world(w, 1);
+    for (uint64_t i = 0; i < lines; i++)
+        td_sharer_note_store(w->sharers[0], LINE + i);
+    w->sharers[1] = td_sharer_new(w->sharing);
+}
+
 struct sums {
     uint64_t transfers, invalidations, cycles;
     uint64_t falses, trues;         /* of both */
@@ -192,6 +201,24 @@ static void what_one_hands_over_costs_once(void **state)
     assert_int_equal(sums.falses, 0);
     assert_int_equal(sums.cycles, LINES * TRANSFER);
     assert_true(sums.known);
+    close_world(&w);
+}
+
+static void what_was_written_alone_is_handed_over(void **state)
+{
+    (void)state;
+    enum { LINES = 300 };
+    struct world w;
+
+    open_after_stores(&w, LINES);
+    for (int again = 0; again < 2; again++) {
+        for (uint64_t line = 0; line < 2 * (uint64_t)LINES; line++)
+            use(&w, 1, LINE + line, 0, false);
+    }
+    const struct sums sums = sums_of(&w);
+    assert_int_equal(sums.transfers, LINES);
+    assert_int_equal(sums.trues, LINES);
+    assert_int_equal(use(&w, 0, LINE, 0, false).late, false);
     close_world(&w);
 }
 
@@ -372,6 +399,7 @@ int main(void)
         cmocka_unit_test(lines_of_their_own_are_free),
         cmocka_unit_test(lines_that_nobody_writes_are_free),
         cmocka_unit_test(what_one_hands_over_costs_once),
+        cmocka_unit_test(what_was_written_alone_is_handed_over),
         cmocka_unit_test(who_waits_in_the_kernel_wants_no_line),
         cmocka_unit_test(stores_to_lines_that_others_read_invalidate),
         cmocka_unit_test(a_locked_load_keeps_the_line_for_its_store),

@@ -4,11 +4,13 @@
  * so that they meet whatever the machine does. Lines that a test looks for are marked.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 2, LINES = 256, WORDS = 8, ROUNDS = 40 };
 
@@ -31,6 +33,10 @@ static _Alignas(64) long buffer[LINES * WORDS];
 static _Alignas(64) atomic_int done;
 static _Alignas(64) long rounds;
 static pthread_barrier_t begin, turn;
+static int pipes[2][2];
+static _Alignas(64) atomic_int whose;
+static _Alignas(64) volatile long ball;
+static _Alignas(64) long before[LINES * WORDS], after[LINES * WORDS];
 
 static void add_false(int thread)
 {
@@ -136,6 +142,46 @@ static void *hand_over(void *ctx)
     return NULL;
 }
 
+/* The ball goes to and fro by way of a pipe each. */
+static void *pass_by_pipe(void *ctx)
+{
+    const struct job *job = ctx;
+    char byte = 0;
+
+    for (long i = 0; i < rounds; i++) {
+        if (read(pipes[job->thread][0], &byte, 1) != 1)
+            return NULL;
+        ++ball; /* MARK ball */
+        if (write(pipes[1 - job->thread][1], &byte, 1) != 1)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* The same; who waits looks again whenever it has let others go first. */
+static void *pass_by_yield(void *ctx)
+{
+    const struct job *job = ctx;
+
+    for (long i = 0; i < rounds; i++) {
+        while (atomic_load_explicit(&whose, memory_order_acquire) != job->thread)
+            sched_yield();
+        ++ball;
+        atomic_store_explicit(&whose, 1 - job->thread, memory_order_release);
+    }
+    return NULL;
+}
+
+/* What main has written before there was a thread. */
+static void *copy_once(void *ctx)
+{
+    const struct job *job = ctx;
+
+    for (int i = 0; i < LINES * WORDS && job->thread == 0; i += WORDS)
+        after[i] = before[i] + 1; /* MARK copy */
+    return NULL;
+}
+
 static int run(void *(*begin_thread)(void *), void (*step)(int thread))
 {
     pthread_t threads[THREADS];
@@ -151,6 +197,28 @@ static int run(void *(*begin_thread)(void *), void (*step)(int thread))
     return 0;
 }
 
+static int pass(void *(*begin_thread)(void *))
+{
+    const char byte = 0;
+
+    if (pipe(pipes[0]) != 0 || pipe(pipes[1]) != 0 || write(pipes[0][1], &byte, 1) != 1)
+        return 1;
+    return run(begin_thread, NULL);
+}
+
+static int hand_over_once(void)
+{
+    long sum = 0;
+
+    for (int i = 0; i < LINES * WORDS; i += WORDS)
+        before[i] = i;
+    if (run(copy_once, NULL) != 0)
+        return 1;
+    for (int i = 0; i < LINES * WORDS; i += WORDS)
+        sum += after[i]; /* MARK sum */
+    return sum == 42;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -160,10 +228,18 @@ int main(int argc, char **argv)
     pthread_barrier_init(&turn, NULL, THREADS);
     if (strcmp(name, "handover") == 0)
         return run(hand_over, NULL);
+    if (strcmp(name, "pipe") == 0)
+        return pass(pass_by_pipe);
+    if (strcmp(name, "yield") == 0)
+        return pass(pass_by_yield);
+    if (strcmp(name, "once") == 0)
+        return hand_over_once();
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         if (strcmp(name, kernels[i].name) == 0)
             return run(work, kernels[i].step);
     }
-    fputs("usage: sharing false|padded|atomic|lock|mutex|readers|handover [ROUNDS]\n", stderr);
+    fputs("usage: sharing false|padded|atomic|lock|mutex|readers|handover|pipe|yield|once "
+          "[ROUNDS]\n",
+          stderr);
     return 2;
 }

@@ -196,7 +196,7 @@ static void write_snapshot(struct td_image *process)
         .region_names = process->region_names,
         .threads = process->tasks,
         .thread_count = process->task_count,
-        .sharing = process->task_count > 1 + process->variant_count ? process->llc->sharing : NULL,
+        .sharing = td_image_has_threads(process) ? process->llc->sharing : NULL,
         .tasks_each = 1 + process->variant_count,
         .areas = {.heap_start = process->heap_start,
                   .heap_end = process->heap_end,
@@ -560,6 +560,7 @@ void td_image_forked_child(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->snapshot_lock, NULL);
+    pthread_mutex_init(&process->meeting_lock, NULL);
     process->task_count = 0;
     process->made_count = 0;
     td_llc_forget_threads(process->llc, &process->desc);
@@ -621,10 +622,14 @@ void td_image_region(struct td_image *process, struct td_image_thread *thread, b
 
 void td_image_before_meeting(struct td_image *process, struct td_image_thread *thread)
 {
-    if (process->task_count <= 1 + process->variant_count || thread->shared)
+    if (thread->shared)
         return;
+    /* Others shall not wait for what is long past. */
+    td_queue_drain(thread->queue);
+    pthread_mutex_lock(&process->meeting_lock);
     put_batch(process, thread);
     td_queue_drain(thread->queue);
+    pthread_mutex_unlock(&process->meeting_lock);
 }
 
 void td_image_set_break(struct td_image *process, uint64_t end)
@@ -769,6 +774,7 @@ void td_image_begin(struct td_image *process)
 {
     pthread_mutex_init(&process->lock, NULL);
     pthread_mutex_init(&process->snapshot_lock, NULL);
+    pthread_mutex_init(&process->meeting_lock, NULL);
     if (process->mailbox) {
         process->place = td_mailbox_claim(process->mailbox);
         td_mailbox_end(process->mailbox, process->after);

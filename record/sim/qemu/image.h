@@ -139,8 +139,9 @@ struct td_image {
     uint32_t missed;        /* notes say that it lacks these: 1 << index (qemu_syscall.c) */
     _Atomic bool abandoned; /* nobody reads the mailbox any more: only run on */
     pthread_mutex_t snapshot_lock;
-    uint32_t place; /* of this process image */
-    uint32_t after; /* of the image that executed this one, or TD_MAILBOX_NONE */
+    pthread_mutex_t meeting_lock; /* threads that meet are modelled one after the other */
+    uint32_t place;               /* of this process image */
+    uint32_t after;               /* of the image that executed this one, or TD_MAILBOX_NONE */
     uint64_t start_ns, next_snapshot_ns;
     uint64_t snapshot_cost_ns; /* CPU time of all snapshots so far */
     struct td_snapshot_maps maps;
@@ -199,8 +200,13 @@ void td_image_finish(struct td_image *process, struct td_image_thread *own);
 void td_image_region(struct td_image *process, struct td_image_thread *thread, bool begins,
                      uint64_t name);
 
-/* The thread wakes others or waits for them: what it did before is modelled before what they do
- * then. */
+/* Whether there have been several. */
+static inline bool td_image_has_threads(const struct td_image *process)
+{
+    return process->task_count > 1 + process->variant_count;
+}
+/* The thread wakes others or waits for them (meeting.h): what it did before is modelled before what
+ * they do then. */
 void td_image_before_meeting(struct td_image *process, struct td_image_thread *thread);
 /* The program's break is at `end` now. */
 void td_image_set_break(struct td_image *process, uint64_t end);

@@ -16,6 +16,7 @@
 #include "record/sim/qemu/guest_memory.h"
 #include "record/sim/share/program.h"
 #include "record/sim/qemu/exec.h"
+#include "record/sim/qemu/meeting.h"
 
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 enum {
@@ -35,7 +36,6 @@ enum {
     GUEST_PRCTL = 157,
     GUEST_SETRLIMIT = 160,
     GUEST_CHROOT = 161,
-    GUEST_FUTEX = 202,
     GUEST_EXIT_GROUP = 231,
     GUEST_TGKILL = 234,
     GUEST_UNSHARE = 272,
@@ -324,7 +324,8 @@ void td_image_syscall(struct td_image *process, struct td_image_thread *thread, 
         return;
     if (number == GUEST_CHROOT || number == GUEST_PIVOT_ROOT)
         td_image_read_maps(process);
-    if (number == GUEST_FUTEX)
+    if (td_image_has_threads(process) ? td_meeting_is(number, arguments)
+                                      : td_meeting_begins_thread(number, arguments))
         td_image_before_meeting(process, thread);
     if (kills_itself(number, arguments))
         td_image_finish(process, thread);

@@ -42,9 +42,19 @@ static const struct {
 } calls[] = {
     {22, 281},  /* epoll_pwait */
     {41, 155},  /* pivot_root */
+    {32, 73},   /* flock */
     {51, 161},  /* chroot */
+    {57, 3},    /* close */
+    {63, 0},    /* read */
+    {64, 1},    /* write */
+    {65, 19},   /* readv */
+    {66, 20},   /* writev */
+    {71, 40},   /* sendfile */
     {72, 270},  /* pselect6 */
     {73, 271},  /* ppoll */
+    {75, 278},  /* vmsplice */
+    {76, 275},  /* splice */
+    {77, 276},  /* tee */
     {93, 60},   /* exit */
     {94, 231},  /* exit_group */
     {95, 247},  /* waitid */
@@ -52,19 +62,39 @@ static const struct {
     {101, 35},  /* nanosleep */
     {115, 230}, /* clock_nanosleep */
     {117, 101}, /* ptrace */
+    {124, 24},  /* sched_yield */
     {129, 62},  /* kill */
     {130, 200}, /* tkill */
     {131, 234}, /* tgkill */
     {133, 130}, /* rt_sigsuspend */
+    {137, 128}, /* rt_sigtimedwait */
+    {138, 129}, /* rt_sigqueueinfo */
     {164, 160}, /* setrlimit */
     {167, 157}, /* prctl */
+    {182, 242}, /* mq_timedsend */
+    {183, 243}, /* mq_timedreceive */
+    {188, 70},  /* msgrcv */
+    {189, 69},  /* msgsnd */
+    {192, 220}, /* semtimedop */
+    {193, 65},  /* semop */
+    {202, 43},  /* accept */
+    {203, 42},  /* connect */
+    {206, 44},  /* sendto */
+    {207, 45},  /* recvfrom */
+    {210, 48},  /* shutdown */
+    {211, 46},  /* sendmsg */
+    {212, 47},  /* recvmsg */
     {215, 11},  /* munmap */
     {216, 25},  /* mremap */
+    {220, 56},  /* clone */
     {221, 59},  /* execve */
     {222, 9},   /* mmap */
     {241, 298}, /* perf_event_open */
+    {242, 288}, /* accept4 */
+    {243, 299}, /* recvmmsg */
     {260, 61},  /* wait4 */
     {261, 302}, /* prlimit64 */
+    {269, 307}, /* sendmmsg */
     {277, 317}, /* seccomp */
     {280, 321}, /* bpf */
     {281, 322}, /* execveat */

@@ -242,11 +242,20 @@ static void watch_all(struct td_memory *memory)
         memory->l1d_pending[slot] |= TD_PENDING_WATCHED;
 }
 
-/* A line comes into L1: the first use of it is told. */
+/* A line comes into L1: the first use of it is told; of a thread that is alone, the first store. */
 static int64_t watch_new(struct td_memory *memory, uint32_t slot)
 {
-    memory->l1d_clean[slot] = false;
+    memory->l1d_clean[slot] = memory->sharer && !memory->sharing;
     return memory->sharing ? TD_PENDING_WATCHED : 0;
+}
+
+/* A store to the line in the slot. */
+static void note_store(struct td_memory *memory, uint32_t slot, uint64_t line)
+{
+    if (memory->sharing || !memory->l1d_clean[slot])
+        return;
+    memory->l1d_clean[slot] = false;
+    td_sharer_note_store(memory->sharer, line);
 }
 
 static int64_t fill_l1(struct td_memory *memory, uint64_t line, int64_t t, bool prefetched,
@@ -310,13 +319,15 @@ static void stream_l1(struct td_memory *memory, uint64_t line, int64_t t)
 }
 
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
-                          enum td_level *level)
+                          bool store, enum td_level *level)
 {
     const int64_t pending = memory->l1d_pending[slot];
     const int64_t ready = t + memory->desc->l1d_latency;
     const int64_t watch = pending & TD_PENDING_WATCHED;
 
-    memory->watched |= watch || !pending;
+    memory->watched |= watch || (!pending && memory->sharing);
+    if (store)
+        note_store(memory, slot, line);
     if (TD_PENDING_PREFETCHED(pending)) {
         memory->l1d_pending[slot] = pending & ~INT64_C(1);
         train_l2(memory, line, t, false);
@@ -341,6 +352,8 @@ int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64
     memory->counts.l1d_misses++;
     memory->watched |= memory->sharing;
     const int64_t ready = fill_l1(memory, line, t, false, level);
+    if (store)
+        note_store(memory, memory->slot, line);
     memory->counts.data_l2_misses += *level >= TD_LEVEL_L3;
     memory->counts.data_l3_misses += *level >= TD_LEVEL_DRAM;
     /* Before the page is known no line is missed: TMA counts walks as bound by L1 (DTLB_Load). */
@@ -581,7 +594,7 @@ void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from
     memory->prefetch = from->prefetch;
     memory->last_page = from->last_page;
     memcpy(memory->l1d_pending, from->l1d_pending, l1d_slots * sizeof(*memory->l1d_pending));
-    memset(memory->l1d_clean, 0, l1d_slots * sizeof(*memory->l1d_clean));
+    memset(memory->l1d_clean, !memory->sharing, l1d_slots * sizeof(*memory->l1d_clean));
     memset(memory->l2_pending, 0, td_cache_slots(&memory->l2) * sizeof(*memory->l2_pending));
     /* Who else uses its lines was not told meanwhile. */
     if (memory->sharing)

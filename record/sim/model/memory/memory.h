@@ -61,7 +61,8 @@ struct td_memory {
     int64_t seen, passed; /* the latest cycle that a line was asked for; cycles not modelled */
     struct td_cache l1d, l2, dtlb, stlb;
     int64_t *l1d_pending, *l2_pending; /* by slot */
-    /* By slot of L1: the directory is to be told of the next store. */
+    /* By slot of L1: the directory is to be told of the next store, also while there is one thread.
+     */
     bool *l1d_clean;
     struct td_sharer *sharer;
     bool sharing; /* there are other threads */
@@ -101,7 +102,7 @@ struct td_share_answer td_memory_share(struct td_memory *memory,
 
 /* The slow ways of td_memory_access. What `pending` is told of the level stays when L1 serves. */
 int64_t td_memory_pending(struct td_memory *memory, uint32_t slot, uint64_t line, int64_t t,
-                          enum td_level *level);
+                          bool store, enum td_level *level);
 int64_t td_memory_miss(struct td_memory *memory, uint64_t line, int64_t t, int64_t translation,
                        bool store, enum td_level *level);
 /* A line of code or of another agent, from L2 on. */
@@ -143,7 +144,7 @@ static inline int64_t td_memory_access(struct td_memory *memory, uint64_t addres
     if (TD_UNLIKELY(slot == TD_CACHE_MISS))
         return td_memory_miss(memory, line, t, translation, store, level);
     if (TD_UNLIKELY(memory->l1d_pending[slot] != 0 || (store && memory->l1d_clean[slot])))
-        return td_memory_pending(memory, slot, line, t, level);
+        return td_memory_pending(memory, slot, line, t, store, level);
     return t + memory->desc->l1d_latency;
 }
 

@@ -93,6 +93,8 @@ struct td_sharer {
     unsigned news_count;
     bool too_many;
     atomic_bool any; /* news */
+    /* Lines, plus 1, that the first thread wrote while it was alone, in sets; NULL: of another. */
+    uint64_t *written;
 };
 
 static void take(struct td_sharing *sharing)
@@ -131,6 +133,26 @@ void td_sharing_free(struct td_sharing *sharing)
     free(sharing);
 }
 
+/* A line's entry; one that is free, or was not used for long, becomes its. */
+static struct entry *entry_of(struct td_sharing *sharing, uint64_t line);
+
+/* What the first thread wrote while it was alone is its own when the second comes. */
+static void take_written(struct td_sharing *sharing)
+{
+    const struct td_sharer *first = sharing->sharers[0];
+
+    for (size_t i = 0; first && i < SETS * WAYS; i++) {
+        const uint64_t line = __atomic_load_n(&first->written[i], __ATOMIC_RELAXED);
+
+        if (!line)
+            continue;
+        struct entry *entry = entry_of(sharing, line - 1);
+        entry->users[0].thread = first->thread;
+        entry->holders = UINT64_C(1) << first->thread;
+        entry->written = true;
+    }
+}
+
 struct td_sharer *td_sharer_new(struct td_sharing *sharing)
 {
     struct td_sharer *sharer = td_xcalloc(1, sizeof(*sharer));
@@ -141,8 +163,11 @@ struct td_sharer *td_sharer_new(struct td_sharing *sharing)
     sharer->sharing = sharing;
     sharer->thread = (uint32_t)sharing->sharer_count;
     sharing->sharers[sharing->sharer_count++] = sharer;
+    if (sharer->thread == 0)
+        sharer->written = td_xcalloc((size_t)SETS * WAYS, sizeof(*sharer->written));
     if (sharing->sharer_count == 2) {
         sharing->entries = td_xcalloc((size_t)SETS * WAYS, sizeof(*sharing->entries));
+        take_written(sharing);
         atomic_store_explicit(&sharing->several, true, memory_order_release);
     }
     give(sharing);
@@ -156,6 +181,7 @@ void td_sharer_free(struct td_sharer *sharer)
     take(sharer->sharing);
     sharer->sharing->sharers[sharer->thread] = NULL;
     give(sharer->sharing);
+    free(sharer->written);
     free(sharer);
 }
 
@@ -167,6 +193,19 @@ void td_sharer_rest(struct td_sharer *sharer, bool rests)
 bool td_sharer_has_others(const struct td_sharer *sharer)
 {
     return atomic_load_explicit(&sharer->sharing->several, memory_order_acquire);
+}
+
+void td_sharer_note_store(struct td_sharer *sharer, uint64_t line)
+{
+    uint64_t *set = sharer->written ? &sharer->written[line % SETS * WAYS] : NULL;
+    uint64_t way = 0;
+
+    if (!set)
+        return;
+    while (way < WAYS && set[way] && set[way] != line + 1)
+        way++;
+    way = way < WAYS ? way : line / SETS % WAYS;
+    __atomic_store_n(&set[way], line + 1, __ATOMIC_RELAXED);
 }
 
 void td_sharer_tell_clock(struct td_sharer *sharer, int64_t cycle)
@@ -360,7 +399,6 @@ static struct detail *new_detail(struct td_sharing *sharing, struct entry *entry
     return detail;
 }
 
-/* A line's entry; one that is free, or was not used for long, becomes its. */
 static struct entry *entry_of(struct td_sharing *sharing, uint64_t line)
 {
     struct entry *set = &sharing->entries[(line ^ line >> 13) % SETS * WAYS], *victim = set;

@@ -10,7 +10,9 @@
  * often as the other wants it, whatever the order in which their batches were modelled. Beside
  * that, every change of hands that is seen counts.
  *
- * Lines of one thread, and lines that nobody writes, cost nothing, and are not told here again.
+ * Lines of one thread, and lines that nobody writes, cost nothing, and are not told here again. Of
+ * what the first thread did before there was another, the directory knows which lines it wrote, but
+ * not by which instruction.
  */
 #ifndef TD_RECORD_SIM_MODEL_MEMORY_SHARING_H
 #define TD_RECORD_SIM_MODEL_MEMORY_SHARING_H
@@ -56,8 +58,10 @@ void td_sharer_free(struct td_sharer *sharer); /* NULL is allowed */
 void td_sharer_rest(struct td_sharer *sharer, bool rests);
 /* The cycle that the thread has come to. */
 void td_sharer_tell_clock(struct td_sharer *sharer, int64_t cycle);
-/* Whether there have been several threads: before, nothing needs to be told. */
+/* Whether there have been several threads: before, nothing needs to be told but stores. */
 bool td_sharer_has_others(const struct td_sharer *sharer);
+/* The first thread, alone as yet, stores to a line: others who use it later have it from there. */
+void td_sharer_note_store(struct td_sharer *sharer, uint64_t line);
 /* A line that this thread had for itself, and that another uses now. False: there is none left.
  * *line UINT64_MAX: all of them may be. */
 bool td_sharer_next_news(struct td_sharer *sharer, uint64_t *line);
