@@ -73,6 +73,35 @@ struct td_frame td_frame_leaf(const struct td_model *model, uint32_t location, b
     return line_frame(model, location, l->line_first + (no_inline ? l->line_count - 1 : 0));
 }
 
+bool td_frame_is_system(const struct td_model *model, const struct td_frame *frame)
+{
+    static const char *const roots[] = {"/usr/include/", "/usr/lib/gcc/",
+                                        "/usr/local/include/c++/"};
+    const char *file = frame->file ? td_model_string(model, frame->file) : "";
+
+    for (size_t i = 0; i < TD_ARRAY_SIZE(roots); i++) {
+        if (strncmp(file, roots[i], strlen(roots[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct td_frame td_frame_own(const struct td_model *model, uint32_t location, bool no_inline)
+{
+    const struct td_frame leaf = td_frame_leaf(model, location, no_inline);
+
+    if (location == TD_NONE || no_inline)
+        return leaf;
+    const struct td_location *l = td_model_location(model, location);
+    for (uint32_t i = 0; i < l->line_count; i++) {
+        const struct td_frame frame = line_frame(model, location, l->line_first + i);
+
+        if (!td_frame_is_system(model, &frame))
+            return frame;
+    }
+    return leaf;
+}
+
 const char *td_frame_name(const struct td_model *model, const struct td_frame *frame, char *buf,
                           size_t size)
 {

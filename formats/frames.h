@@ -36,6 +36,12 @@ void td_frames_release(struct td_frames *frames);
 /* The frame at which `location` spends its own cost. `location` may be TD_NONE: nothing known. */
 struct td_frame td_frame_leaf(const struct td_model *model, uint32_t location, bool no_inline);
 
+/* Whether the frame's source is a header of the system's: of the C or C++ library, or the
+ * compiler's. What is inlined from there stands for who uses it. */
+bool td_frame_is_system(const struct td_model *model, const struct td_frame *frame);
+/* The innermost frame of `location` that is of no such header; where all are, the leaf. */
+struct td_frame td_frame_own(const struct td_model *model, uint32_t location, bool no_inline);
+
 /* What the frames of one function have in common; code without a name is one function a module. */
 static inline uint64_t td_function_key(const struct td_frame *frame)
 {

@@ -78,9 +78,9 @@ static int show(struct td_session *session, uint64_t rows)
                         : "no threads of this recording waited for lines that others changed");
         return TD_EXIT_NOTHING;
     }
-    td_shared_table_init(&table, session->model);
+    td_shared_table_init(&table, session->model, session->opts->no_inline);
     name_data(&table, session->model);
-    td_lock_callers_init(&callers, session->measure);
+    td_lock_callers_init(&callers, session->measure, session->opts->no_inline);
     td_session_begin_output(session);
     if (session->opts->json) {
         struct td_json json = td_json_init(stdout, 2);

@@ -16,6 +16,7 @@
 
 #define PAGE_BYTES 4096
 #define NAMES_MAX  4 /* of one stretch */
+#define FOUND_MAX  64
 
 struct datum {
     uint64_t start, end; /* from where the file begins in memory */
@@ -125,24 +126,52 @@ static void add_name(struct td_buf *text, const struct datum *datum, uint64_t of
     }
 }
 
+/* What lies in a stretch, and how much of it. */
+struct found {
+    const struct datum *datum;
+    uint64_t bytes;
+};
+
+/* What fills more of the stretch is rather what is meant: a flag of the C library's start may lie
+ * before the program's data. */
+static int largest_first(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return by_start(x->datum, y->datum);
+}
+
+/* Of several names for the same the first stands. */
+static size_t find_data(const struct td_data *data, uint64_t offset, uint64_t size,
+                        struct found found[FOUND_MAX])
+{
+    const uint64_t end = offset + size;
+    size_t count = 0;
+
+    for (size_t i = 0; i < data->len && data->at[i].start < end && count < FOUND_MAX; i++) {
+        const struct datum *datum = &data->at[i];
+        const uint64_t from = datum->start > offset ? datum->start : offset;
+
+        if (datum->end > offset && (count == 0 || found[count - 1].datum->start != datum->start))
+            found[count++] = (struct found){.datum = datum,
+                                            .bytes = (datum->end < end ? datum->end : end) - from};
+    }
+    return count;
+}
+
 char *td_data_text(const struct td_data *data, uint64_t offset, uint64_t size)
 {
     struct td_buf text = {0};
-    const struct datum *last = NULL;
-    int names = 0;
+    struct found found[FOUND_MAX];
+    const size_t count = find_data(data, offset, size, found);
 
-    for (size_t i = 0; i < data->len && data->at[i].start < offset + size; i++) {
-        const struct datum *datum = &data->at[i];
-
-        /* Of several names for the same the first stands. */
-        if (datum->end <= offset || (last && last->start == datum->start))
-            continue;
-        if (++names > NAMES_MAX)
-            break;
-        add_name(&text, datum, offset);
-        last = datum;
-    }
-    if (names > NAMES_MAX)
+    if (count > 0)
+        qsort(found, count, sizeof(*found), largest_first);
+    for (size_t i = 0; i < count && i < NAMES_MAX; i++)
+        add_name(&text, found[i].datum, offset);
+    if (count > NAMES_MAX)
         td_buf_bytes(&text, ", ...", 5);
     if (text.len == 0)
         return NULL;

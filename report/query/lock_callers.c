@@ -59,7 +59,19 @@ static int dearest_first(const void *a, const void *b)
     return (x->frame.location > y->frame.location) - (x->frame.location < y->frame.location);
 }
 
-void td_lock_callers_init(struct td_lock_callers *ret, const struct td_measure *measure)
+/* The first frame from `first` on that is of the program's own code; of headers alone, `first`. */
+static const struct td_frame *own_frame(const struct td_model *model,
+                                        const struct td_frames *frames, size_t first)
+{
+    for (size_t i = first; i < frames->len; i++) {
+        if (!td_frame_is_system(model, &frames->at[i]))
+            return &frames->at[i];
+    }
+    return &frames->at[first];
+}
+
+void td_lock_callers_init(struct td_lock_callers *ret, const struct td_measure *measure,
+                          bool no_inline)
 {
     const struct td_frame none = {.location = TD_NONE, .module = TD_NONE, .function = TD_NONE};
     struct td_frames frames = {.at = NULL};
@@ -72,11 +84,11 @@ void td_lock_callers_init(struct td_lock_callers *ret, const struct td_measure *
 
         if (slots == 0)
             continue;
-        td_frames_fill(&frames, measure->model, measure->rows[row].node, false);
+        td_frames_fill(&frames, measure->model, measure->rows[row].node, no_inline);
         while (i < frames.len && is_of_lock(measure->model, &frames.at[i]))
             i++;
         if (i > 0)
-            add(ret, &index, i < frames.len ? &frames.at[i] : &none, slots);
+            add(ret, &index, i < frames.len ? own_frame(measure->model, &frames, i) : &none, slots);
     }
     td_frames_release(&frames);
     td_map_release(&index);

@@ -32,33 +32,47 @@ static void add_sums(struct td_shared_sums *sums, const struct td_shared_row *ro
     sums->cycles += row->cycles;
 }
 
-/* Two places of one line of a program are told apart: they may be of several instructions. */
-static bool is_same_place(const struct td_shared_place *place, const struct td_shared_side *side)
+static struct td_shared_place place_of(const struct td_model *model,
+                                       const struct td_shared_side *side, bool no_inline)
 {
-    return place->location == side->location && place->store == side->store;
+    return (struct td_shared_place){.frame = td_frame_own(model, side->location, no_inline),
+                                    .store = side->store};
 }
 
-static struct td_shared_pair *pair_of(struct td_shared_line *line, const struct td_shared_row *row)
+/* Without a line of source two instructions are told apart. */
+static bool is_same_place(const struct td_shared_place *a, const struct td_shared_place *b)
+{
+    if (a->store != b->store || (a->frame.location == TD_NONE) != (b->frame.location == TD_NONE))
+        return false;
+    if (!a->frame.line || !b->frame.line)
+        return a->frame.location == b->frame.location;
+    return a->frame.file == b->frame.file && a->frame.line == b->frame.line &&
+           td_function_key(&a->frame) == td_function_key(&b->frame);
+}
+
+/* Of what `added` is: its sums and threads are the pair's own. */
+static struct td_shared_pair *pair_of(struct td_shared_line *line,
+                                      const struct td_shared_pair *added)
 {
     for (size_t i = 0; i < line->pair_count; i++) {
         struct td_shared_pair *pair = &line->pairs[i];
 
-        if (pair->is_false == row->is_false && is_same_place(&pair->mine, &row->mine) &&
-            is_same_place(&pair->theirs, &row->theirs))
+        if (pair->is_false == added->is_false && is_same_place(&pair->mine, &added->mine) &&
+            is_same_place(&pair->theirs, &added->theirs))
             return pair;
     }
     line->pairs = td_grow(line->pairs, &line->pair_cap, line->pair_count + 1, sizeof(*line->pairs));
-    line->pairs[line->pair_count] = (struct td_shared_pair){
-        .mine = {.location = row->mine.location, .store = row->mine.store},
-        .theirs = {.location = row->theirs.location, .store = row->theirs.store},
-        .is_false = row->is_false,
-    };
+    line->pairs[line->pair_count] = *added;
     return &line->pairs[line->pair_count++];
 }
 
-static void add_row(struct td_shared_line *line, const struct td_shared_row *row)
+static void add_row(struct td_shared_line *line, const struct td_shared_row *row,
+                    const struct td_model *model, bool no_inline)
 {
-    struct td_shared_pair *pair = pair_of(line, row);
+    struct td_shared_pair *pair =
+        pair_of(line, &(struct td_shared_pair){.mine = place_of(model, &row->mine, no_inline),
+                                               .theirs = place_of(model, &row->theirs, no_inline),
+                                               .is_false = row->is_false});
 
     add_sums(&pair->sums, row);
     add_sums(&line->sums, row);
@@ -95,13 +109,15 @@ static int costliest_pair(const void *a, const void *b)
     const int order = by_cost(&x->sums, &y->sums);
 
     /* The rest of a line comes last. */
-    if ((x->mine.location == TD_NONE) != (y->mine.location == TD_NONE))
-        return x->mine.location == TD_NONE ? 1 : -1;
+    const uint32_t mine = x->mine.frame.location, other = y->mine.frame.location;
+    if ((mine == TD_NONE) != (other == TD_NONE))
+        return mine == TD_NONE ? 1 : -1;
     if (order != 0)
         return order;
-    if (x->mine.location != y->mine.location)
-        return x->mine.location < y->mine.location ? -1 : 1;
-    return (x->theirs.location > y->theirs.location) - (x->theirs.location < y->theirs.location);
+    if (mine != other)
+        return mine < other ? -1 : 1;
+    return (x->theirs.frame.location > y->theirs.frame.location) -
+           (x->theirs.frame.location < y->theirs.frame.location);
 }
 
 static int costliest_line(const void *a, const void *b)
@@ -142,7 +158,8 @@ static enum td_shared_scope scope_of(const struct td_model *model)
                : TD_SHARED_ALL;
 }
 
-void td_shared_table_init(struct td_shared_table *table, const struct td_model *model)
+void td_shared_table_init(struct td_shared_table *table, const struct td_model *model,
+                          bool no_inline)
 {
     const uint32_t count = td_model_shared_count(model);
     const struct td_shared_row **rows = td_xcalloc((size_t)count + 1, sizeof(*rows));
@@ -155,7 +172,7 @@ void td_shared_table_init(struct td_shared_table *table, const struct td_model *
     if (count > 0)
         qsort(rows, count, sizeof(const struct td_shared_row *), by_line);
     for (uint32_t i = 0; i < count; i++) {
-        add_row(line_of(table, rows[i]), rows[i]);
+        add_row(line_of(table, rows[i]), rows[i], model, no_inline);
         add_sums(&table->sums, rows[i]);
         if (rows[i]->is_false)
             add_sums(&table->falses, rows[i]);

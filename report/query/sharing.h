@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/model.h"
+#include "formats/frames.h"
 
 /* Threads of the model, each once, in rising order. */
 struct td_shared_threads {
@@ -17,7 +17,7 @@ struct td_shared_threads {
 };
 
 struct td_shared_place {
-    uint32_t location; /* TD_NONE: not known */
+    struct td_frame frame; /* td_frame_own; location TD_NONE: not known */
     bool store;
     struct td_shared_threads threads;
 };
@@ -26,7 +26,8 @@ struct td_shared_sums {
     uint64_t transfers, invalidations, cycles;
 };
 
-/* One piece of code that waited for a line because of another. */
+/* One piece of code that waited for a line because of another: of one line of source, where that is
+ * known. */
 struct td_shared_pair {
     struct td_shared_place mine, theirs;
     bool is_false;
@@ -62,7 +63,8 @@ struct td_shared_table {
 };
 
 /* Release in any case. No lines is no failure. `data` of the lines is left out. */
-void td_shared_table_init(struct td_shared_table *table, const struct td_model *model);
+void td_shared_table_init(struct td_shared_table *table, const struct td_model *model,
+                          bool no_inline);
 void td_shared_table_release(struct td_shared_table *table);
 
 #endif

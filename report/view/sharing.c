@@ -44,18 +44,17 @@ static const char *kind_text(const struct td_shared_line *line)
 }
 
 /* "file.c:12 function", or what is known of it. Newly allocated. */
-static char *place_text(const struct td_shared_place *place, const struct td_model *model)
+static char *place_text(const struct td_frame *frame, const struct td_model *model)
 {
     char name[512];
 
-    if (place->location == TD_NONE)
+    if (frame->location == TD_NONE)
         return td_xstrdup("other places");
-    const struct td_frame frame = td_frame_leaf(model, place->location, false);
-    const char *function = td_frame_name(model, &frame, name, sizeof(name));
-    if (!frame.file || !frame.line)
+    const char *function = td_frame_name(model, frame, name, sizeof(name));
+    if (!frame->file || !frame->line)
         return td_xstrdup(function);
-    return td_xasprintf("%s:%u %s", td_text_last_part(td_model_string(model, frame.file)),
-                        frame.line, function);
+    return td_xasprintf("%s:%u %s", td_text_last_part(td_model_string(model, frame->file)),
+                        frame->line, function);
 }
 
 /* "101, 102 and 3 more". Newly allocated. */
@@ -84,8 +83,8 @@ static char *side_text(const struct td_shared_place *place, const struct td_mode
 {
     const char *what = place->store ? "stores" : "loads";
     const bool one = place->threads.len == 1 && !place->threads.more;
-    char *code = place_text(place, model), *threads = threads_text(&place->threads, model);
-    char *text = place->location == TD_NONE ? td_xstrdup(code)
+    char *code = place_text(&place->frame, model), *threads = threads_text(&place->threads, model);
+    char *text = place->frame.location == TD_NONE ? td_xstrdup(code)
                  : place->threads.len == 0
                      ? td_xasprintf("%s, %s", code, what)
                      : td_xasprintf("%s, %s, thread%s %s", code, what, one ? "" : "s", threads);
@@ -95,13 +94,14 @@ static char *side_text(const struct td_shared_place *place, const struct td_mode
     return text;
 }
 
-static void print_side(const char *label, const struct td_shared_place *place,
+static void print_side(const char *label, const struct td_shared_place *place, const char *more,
                        const struct td_model *model, const struct td_style *style)
 {
-    char *text = side_text(place, model);
+    char *side = side_text(place, model), *text = td_xasprintf("%s%s", side, more);
 
     fputs(label, style->out);
     td_style_wrap(style, text, SIDE_AT, SIDE_AT);
+    free(side);
     free(text);
 }
 
@@ -112,8 +112,13 @@ static void print_pair(const struct td_shared_line *line, const struct td_shared
 
     snprintf(label, sizeof(label), "    %5.1f %%  waited: ",
              line->sums.cycles ? 100 * (double)pair->sums.cycles / (double)line->sums.cycles : 0);
-    print_side(label, &pair->mine, model, style);
-    print_side("             after:  ", &pair->theirs, model, style);
+    print_side(label, &pair->mine, "", model, style);
+    /* The line says it where all of its pairs are alike. */
+    print_side("             after:  ", &pair->theirs,
+               strcmp(kind_text(line), "both") != 0 ? ""
+               : pair->is_false                     ? " (false)"
+                                                    : " (true)",
+               model, style);
 }
 
 static void print_line(const struct td_shared_table *table, const struct td_shared_line *line,
@@ -231,16 +236,16 @@ static void threads_json(const struct td_shared_threads *threads, const struct t
 static void place_json(const char *key, const struct td_shared_place *place,
                        const struct td_model *model, struct td_json *json)
 {
-    const bool known = place->location != TD_NONE;
-    const struct td_frame frame = td_frame_leaf(model, known ? place->location : TD_NONE, false);
+    const struct td_frame *frame = &place->frame;
+    const bool known = frame->location != TD_NONE;
     char name[512];
 
     td_json_object(json, key);
     td_json_string(json, "function",
-                   known ? td_frame_name(model, &frame, name, sizeof(name)) : NULL);
-    td_json_string(json, "module", known ? td_module_name(model, frame.module) : NULL);
-    td_json_string(json, "file", known && frame.file ? td_model_string(model, frame.file) : NULL);
-    td_json_u64(json, "line", known ? frame.line : 0);
+                   known ? td_frame_name(model, frame, name, sizeof(name)) : NULL);
+    td_json_string(json, "module", known ? td_module_name(model, frame->module) : NULL);
+    td_json_string(json, "file", known && frame->file ? td_model_string(model, frame->file) : NULL);
+    td_json_u64(json, "line", known ? frame->line : 0);
     td_json_string(json, "access", !known ? NULL : place->store ? "store" : "load");
     threads_json(&place->threads, model, json);
     td_json_bool(json, "other_threads", place->threads.more);
@@ -312,9 +317,8 @@ void td_lock_callers_print(const struct td_lock_callers *callers, const struct t
     fputc('\n', style->out);
     for (size_t i = 0; i < callers->len && i < CALLERS_SHOWN; i++) {
         const struct td_lock_caller *caller = &callers->at[i];
-        const struct td_shared_place place = {.location = caller->frame.location};
         const double share = (double)caller->slots / (double)callers->slots;
-        char *text = place_text(&place, model);
+        char *text = place_text(&caller->frame, model);
         char fitted[1024];
 
         if (i > 0 && share < CALLER_LEAST) {

@@ -151,7 +151,9 @@ def ball():
     sharing, _ = record("pipe", 2000)
     times = transfers_of(sharing, "ball")
     td.check(3999 <= times <= 4100, f"the ball went over 3999 times, and was transferred {times} times")
-    check_line(sharing, "ball", "true", "ball", "pass_by_pipe", 0.8)
+    check_line(sharing, "ball, tag", "true", "ball", "hit", 0.8)
+    outer = td.report_json(td.scratch("profile.td"), "sharing", "--no-inline")["sharing"]["lines"][0]["pairs"][0]
+    td.check(outer["waited"]["function"] == "pass_by_pipe", f"--no-inline: {outer}")
     sharing, _ = record("yield", 2000)
     times = transfers_of(sharing, "ball")
     td.check(2000 < times < 8000, f"the ball went over 3999 times, and was transferred {times} times")

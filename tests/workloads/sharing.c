@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sharing_library.h"
+
 enum { THREADS = 2, LINES = 256, WORDS = 8, ROUNDS = 40 };
 
 struct apart {
@@ -35,12 +37,22 @@ static _Alignas(64) long rounds;
 static pthread_barrier_t begin, turn;
 static int pipes[2][2];
 static _Alignas(64) atomic_int whose;
-static _Alignas(64) volatile long ball;
+/* In one line behind another object, which nobody uses. */
+__asm__(".pushsection .bss.ball, \"aw\", %nobits\n"
+        ".balign 64\n"
+        ".type tag, %object\n"
+        ".size tag, 1\n"
+        "tag: .zero 8\n"
+        ".type ball, %object\n"
+        ".size ball, 8\n"
+        "ball: .zero 56\n"
+        ".popsection\n");
+extern volatile long ball __attribute__((visibility("hidden")));
 static _Alignas(64) long before[LINES * WORDS], after[LINES * WORDS];
 
 static void add_false(int thread)
 {
-    ++counters[thread]; /* MARK false */
+    library_add(&counters[thread]); /* MARK false */
 }
 
 static void add_padded(int thread)
@@ -66,7 +78,7 @@ static void add_locked(int thread)
 static void add_mutex(int thread)
 {
     (void)thread;
-    pthread_mutex_lock(&mutex);
+    library_lock(&mutex);
     ++under_mutex;
     pthread_mutex_unlock(&mutex);
 }
@@ -142,6 +154,11 @@ static void *hand_over(void *ctx)
     return NULL;
 }
 
+static inline __attribute__((always_inline)) void hit(void)
+{
+    ++ball; /* MARK ball */
+}
+
 /* The ball goes to and fro by way of a pipe each. */
 static void *pass_by_pipe(void *ctx)
 {
@@ -151,7 +168,7 @@ static void *pass_by_pipe(void *ctx)
     for (long i = 0; i < rounds; i++) {
         if (read(pipes[job->thread][0], &byte, 1) != 1)
             return NULL;
-        ++ball; /* MARK ball */
+        hit();
         if (write(pipes[1 - job->thread][1], &byte, 1) != 1)
             return NULL;
     }
@@ -166,7 +183,7 @@ static void *pass_by_yield(void *ctx)
     for (long i = 0; i < rounds; i++) {
         while (atomic_load_explicit(&whose, memory_order_acquire) != job->thread)
             sched_yield();
-        ++ball;
+        hit();
         atomic_store_explicit(&whose, 1 - job->thread, memory_order_release);
     }
     return NULL;
