@@ -16,7 +16,8 @@ void td_data_free(struct td_data *data); /* NULL is allowed */
 /* What the file takes in memory. */
 uint64_t td_data_extent(const struct td_data *data);
 /* What lies in `size` bytes from `offset` on, counted from where the file begins in memory:
- * "hits, misses", "table+64", what fills more of them first. Newly allocated; NULL when nothing there has a name. */
+ * "hits, misses", "table+64", what fills more of them first. Newly allocated; NULL when nothing
+ * there has a name. */
 char *td_data_text(const struct td_data *data, uint64_t offset, uint64_t size);
 
 #endif

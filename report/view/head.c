@@ -13,6 +13,7 @@
 #include "report/query/figures/measure.h"
 #include "report/query/figures/replicated.h"
 #include "report/query/figures/sampled.h"
+#include "report/query/figures/shared.h"
 #include "report/query/figures/totals.h"
 #include "report/view/slots.h"
 #include "report/view/table/table.h"
@@ -749,6 +750,12 @@ void td_notes_print(const struct td_measure *measure, const struct td_style *sty
         note(style, &first, text);
         free(text);
     }
+    if (td_shared_is_much(model))
+        note(
+            style, &first,
+            "threads share lines of the cache (tdreport sharing): how they take turns is another "
+            "each run, and cycles often differ by a fifth, at times by a factor of 2 or 3; compare "
+            "several runs");
     for (size_t i = 0; i < len && gaps[i].share >= GAP_SHARE; i++) {
         const struct td_module *module = td_model_module(model, gaps[i].module);
         char *text = td_xasprintf(

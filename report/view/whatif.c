@@ -11,6 +11,7 @@
 #include "formats/cores/variant.h"
 #include "formats/frames.h"
 #include "report/query/figures/replicated.h"
+#include "report/query/figures/shared.h"
 
 enum {
     PHRASE_BYTES = 256,
@@ -94,12 +95,19 @@ void td_whatif_print_line(const struct td_measure *measure, const struct td_styl
 static void print_core(const char *name, uint64_t cycles, const char *speedup, const char *error,
                        const struct td_style *style)
 {
-    char fitted[PHRASE_BYTES], count[32];
+    unsigned width = (unsigned)td_text_width(name);
+    char count[32];
 
-    td_fit_text(style, fitted, sizeof(fitted), name, style->full ? 0 : CORE_WIDTH);
-    const unsigned width = (unsigned)td_text_width(fitted);
-    fprintf(style->out, "  %s%*s%*s", fitted, width < CORE_WIDTH ? (int)(CORE_WIDTH - width) : 0,
-            "", CYCLES_WIDTH, td_format_count(count, sizeof(count), cycles));
+    fputs("  ", style->out);
+    /* A long one has lines of its own. */
+    if (width > CORE_WIDTH && !style->full) {
+        td_style_wrap(style, name, 2, 2);
+        fputs("  ", style->out);
+        name = "";
+        width = 0;
+    }
+    fprintf(style->out, "%s%*s%*s", name, width < CORE_WIDTH ? (int)(CORE_WIDTH - width) : 0, "",
+            CYCLES_WIDTH, td_format_count(count, sizeof(count), cycles));
     if (speedup)
         fprintf(style->out, "%*s", SPEEDUP_WIDTH, speedup);
     if (speedup && *error)
@@ -149,6 +157,14 @@ void td_whatif_print_whole(const struct td_measure *measure, const struct td_sty
     if (sampled)
         fprintf(style->out, "  %s, 95 %%: the run was sampled, on all cores in the same windows\n",
                 td_style_plus_minus(style));
+    if (td_shared_is_much(measure->model)) {
+        fputs("  ", style->out);
+        td_style_wrap(
+            style,
+            "Threads share lines of the cache: who comes first is another on each core, so "
+            "that a part of each speed-up is by chance.",
+            2, 2);
+    }
     free(order);
 }
 
@@ -160,58 +176,64 @@ static unsigned column_width(const struct td_measure *variant)
     return width < COLUMN_LEAST ? COLUMN_LEAST : width;
 }
 
-/* How many of the variants have a column; `*left` is what names have. */
-static size_t fitting(const struct td_measure *measure, const size_t *order,
-                      const struct td_style *style, unsigned *left)
+/* The variants that have columns in one table. */
+struct columns {
+    const size_t *order;
+    size_t count;
+    unsigned left; /* what names have */
+};
+
+/* As many of the `count` variants as fit side by side, one at the least. */
+static struct columns fitting(const struct td_measure *measure, const size_t *order, size_t count,
+                              const struct td_style *style)
 {
     const unsigned more = td_replicated_is(measure) ? ERROR_WIDTH : 0;
-    size_t count = 0;
+    struct columns ret = {.order = order,
+                          .left = style->width > SHARE_WIDTH ? style->width - SHARE_WIDTH : 0};
 
-    *left = style->width > SHARE_WIDTH ? style->width - SHARE_WIDTH : 0;
-    for (; count < measure->variant_count; count++) {
-        const unsigned width = column_width(measure->variants[order[count]]) + more;
+    for (; ret.count < count; ret.count++) {
+        const unsigned width = column_width(measure->variants[order[ret.count]]) + more;
 
-        if (!style->full && *left < width + NAME_LEAST + 2)
+        if (!style->full && ret.count > 0 && ret.left < width + NAME_LEAST + 2)
             break;
-        *left = *left > width ? *left - width : 0;
+        ret.left = ret.left > width ? ret.left - width : 0;
     }
-    return count;
+    return ret;
 }
 
 static void print_row(const struct td_rows *rows, const struct td_whatif_rows *what_if, size_t r,
-                      const size_t *order, size_t columns, unsigned left,
-                      const struct td_style *style)
+                      const struct columns *columns, const struct td_style *style)
 {
     const bool sampled = td_replicated_is(rows->measure);
     const struct td_row *row = &rows->at[r];
     char name[1024];
 
     fprintf(style->out, "%*.1f", SHARE_WIDTH, 100 * td_row_share(rows, row));
-    for (size_t i = 0; i < columns; i++) {
-        const struct td_whatif *w = td_whatif_row(what_if, r, order[i]);
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct td_whatif *w = td_whatif_row(what_if, r, columns->order[i]);
         char speedup[32], error[32];
 
-        fprintf(style->out, "%*s", (int)column_width(rows->measure->variants[order[i]]),
+        fprintf(style->out, "%*s", (int)column_width(rows->measure->variants[columns->order[i]]),
                 speedup_text(w->speedup, speedup, sizeof(speedup)));
         if (sampled)
             fprintf(style->out, "%*s", ERROR_WIDTH, error_text(w->error, error, sizeof(error)));
     }
-    td_fit_name(style, name, sizeof(name), td_row_name(rows, row), style->full ? 0 : left - 2);
+    td_fit_name(style, name, sizeof(name), td_row_name(rows, row),
+                style->full         ? 0
+                : columns->left > 2 ? columns->left - 2
+                                    : 1);
     fprintf(style->out, "  %s\n", name);
 }
 
-void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_rows *what_if,
-                          size_t max, const struct td_style *style)
+static void print_table(const struct td_rows *rows, const struct td_whatif_rows *what_if,
+                        size_t max, const struct columns *columns, const struct td_style *style)
 {
     const struct td_measure *measure = rows->measure;
-    size_t *order = td_whatif_order(measure);
-    unsigned left = 0;
-    const size_t columns = fitting(measure, order, style, &left);
 
     td_style_begin(style, TD_TONE_HEADING);
     fprintf(style->out, "\n%*s", SHARE_WIDTH, "%");
-    for (size_t i = 0; i < columns; i++) {
-        const struct td_measure *variant = measure->variants[order[i]];
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct td_measure *variant = measure->variants[columns->order[i]];
 
         fprintf(style->out, "%*s", (int)column_width(variant), variant->variant);
         if (td_replicated_is(measure))
@@ -221,12 +243,19 @@ void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_row
     td_style_end(style, TD_TONE_HEADING);
     fputc('\n', style->out);
     for (size_t r = 0; r < rows->len && r < max; r++)
-        print_row(rows, what_if, r, order, columns, left, style);
-    if (columns < measure->variant_count) {
-        td_style_begin(style, TD_TONE_DIM);
-        fprintf(style->out, "%s %zu more without a column (--json has them)\n",
-                td_style_ellipsis(style), measure->variant_count - columns);
-        td_style_end(style, TD_TONE_DIM);
+        print_row(rows, what_if, r, columns, style);
+}
+
+void td_whatif_print_rows(const struct td_rows *rows, const struct td_whatif_rows *what_if,
+                          size_t max, const struct td_style *style)
+{
+    const struct td_measure *measure = rows->measure;
+    size_t *order = td_whatif_order(measure);
+    struct columns columns = {.count = 0};
+
+    for (size_t i = 0; i < measure->variant_count; i += columns.count) {
+        columns = fitting(measure, order + i, measure->variant_count - i, style);
+        print_table(rows, what_if, max, &columns, style);
     }
     free(order);
 }

@@ -33,3 +33,13 @@ tdreport sharing --json -n 1 | grep -o '"address": [0-9]*' # the costliest alone
 tdreport sharing -w 80 -n 0 | grep -c '^ *[0-9.]*  .*  true ' # all, however little they cost
 make_sim cut >cut.td
 tdreport sharing -i cut.td || echo "exit $?"
+# How their threads take turns is another each run: the report says so, and one run a side proves next to nothing.
+. "$CASES/diff.inc"
+tdreport -w 80 -i profile.td | grep -A3 '^note  *threads share'
+tdreport -w 80 -i toggled.td | grep -c '^note  *threads share' # they share next to nothing
+make_faster golden-cove 1000000000 >faster.td
+tdreport diff -w 80 profile.td faster.td --fail-if 'total < -5 %' | grep -e '^No' -e '^note' -e assumed
+tdreport diff profile.td faster.td --fail-if 'total < -5 %' >diff.txt
+echo "exit $?"
+tdreport diff none.td faster.td --fail-if 'total < -5 %' >diff.txt
+echo "exit $?"

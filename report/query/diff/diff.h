@@ -103,8 +103,10 @@ struct td_diff {
     td_tma_set leaves;        /* of them, those without a child */
     struct td_diff_row total; /* its nodes are the tree */
     struct td_diff_rows functions, lines;
-    unsigned lines_by;                      /* bits of enum td_diff_lines */
-    bool assumed;                           /* no side has several runs: their spread is assumed; */
+    unsigned lines_by; /* bits of enum td_diff_lines */
+    bool assumed;      /* no side has several runs: their spread is assumed; */
+    bool
+        takes_turns; /* threads of a modelled run share lines: much is assumed (figures/shared.h) */
     struct td_run_spread of_total, of_rows; /* what was assumed, or found */
     char **notes;                           /* sentences: what to know before believing it */
     size_t note_count, note_cap;

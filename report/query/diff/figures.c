@@ -14,6 +14,7 @@
 #include "report/query/figures/coverage.h"
 #include "report/query/figures/ending.h"
 #include "report/query/figures/measure.h"
+#include "report/query/figures/shared.h"
 #include "report/query/figures/totals.h"
 #include "report/query/figures/tree.h"
 #include "report/query/figures/weights.h"
@@ -49,6 +50,11 @@
 #define MODEL_ROWS     0.01
 #define MODEL_OF_TOTAL 0.0002
 #define MODEL_FREEDOM  30
+/* Where threads share lines (figures/shared.h) that is all there is. */
+#define TURNS_TOTAL    0.25
+#define TURNS_ROWS     0.35
+#define TURNS_OF_TOTAL 0.02
+#define TURNS_FREEDOM  4
 
 void td_diff_note(struct td_diff *diff, const char *format, ...)
 {
@@ -506,6 +512,14 @@ void td_diff_assume(struct td_diff *diff, const struct td_diff_source *sources, 
 {
     double busy = 0;
 
+    for (size_t i = 0; i < count && has_modelled_time(sources[i].measure); i++)
+        diff->takes_turns = diff->takes_turns || td_shared_is_much(sources[i].measure->model);
+    if (diff->takes_turns) {
+        diff->of_total = (struct td_run_spread){.part = TURNS_TOTAL, .freedom = TURNS_FREEDOM};
+        diff->of_rows = (struct td_run_spread){
+            .part = TURNS_ROWS, .of_total = TURNS_OF_TOTAL, .freedom = TURNS_FREEDOM};
+        return;
+    }
     if (has_modelled_time(sources[0].measure)) {
         diff->of_total = (struct td_run_spread){.part = MODEL_TOTAL, .freedom = MODEL_FREEDOM};
         diff->of_rows = (struct td_run_spread){

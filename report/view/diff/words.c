@@ -282,7 +282,10 @@ static char *spread_words(const struct td_diff *diff, const char *plus_minus)
                         "assumed (%s %.2g %% of "
                         "the total%s); several runs show it: tdreport diff OLD1,OLD2 NEW1,NEW2.",
                         plus_minus, plus_minus, assumed_percent(diff),
-                        modelled ? ", as where a program's memory or hashes are random" : "");
+                        diff->takes_turns ? ", as threads share lines of the cache, and take turns "
+                                            "in another way each run"
+                        : modelled        ? ", as where a program's memory or hashes are random"
+                                          : "");
 }
 
 static char *lines_words(const struct td_diff *diff)
