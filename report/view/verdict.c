@@ -61,11 +61,26 @@ static char *command_for(const char *command, const struct td_model *model, cons
     return td_next_command(bare[0] ? command : "functions", input, bare);
 }
 
+/* Whether what is high first is what threads lose to each other's lines: the first of the innermost
+ * categories. */
+static bool names_sharing(const struct td_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->node_count; i++) {
+        const struct td_verdict_node *n = &verdict->nodes[i];
+
+        if (n->finding == TD_FINDING_HIGH)
+            return n->node == TD_NODE_CONTESTED_ACCESSES || n->node == TD_NODE_FALSE_SHARING;
+    }
+    return false;
+}
+
 char *td_next_of_verdict(const struct td_model *model, const char *input,
                          const struct td_verdict *verdict)
 {
     const struct td_verdict_place *first = &verdict->places[0];
 
+    if (names_sharing(verdict) && td_model_shared_count(model) > 0)
+        return td_next_command("sharing", input, "");
     if (verdict->function != TD_NONE)
         return command_for("annotate", model, input, verdict->function);
     if (verdict->place_count == 0 || first->module == TD_NONE ||

@@ -43,3 +43,25 @@ tdreport diff profile.td faster.td --fail-if 'total < -5 %' >diff.txt
 echo "exit $?"
 tdreport diff none.td faster.td --fail-if 'total < -5 %' >diff.txt
 echo "exit $?"
+# Where what is high is what threads pay for shared lines, the next thing is to see them. A name that is cut keeps
+# within the page, and small components that come to nothing have no row.
+"$COMPOSE" >contested.td <<P
+env argv ./app
+env source sim
+env core golden-cove
+env parameter clock_hz=1000000000
+env parameter width=6
+counter 18 767000000
+counter 19 600000000
+module file /usr/bin/a_module_with_a_long_name
+symbol 0 0x1000 0x100 a_function_that_has_a_long_name_too
+symbol 0 0x2000 0x100 another_function_that_is_long
+thread 100 100 app app
+thread 100 101 app worker
+sim light_operations contested_accesses l1_bound ports_utilization icache_misses branch_mispredicts
+tally 0 0 100000000 100000000,3001900000,200,100,100,99600,517000000 0:0x1010
+tally 1 0 500000000 500000000,999900000,200,100,100,99600,250000000 0:0x2010
+shared 0 4198400 1 0 4096 0 0 4112 1 1 0 4112 1 1 9000 0 200000000
+P
+tdreport -w 80 -i contested.td | sed -n '/^high/p;/^next/,/explain/p;/^Hot functions/,/another/p' | head -8
+tdreport cpi -w 80 contested.td -n 1 --percent-limit 0.1 | sed -n '/component/,/total/p'

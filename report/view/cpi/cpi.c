@@ -92,6 +92,13 @@ static void print_bar(double before, double share, unsigned width, const struct 
         fputs(style->utf8 ? "\xe2\x96\x88" : "#", style->out);
 }
 
+/* What is small and comes to nothing in all figures that are printed. */
+static bool is_nothing(const struct td_cpi_part *part, int decimals)
+{
+    return part->kind == TD_CPI_OTHER && 100 * part->share < 0.05 &&
+           part->cpi * pow(10, decimals) < 0.5;
+}
+
 static void print_stack(const struct td_cpi *stack, const struct td_style *style)
 {
     const bool errors = td_cpi_has_errors(stack);
@@ -114,6 +121,8 @@ static void print_stack(const struct td_cpi *stack, const struct td_style *style
         const bool has_bar =
             (unsigned)((before + part->share) * bar + 0.5) > (unsigned)(before * bar + 0.5);
 
+        if (is_nothing(part, decimals))
+            continue;
         print_figures(part->cpi, decimals, part->share, style);
         if (errors)
             print_error(part->error, decimals, style);
