@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/attribution/stats.h"
+#include "report/query/figures/shared.h"
 #include "report/query/figures/weights.h"
 
 static enum td_metric node_metric(enum td_tma_node node)
@@ -290,6 +291,7 @@ void td_verdict_of(struct td_verdict *verdict, const struct td_measure *measure,
 {
     *verdict = (struct td_verdict){.function = TD_NONE};
     add_nodes(verdict, measure, tree);
+    verdict->spins = td_shared_spins(measure);
     add_places(verdict, measure, losses_of(verdict), no_inline);
     /* Of a short recording the categories of no place are known: then where most was spent. */
     if (verdict->place_count == 0)

@@ -69,6 +69,7 @@ struct td_verdict {
     struct td_verdict_place places[TD_VERDICT_PLACES];
     size_t place_count;
     uint32_t function; /* the one to annotate next; TD_NONE: none has source lines */
+    bool spins;        /* serializing operations are pauses of threads that wait for others */
     /* More than half of all slots retire: only less work makes that part faster. */
     bool useful;
     double retiring;       /* of all slots */

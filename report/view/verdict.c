@@ -61,6 +61,11 @@ static char *command_for(const char *command, const struct td_model *model, cons
     return td_next_command(bare[0] ? command : "functions", input, bare);
 }
 
+static bool is_spinning(const struct td_verdict *verdict, enum td_tma_node node)
+{
+    return verdict->spins && node == TD_NODE_SERIALIZING_OPERATION;
+}
+
 /* Whether what is high first is what threads lose to each other's lines: the first of the innermost
  * categories. */
 static bool names_sharing(const struct td_verdict *verdict)
@@ -69,7 +74,8 @@ static bool names_sharing(const struct td_verdict *verdict)
         const struct td_verdict_node *n = &verdict->nodes[i];
 
         if (n->finding == TD_FINDING_HIGH)
-            return n->node == TD_NODE_CONTESTED_ACCESSES || n->node == TD_NODE_FALSE_SHARING;
+            return n->node == TD_NODE_CONTESTED_ACCESSES || n->node == TD_NODE_FALSE_SHARING ||
+                   is_spinning(verdict, n->node);
     }
     return false;
 }
@@ -116,9 +122,24 @@ enum detail {
     DETAIL_COUNT
 };
 
-static void print_try(enum td_tma_node node, const struct td_style *style)
+static const char *meaning_of(const struct td_verdict *verdict, enum td_tma_node node)
 {
-    td_style_paragraph(style, "  try", TD_TONE_NOTE, td_advice_of(node)->try_this);
+    return is_spinning(verdict, node) ? "threads wait in a loop (spinning, pause) for a lock or a "
+                                        "flag that another thread "
+                                        "stores"
+                                      : td_tma_info(node)->meaning;
+}
+
+static const char *try_of(const struct td_verdict *verdict, enum td_tma_node node)
+{
+    return is_spinning(verdict, node)
+               ? "locks that are held for less time, or that sleep; fewer threads at one lock"
+               : td_advice_of(node)->try_this;
+}
+
+static void print_try(const char *text, const struct td_style *style)
+{
+    td_style_paragraph(style, "  try", TD_TONE_NOTE, text);
 }
 
 /* What it costs: modelled without it, or what its slots say. */
@@ -144,8 +165,9 @@ static char *gain_words(const struct td_verdict_node *n, const struct td_measure
     return text ? text : td_xstrdup("");
 }
 
-static void print_high(const struct td_verdict_node *n, const struct td_measure *measure,
-                       enum detail detail, const struct td_style *style)
+static void print_high(const struct td_verdict *verdict, const struct td_verdict_node *n,
+                       const struct td_measure *measure, enum detail detail,
+                       const struct td_style *style)
 {
     const char *modelled = td_measure_is_modelled(measure) ? "modelled " : "";
     const struct td_tma_info *info = td_tma_info(n->node);
@@ -157,10 +179,10 @@ static void print_high(const struct td_verdict_node *n, const struct td_measure 
         td_format_time(style, time, sizeof(time), n->seconds * 1e9);
     char *text = td_xasprintf("%s %s of %sslots%s%s%s%s%s", info->id, share, modelled,
                               time[0] ? ", " : "", time, detail == DETAIL_FULL ? ": " : "",
-                              detail == DETAIL_FULL ? info->meaning : "", gain);
+                              detail == DETAIL_FULL ? meaning_of(verdict, n->node) : "", gain);
 
     td_style_paragraph(style, "high", TD_TONE_HOT, text);
-    print_try(n->node, style);
+    print_try(try_of(verdict, n->node), style);
     free(text);
     free(gain);
     free(share);
@@ -339,7 +361,7 @@ static void print_useful(const struct td_verdict *verdict, const struct td_measu
         workers);
 
     td_style_paragraph(style, "useful", TD_TONE_HEADING, text);
-    print_try(TD_NODE_RETIRING, style);
+    print_try(td_advice_of(TD_NODE_RETIRING)->try_this, style);
     free(text);
     free(workers);
     free(kinds);
@@ -393,7 +415,7 @@ static void print_losses(const struct td_verdict *verdict, const struct td_measu
         if (shown == most)
             break;
         shown++;
-        print_high(&verdict->nodes[i], measure, detail, style);
+        print_high(verdict, &verdict->nodes[i], measure, detail, style);
     }
     if (shown == 0 && !verdict->useful)
         print_spread(verdict, modelled, style);
@@ -482,7 +504,7 @@ static void add_nodes(struct td_json *json, const char *key, const struct td_ver
         td_json_double(json, "seconds", n->seconds > 0 ? n->seconds : NAN, DIGITS);
         if (finding == TD_FINDING_HIGH) {
             td_json_double(json, "speedup_at_most", n->speedup, DIGITS);
-            td_json_string(json, "try", td_advice_of(n->node)->try_this);
+            td_json_string(json, "try", try_of(verdict, n->node));
         }
         td_json_end(json);
     }

@@ -65,3 +65,30 @@ shared 0 4198400 1 0 4096 0 0 4112 1 1 0 4112 1 1 9000 0 200000000
 P
 tdreport -w 80 -i contested.td | sed -n '/^high/p;/^next/,/explain/p;/^Hot functions/,/another/p' | head -8
 tdreport cpi -w 80 contested.td -n 1 --percent-limit 0.1 | sed -n '/component/,/total/p'
+# Serializing operations where a thread waits, by loads, for a line that another stores to: it spins. Elsewhere they
+# are what they are always.
+spin_at() {
+    "$COMPOSE" <<P
+env argv ./app
+env source sim
+env core golden-cove
+env parameter clock_hz=1000000000
+env parameter width=6
+counter 18 100000000
+counter 19 150000000
+module file /usr/bin/app
+symbol 0 0x1000 0x100 wait_for_flag
+symbol 0 0x2000 0x100 set_flag
+thread 100 100 app app
+thread 100 101 app worker
+sim light_operations serializing_operation l1_bound ports_utilization icache_misses branch_mispredicts
+tally 0 0 60000000 60000000,300000000,12000000,18000000,6000000,24000000,70000000 0:0x1010
+tally 1 0 90000000 90000000,0,6000000,12000000,2000000,70000000,30000000 0:0x2010
+shared 0 4198400 1 0 4096 0 0 $1 0 1 0 8208 1 0 900 0 2000000
+P
+}
+spin_at 4112 >spins.td
+spin_at 8224 >other.td
+for i in spins.td other.td; do
+    tdreport -w 80 -i "$i" | sed -n '/^high/,/^look/p;/^next/,/explain/p' | head -12
+done
