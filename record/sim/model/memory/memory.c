@@ -594,7 +594,8 @@ void td_memory_go_on_from(struct td_memory *memory, const struct td_memory *from
     memory->prefetch = from->prefetch;
     memory->last_page = from->last_page;
     memcpy(memory->l1d_pending, from->l1d_pending, l1d_slots * sizeof(*memory->l1d_pending));
-    memset(memory->l1d_clean, !memory->sharing, l1d_slots * sizeof(*memory->l1d_clean));
+    memset(memory->l1d_clean, memory->sharer && !memory->sharing,
+           l1d_slots * sizeof(*memory->l1d_clean));
     memset(memory->l2_pending, 0, td_cache_slots(&memory->l2) * sizeof(*memory->l2_pending));
     /* Who else uses its lines was not told meanwhile. */
     if (memory->sharing)
