@@ -54,6 +54,10 @@ const char *td_host_core_base(const char *cpu_id)
         return amd_base(family, model);
     if (family == 6 && model == 85)
         return "skylake-x";
+    /* Meteor Lake and Granite Rapids (granite-rapids.uarch and meteor-lake-p.uarch, [match]). */
+    if (family == 6 &&
+        (model == 170 || model == 172 || model == 173 || model == 174 || model == 181))
+        return "redwood-cove";
     /* Up to Comet Lake, but for Ice Lake's servers (106, 108), all other cores are Skylake's kin or
      * older. */
     return family == 6 &&

@@ -5,7 +5,8 @@ Native cycles are CPU time times the clock that a chain of multiplications shows
 (tests/bench/native_cycles.c), times the share of sampled time that is not the kernel's, nor CPUID's (what getrusage calls
 user time is an estimate by ticks of 4 ms). A neighbour on the same core makes a run longer by up to a half, and is seldom away for
 as long as a program runs. Probes in the run show how much of the core it had. A straight line is drawn through all runs,
-and its value at a free core counts. glibc is kept from AVX-512 and `rep movsb`, which the emulated CPU has not.
+and its value at a free core counts. glibc is kept from AVX-512, `rep movsb` and its versions
+for transactions, which the emulated CPU has not.
 Natives are kept in build/bench/sim/native.json; modelled runs are the same every time.
 With TD_SIM_SMALL=1 the inputs are a fifth. The core is the one that tdrec takes: the nearest, or TDPROF_SIM_CORE's."""
 import bisect
@@ -25,7 +26,7 @@ import time
 from . import common, sim_programs
 
 RUNNER = os.path.join(common.RELEASE, "tests/bench/native_cycles")
-MASKS = "AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
+MASKS = "RTM,HLE,AVX512F,AVX512VL,AVX512BW,AVX512DQ,AVX512CD,AVX512ER,AVX512PF,ERMS,FSRM"
 TUNABLES = "glibc.cpu.hwcaps=" + ",".join("-" + name for name in MASKS.split(","))
 NATIVE = os.path.join(sim_programs.FOLDER, "native.json")
 FREE, ENOUGH, LEAST, TRIES = 1.06, 7, 3, 40

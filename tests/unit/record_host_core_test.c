@@ -26,6 +26,7 @@ static void test_base(void **state)
     assert_string_equal(td_host_core_base("GenuineIntel-6-158-10"), "skylake");
     assert_string_equal(td_host_core_base("GenuineIntel-6-106-6"), "golden-cove");
     assert_string_equal(td_host_core_base("GenuineIntel-6-143-8"), "golden-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-173-1"), "redwood-cove");
     assert_string_equal(td_host_core_base("GenuineIntel"), "golden-cove");
     assert_string_equal(td_host_core_base("0x00000000410fd490"), "neoverse-n2");
     assert_string_equal(td_host_core_base(""), "golden-cove");
@@ -33,8 +34,8 @@ static void test_base(void **state)
 
 static void test_text(void **state)
 {
-    static const char *const bases[] = {"golden-cove", "skylake", "skylake-x",
-                                        "zen3",        "zen4",    "neoverse-n2"};
+    static const char *const bases[] = {"golden-cove", "redwood-cove", "skylake",    "skylake-x",
+                                        "zen3",        "zen4",         "neoverse-n2"};
     const struct td_host_value values[] = {
         {"mhz", 2843.4},
         {"dram_line", 6.25},

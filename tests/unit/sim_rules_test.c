@@ -468,8 +468,8 @@ static void the_carry_goes_through_dec(void **state)
     assert_int_equal(cycles_a_round(&rig, "zen4", sub, NULL, 0), 1);
 }
 
-static const char *const x86_cores[] = {"golden-cove", "skylake", "skylake-x",
-                                        "zen3",        "zen4",    "zen5"};
+static const char *const x86_cores[] = {"golden-cove", "redwood-cove", "skylake", "skylake-x",
+                                        "zen3",        "zen4",         "zen5"};
 
 static uint64_t busy_of(const char *core, enum td_op_class op)
 {

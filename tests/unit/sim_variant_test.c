@@ -172,8 +172,8 @@ static void code_is_always_there(void **state)
 static void every_core_can_be_varied(void **state)
 {
     (void)state;
-    static const char *const cores[] = {"golden-cove", "skylake", "skylake-x",
-                                        "zen3",        "zen4",    "neoverse-n2"};
+    static const char *const cores[] = {"golden-cove", "redwood-cove", "skylake",    "skylake-x",
+                                        "zen3",        "zen4",         "neoverse-n2"};
     const struct stream stream = {.code = chase, .lines = 1 << 12};
     for (size_t c = 0; c < TD_ARRAY_SIZE(cores); c++) {
         for (int v = 0; v < TD_VARIANT_COUNT; v++) {
