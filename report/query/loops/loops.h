@@ -60,7 +60,6 @@ struct td_loop {
     uint32_t container; /* the function that holds its code */
     uint32_t file;      /* 0: no lines are known */
     uint32_t line_first, line_last;
-    bool irregular; /* it is entered in several places: iterations are those of one */
     double entries, iterations;
     double slots;        /* its own and its inner loops', */
     double called_slots; /* and those of all that it calls */
@@ -71,12 +70,13 @@ struct td_loop {
     double bounds[TD_LOOP_BOUND_COUNT]; /* NaN: not known */
     enum td_loop_bound bound;           /* the largest, which explains so much of the cycles: */
     double explained;                   /* 0 to 1 */
-    uint16_t ports;                     /* those that are the bound of all ports, by bit; 0: none */
-    double port_uops;                   /* on them */
-    bool port_loads, port_stores;       /* that is what they are for */
     double passed; /* cycles of a chain through memory that iterations do not take, since the core
                       passes on what stores had; 0: there is none */
-    bool calls;    /* something, on the path on which the chain is */
+    double port_uops;             /* on `ports` */
+    uint16_t ports;               /* those that are the bound of all ports, by bit; 0: none */
+    bool port_loads, port_stores; /* that is what they are for */
+    bool calls;                   /* something, on the path on which the chain is */
+    bool irregular;               /* it is entered in several places: iterations are those of one */
     double each_port[TD_LOOP_EACH_PORT]; /* cycles for which each is busy at least, when uops are
                                             spread over the ports as evenly as can be */
     struct td_loop_link *links;          /* of the chain, in program order */
