@@ -317,13 +317,17 @@ const struct td_losses *td_model_losses(const struct td_model *model)
     return &model->losses;
 }
 
+bool td_build_id_equal(const struct td_build_id *a, const struct td_build_id *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
 static bool module_equal(const struct td_model *model, uint32_t id, const void *key)
 {
     const struct td_module *a = &model->modules.at[id], *b = key;
 
     return a->kind == b->kind && a->path == b->path && a->pid == b->pid && a->base == b->base &&
-           a->build_id.size == b->build_id.size &&
-           memcmp(a->build_id.bytes, b->build_id.bytes, a->build_id.size) == 0;
+           td_build_id_equal(&a->build_id, &b->build_id);
 }
 
 uint32_t td_model_put_module(struct td_model *model, const struct td_module *module)

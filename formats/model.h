@@ -38,6 +38,9 @@ struct td_build_id {
     uint8_t bytes[TD_BUILD_ID_MAX];
 };
 
+/* Two that are not known are equal. */
+bool td_build_id_equal(const struct td_build_id *a, const struct td_build_id *b);
+
 /* A mapped file, the kernel, or anonymous code of one process. */
 struct td_module {
     enum td_module_kind kind;

@@ -30,8 +30,7 @@ static uint32_t *none_ids(size_t count)
 static bool same_file(const struct td_module *a, const struct td_module *b)
 {
     return a->kind == TD_MODULE_FILE && b->kind == TD_MODULE_FILE && a->build_id.size > 0 &&
-           a->build_id.size == b->build_id.size &&
-           memcmp(a->build_id.bytes, b->build_id.bytes, a->build_id.size) == 0;
+           td_build_id_equal(&a->build_id, &b->build_id);
 }
 
 static uint32_t module_of(struct overlay *o, uint32_t id)

@@ -6,12 +6,6 @@
 #include "report/query/figures/tree.h"
 #include "report/view/explain.h"
 
-static const char *const node_names[TD_NODE_COUNT + 1] = {
-#define X(symbol, id, parent, level, name, meaning) id,
-    TD_TMA_NODES(X)
-#undef X
-};
-
 /* Says what there is when the word names no node, or several. */
 static bool find_node(enum td_tma_node *ret, const char *word)
 {
@@ -23,7 +17,7 @@ static bool find_node(enum td_tma_node *ret, const char *word)
     for (size_t i = 0; i < count && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  td_tma_info(found[i])->id);
-    const char *near = td_nearest(word, node_names);
+    const char *near = td_nearest(word, td_tma_ids());
     if (count > 1)
         td_complain("'%s' may be any of %s", word, names);
     else if (count == 0 && near)

@@ -24,11 +24,6 @@ void td_build_id_text(const struct td_build_id *id, char *text, size_t size)
         snprintf(text + 2 * i, size - 2 * i, "%02x", id->bytes[i]);
 }
 
-bool td_build_id_equal(const struct td_build_id *a, const struct td_build_id *b)
-{
-    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
-}
-
 static void say(struct td_object *object, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -50,6 +50,5 @@ void td_object_release(struct td_object *object);
 
 /* "1a2b3c…", `size` of at least 2 * TD_BUILD_ID_MAX + 1 bytes. */
 void td_build_id_text(const struct td_build_id *id, char *text, size_t size);
-bool td_build_id_equal(const struct td_build_id *a, const struct td_build_id *b);
 
 #endif

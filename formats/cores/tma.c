@@ -23,6 +23,17 @@ const struct td_tma_info *td_tma_info(enum td_tma_node node)
     return &infos[node];
 }
 
+const char *const *td_tma_ids(void)
+{
+    static const char *const ids[TD_NODE_COUNT + 1] = {
+#define X(symbol, id, parent, level, name, meaning) id,
+        TD_TMA_NODES(X)
+#undef X
+    };
+
+    return ids;
+}
+
 enum td_tma_node td_tma_by_id(const char *id)
 {
     for (int i = 0; i < TD_NODE_COUNT; i++) {

@@ -226,6 +226,8 @@ bool td_tma_retires(enum td_tma_node node);
 bool td_tma_is_work(enum td_tma_node node);
 /* Whether the modelled core charges slots to it, or to what it is made of. */
 bool td_tma_is_modelled(enum td_tma_node node);
+/* The ids of all nodes, in their order; NULL ends them. */
+const char *const *td_tma_ids(void);
 /* TD_NODE_NONE when no node has this id. */
 enum td_tma_node td_tma_by_id(const char *id);
 /* The nodes that a user's word may mean, whatever the case of its letters: of its id or its short

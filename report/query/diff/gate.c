@@ -174,11 +174,8 @@ static int refuse_function(const struct td_diff *diff, const char *name, struct 
 /* "FUNCTION.category", where there is such a function: the category is what is wrong. */
 static int refuse_category(const char *text, const char *dot, struct td_err *err)
 {
-    const char *names[TD_NODE_COUNT + 1] = {NULL};
+    const char *near = td_nearest(dot + 1, td_tma_ids());
 
-    for (int n = 0; n < TD_NODE_COUNT; n++)
-        names[n] = td_tma_info((enum td_tma_node)n)->id;
-    const char *near = td_nearest(dot + 1, names);
     return near ? td_fail(err, TD_EUSAGE, "no category '%s': did you mean '%.*s.%s'?", dot + 1,
                           (int)(dot - text), text, near)
                 : td_fail(err, TD_EUSAGE, "no category '%s': tdreport explain lists them", dot + 1);

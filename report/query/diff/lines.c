@@ -164,11 +164,6 @@ struct keys {
     bool *same;              /* of one source, by module: the first side has this very build */
 };
 
-static bool is_same_build(const struct td_build_id *a, const struct td_build_id *b)
-{
-    return a->size > 0 && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
-}
-
 /* Lines of the same build are the same, whatever became of its source since. */
 static void find_same_builds(struct keys *k, const struct td_diff_source *sources, size_t count,
                              const struct td_diff_source *source)
@@ -181,9 +176,10 @@ static void find_same_builds(struct keys *k, const struct td_diff_source *source
         const struct td_model *old = sources[i].measure->model;
 
         for (uint32_t m = 0; m < td_model_module_count(model); m++) {
-            for (uint32_t o = 0; o < td_model_module_count(old) && !k->same[m]; o++)
-                k->same[m] = is_same_build(&td_model_module(model, m)->build_id,
-                                           &td_model_module(old, o)->build_id);
+            const struct td_build_id *id = &td_model_module(model, m)->build_id;
+
+            for (uint32_t o = 0; id->size && o < td_model_module_count(old) && !k->same[m]; o++)
+                k->same[m] = td_build_id_equal(id, &td_model_module(old, o)->build_id);
         }
     }
 }

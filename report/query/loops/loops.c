@@ -486,6 +486,15 @@ double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound)
                : cycles;
 }
 
+double td_loop_chain_loads(const struct td_loop *loop)
+{
+    double loads = 0;
+
+    for (size_t i = 0; i < loop->link_count; i++)
+        loads += loop->links[i].loads ? loop->links[i].cycles : 0;
+    return loads;
+}
+
 bool td_loop_overlaps(const struct td_loop *loop)
 {
     enum { UOPS_IN_FLIGHT = 1000 };

@@ -109,6 +109,8 @@ void td_loops_release(struct td_loops *loops);
 /* What the bound takes of an average iteration, in cycles; NaN: not known. A chain that is longer
  * than iterations take is not in all of them, but on the path of a part. */
 double td_loop_binding(const struct td_loop *loop, enum td_loop_bound bound);
+/* What loads take of the chain, in cycles. */
+double td_loop_chain_loads(const struct td_loop *loop);
 /* Whether the core can have begun the next entry of the loop before it is through with this one. */
 bool td_loop_overlaps(const struct td_loop *loop);
 /* Whether an iteration takes as long as the lines of code that it lies over, which come one a

@@ -659,12 +659,11 @@ static bool has_loads(const struct td_loop *loop)
 /* Whether a chain with loads in it computes with what they give. */
 static bool computes(const struct td_loop *loop)
 {
-    double loads = 0, all = 0;
+    const double loads = td_loop_chain_loads(loop);
+    double all = 0;
 
-    for (size_t i = 0; i < loop->link_count; i++) {
-        loads += loop->links[i].loads ? loop->links[i].cycles : 0;
+    for (size_t i = 0; i < loop->link_count; i++)
         all += loop->links[i].cycles;
-    }
     return loads > 0 && loads < 0.9 * all;
 }
 

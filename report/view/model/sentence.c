@@ -801,11 +801,7 @@ static char *serial_sentence(const struct td_why *why, const struct td_loop_word
 /* Whether most of the chain is loads: it is that of the addresses. */
 static bool is_of_loads(const struct td_loop *loop)
 {
-    double loads = 0;
-
-    for (size_t i = 0; i < loop->link_count; i++)
-        loads += loop->links[i].loads ? loop->links[i].cycles : 0;
-    return 2 * loads > loop->bounds[TD_LOOP_CHAIN];
+    return 2 * td_loop_chain_loads(loop) > loop->bounds[TD_LOOP_CHAIN];
 }
 
 /* Of a chase: what it costs, and what it would cost. */
