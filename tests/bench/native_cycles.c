@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * native_cycles [-r] COMMAND [ARGUMENT...]: runs the command once and prints one line of JSON: its
- * user and system seconds, and the clock and the width that two probes found right before and
- * after. There is no counter of cycles in most virtual machines: a chain of multiplications of
- * known latency is the clock, and instructions that wait for nothing show whether another thread
- * has a part of the core (no vectors: Zen 5's additions take one cycle or two).
- * The run begins as soon as short probes find the core free of one, at the latest after
+ * user and system seconds, the clock that probes found right before, beside it and after, and the
+ * width beside it. There is no counter of cycles in most virtual machines: a chain of
+ * multiplications of known latency is the clock, and instructions that wait for nothing show
+ * whether another thread has a part of the core (no vectors: Zen 5's additions take one cycle or
+ * two). The run begins as soon as short probes find the core free of one, at the latest after
  * WAIT_SECONDS. A probe of some ten microseconds interrupts it each millisecond: the mean cycles of
  * a round in these tell how much of the core others had. The command's input is empty. -r: as a
  * realtime process, alone on its CPU (needs privilege).
@@ -27,9 +27,10 @@ enum { MULTIPLY_CYCLES = 3, PROBE_INSTRUCTIONS = 7, PRIORITY = 50 };
 /* A part of a probe takes some 0.1 ms: a neighbour comes and goes in tens of milliseconds. */
 enum { ROUNDS = 10000, FREE_ROUNDS = 12 * ROUNDS, PARTS = 10 };
 enum { WAIT_SECONDS = 5, PAUSE_NANOSECONDS = 300000, FREE_IN_A_ROW = 3 };
-enum { WATCH_NANOSECONDS = 1000000, WATCH_ROUNDS = 4 * ROUNDS };
+enum { WATCH_NANOSECONDS = 1000000, WATCH_ROUNDS = 4 * ROUNDS, WATCH_CHAIN = ROUNDS / 4 };
 #define IPC_FREE  5.6 /* with another thread half as many */
 #define ROUND_MAX 3.0 /* cycles: more is not another thread but an interrupt */
+#define CLOCK_MIN 0.7 /* of the clock before: less is not the clock but an interrupt */
 
 struct probe {
     double hertz;
@@ -56,6 +57,11 @@ static double multiply_seconds(uint64_t count)
     return cpu_seconds() - start;
 }
 
+static double clock_of(uint64_t rounds)
+{
+    return (double)rounds * 4 * MULTIPLY_CYCLES / multiply_seconds(rounds);
+}
+
 static double free_seconds(uint64_t count)
 {
     uint64_t rounds = count;
@@ -71,14 +77,13 @@ static double free_seconds(uint64_t count)
 /* The clock is that of the fastest part, the instructions per cycle are those of all parts. */
 static struct probe measure(int parts)
 {
-    double least = 1, all = 0;
+    double hertz = 0, all = 0;
 
     for (int i = 0; i < parts; i++) {
-        const double chain = multiply_seconds(ROUNDS);
+        const double clock = clock_of(ROUNDS);
         all += free_seconds(FREE_ROUNDS);
-        least = chain < least ? chain : least;
+        hertz = clock > hertz ? clock : hertz;
     }
-    const double hertz = ROUNDS * 4.0 * MULTIPLY_CYCLES / least;
     return (struct probe){
         .hertz = hertz,
         .ipc = parts * (double)FREE_ROUNDS * PROBE_INSTRUCTIONS / (all * hertz),
@@ -111,22 +116,30 @@ static void run_child(char **command)
     _exit(127);
 }
 
-/* Waits for the child. Returns the mean cycles of a round of the probes beside it; 0: none. */
-static double watch(pid_t child, double hertz, int *status, struct rusage *usage)
+/* Means of the probes beside the child; 0: none was undisturbed. */
+struct beside {
+    double cycles; /* of a round */
+    double hertz;
+};
+
+/* Waits for the child. */
+static struct beside watch(pid_t child, double hertz, int *status, struct rusage *usage)
 {
     const struct timespec period = {.tv_nsec = WATCH_NANOSECONDS};
-    double all = 0;
+    struct beside sum = {0, 0};
     int count = 0;
 
     while (wait4(child, status, WNOHANG, usage) == 0) {
-        const double cycles = free_seconds(WATCH_ROUNDS) * hertz / WATCH_ROUNDS;
-        if (cycles <= ROUND_MAX) {
-            all += cycles;
+        const double clock = clock_of(WATCH_CHAIN);
+        const double cycles = free_seconds(WATCH_ROUNDS) * clock / WATCH_ROUNDS;
+        if (cycles <= ROUND_MAX && clock > CLOCK_MIN * hertz) {
+            sum.cycles += cycles;
+            sum.hertz += clock;
             count++;
         }
         nanosleep(&period, NULL);
     }
-    return count ? all / count : 0;
+    return count ? (struct beside){sum.cycles / count, sum.hertz / count} : sum;
 }
 
 static double seconds(struct timeval t)
@@ -156,12 +169,12 @@ int main(int argc, char **argv)
         return 1;
     if (first == 2)
         sched_setscheduler(0, SCHED_FIFO, &above);
-    const double beside = watch(child, before.hertz, &status, &usage);
+    const struct beside beside = watch(child, before.hertz, &status, &usage);
     const struct probe after = measure(PARTS);
     fprintf(stderr,
-            "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f], "
+            "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f, %.0f], "
             "\"beside\": %.4f}\n",
-            status, seconds(usage.ru_utime), seconds(usage.ru_stime), before.hertz, after.hertz,
-            beside);
+            status, seconds(usage.ru_utime), seconds(usage.ru_stime), before.hertz, beside.hertz,
+            after.hertz, beside.cycles);
     return 0;
 }
