@@ -22,7 +22,7 @@ static void take_latencies(struct td_count_latencies *ret, const struct td_core_
 /* Measured on this machine once, or those of the modelled core that is nearest. */
 static void read_latencies(struct td_count_latencies *ret, const struct td_caps *caps)
 {
-    const char *base = td_host_core_base(caps->cpu_id);
+    const char *base = td_host_core_base(caps->cpu_id, caps->code_kb);
     char *text = td_host_core_read();
     struct td_core_desc desc;
 

@@ -116,7 +116,7 @@ int td_calibrate(const struct td_caps *caps, FILE *out, struct td_err *err)
     struct td_timing results[TD_TIMING_COUNT] = {{0}};
     struct td_core_desc base = {.mhz = 0};
     char *text = NULL, *path = td_host_core_path();
-    int rc = td_core_desc_builtin(&base, td_host_core_base(caps->cpu_id), err);
+    int rc = td_core_desc_builtin(&base, td_host_core_base(caps->cpu_id, caps->code_kb), err);
 
     if (rc == TD_OK && !td_timings_run(results, SECONDS, (size_t)base.l2_kb))
         rc = td_fail(err, TD_EIO, "there is not enough memory to measure with");

@@ -16,6 +16,7 @@
 #include "base/procfs.h"
 #include "base/text.h"
 #include "record/machine/grants.h"
+#include "record/machine/system.h"
 
 #define PMU_FOLDER "/sys/bus/event_source/devices"
 
@@ -121,6 +122,7 @@ static void read_cpu(struct td_caps *caps)
     take(&caps->cpu, cpuinfo, "CPU part");
     caps->cpu = or_empty(caps->cpu);
     caps->cpu_id = or_empty(caps->cpu_id);
+    caps->code_kb = td_system_code_kb(caps->root);
     char *flags = or_empty(td_procfs_field(cpuinfo, "flags"));
     caps->hypervisor = or_empty(find_hypervisor(caps->root, flags));
     free(flags);

@@ -43,6 +43,7 @@ struct td_caps {
     char *host, *kernel, *machine, *cpu, *cpu_id, *hypervisor; /* never NULL; "" when not known */
     unsigned kernel_version;                                   /* major << 16 | minor */
     uint32_t page_bytes;
+    uint32_t code_kb; /* of the first CPU's cache for code alone; 0: not said */
     struct td_cpulist online;
     struct td_pmu *pmus;
     size_t pmu_count;

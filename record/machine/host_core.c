@@ -39,7 +39,32 @@ static const char *amd_base(unsigned family, unsigned model)
     return family < 25 || model < 16 || (model >= 32 && model < 96) ? "zen3" : "zen4";
 }
 
-const char *td_host_core_base(const char *cpu_id)
+/* Virtual machines may say another model than they have. The cache for code tells what is new: 64
+ * KB have, of Intel's, Redwood Cove and what followed it, and the E-cores, whose models are known:
+ * Alder Lake N, Sierra Forest, Grand Ridge, Clearwater Forest. */
+static bool has_large_code(unsigned model, uint32_t code_kb)
+{
+    return code_kb == 64 && model != 190 && model != 175 && model != 182 && model != 221;
+}
+
+static const char *intel_base(unsigned family, unsigned model, uint32_t code_kb)
+{
+    if (family != 6)
+        return "golden-cove";
+    if (model == 85)
+        return "skylake-x";
+    /* Meteor Lake and Granite Rapids (granite-rapids.uarch and meteor-lake-p.uarch, [match]). */
+    if (model == 170 || model == 172 || model == 173 || model == 174 || model == 181 ||
+        has_large_code(model, code_kb))
+        return "redwood-cove";
+    /* Up to Comet Lake, but for Ice Lake's servers (106, 108), all other cores are Skylake's kin or
+     * older. */
+    return model < 106 || model == 142 || model == 158 || model == 165 || model == 166
+               ? "skylake"
+               : "golden-cove";
+}
+
+const char *td_host_core_base(const char *cpu_id, uint32_t code_kb)
 {
     unsigned family = 0, model = 0;
     const char *numbers = strchr(cpu_id, '-');
@@ -50,20 +75,7 @@ const char *td_host_core_base(const char *cpu_id)
         return strncmp(cpu_id, "0x", 2) == 0 ? "neoverse-n2" : "golden-cove";
     family = (unsigned)strtoul(numbers + 1, &end, 10);
     model = *end == '-' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
-    if (amd)
-        return amd_base(family, model);
-    if (family == 6 && model == 85)
-        return "skylake-x";
-    /* Meteor Lake and Granite Rapids (granite-rapids.uarch and meteor-lake-p.uarch, [match]). */
-    if (family == 6 &&
-        (model == 170 || model == 172 || model == 173 || model == 174 || model == 181))
-        return "redwood-cove";
-    /* Up to Comet Lake, but for Ice Lake's servers (106, 108), all other cores are Skylake's kin or
-     * older. */
-    return family == 6 &&
-                   (model < 106 || model == 142 || model == 158 || model == 165 || model == 166)
-               ? "skylake"
-               : "golden-cove";
+    return amd ? amd_base(family, model) : intel_base(family, model, code_kb);
 }
 
 static const struct field *find_field(const char *key)

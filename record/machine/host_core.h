@@ -4,13 +4,15 @@
 #define TD_RECORD_MACHINE_HOST_CORE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 #define TD_HOST_CORE "host"
 
-/* The named core that is nearest to a CPU of this id (td_caps.cpu_id). Never NULL. */
-const char *td_host_core_base(const char *cpu_id);
+/* The named core that is nearest to a CPU of this id (td_caps.cpu_id) with a cache for code of so
+ * many kB (0: not known). Never NULL. */
+const char *td_host_core_base(const char *cpu_id, uint32_t code_kb);
 
 /* A number of the description: KEY VALUE. */
 struct td_host_value {

@@ -26,6 +26,20 @@ static char *cache_line(const char *root, int index, const char *file)
     return td_procfs_line(root, path);
 }
 
+uint32_t td_system_code_kb(const char *root)
+{
+    uint32_t kb = 0;
+
+    for (int i = 0; i < TD_SYSTEM_CACHES_MAX && !kb; i++) {
+        char *type = cache_line(root, i, "type"), *size = cache_line(root, i, "size");
+        if (type && strcmp(type, "Instruction") == 0)
+            kb = (uint32_t)parse_kb(size);
+        free(type);
+        free(size);
+    }
+    return kb;
+}
+
 static void read_cache(struct td_system *system, const char *root, int index)
 {
     char *level = cache_line(root, index, "level"), *type = cache_line(root, index, "type");

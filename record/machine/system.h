@@ -28,6 +28,8 @@ struct td_system {
 
 /* Reads root/proc and root/sys of caps; what is not there stays 0. */
 void td_system_read(struct td_system *system, const struct td_caps *caps);
+/* Of the first CPU's cache for code alone, in kB, as root/sys says; 0: it does not. */
+uint32_t td_system_code_kb(const char *root);
 /* The size of a cache in kB, kind 'u' or that of the level; 0: none such. */
 uint64_t td_system_cache_kb(const struct td_system *system, const char *level, char kind);
 

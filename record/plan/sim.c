@@ -37,7 +37,8 @@ static const char *default_core(const struct td_caps *caps, const struct td_requ
 {
     if (request->sim_pmu)
         return guest->core;
-    return td_guest_by_name(caps->machine) == guest ? td_host_core_base(caps->cpu_id) : guest->core;
+    return td_guest_by_name(caps->machine) == guest ? td_host_core_base(caps->cpu_id, caps->code_kb)
+                                                    : guest->core;
 }
 
 /* One core of --what-if; what stands twice is modelled once. */

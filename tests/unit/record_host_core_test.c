@@ -16,20 +16,24 @@
 static void test_base(void **state)
 {
     (void)state;
-    assert_string_equal(td_host_core_base("AuthenticAMD-23-49-0"), "zen3");
-    assert_string_equal(td_host_core_base("AuthenticAMD-25-1-1"), "zen3");
-    assert_string_equal(td_host_core_base("AuthenticAMD-25-17-1"), "zen4");
-    assert_string_equal(td_host_core_base("AuthenticAMD-25-80-0"), "zen3");
-    assert_string_equal(td_host_core_base("AuthenticAMD-25-97-2"), "zen4");
-    assert_string_equal(td_host_core_base("AuthenticAMD-26-2-1"), "zen5");
-    assert_string_equal(td_host_core_base("GenuineIntel-6-85-7"), "skylake-x");
-    assert_string_equal(td_host_core_base("GenuineIntel-6-158-10"), "skylake");
-    assert_string_equal(td_host_core_base("GenuineIntel-6-106-6"), "golden-cove");
-    assert_string_equal(td_host_core_base("GenuineIntel-6-143-8"), "golden-cove");
-    assert_string_equal(td_host_core_base("GenuineIntel-6-173-1"), "redwood-cove");
-    assert_string_equal(td_host_core_base("GenuineIntel"), "golden-cove");
-    assert_string_equal(td_host_core_base("0x00000000410fd490"), "neoverse-n2");
-    assert_string_equal(td_host_core_base(""), "golden-cove");
+    assert_string_equal(td_host_core_base("AuthenticAMD-23-49-0", 0), "zen3");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-1-1", 0), "zen3");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-17-1", 0), "zen4");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-80-0", 0), "zen3");
+    assert_string_equal(td_host_core_base("AuthenticAMD-25-97-2", 0), "zen4");
+    assert_string_equal(td_host_core_base("AuthenticAMD-26-2-1", 0), "zen5");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-85-7", 0), "skylake-x");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-158-10", 0), "skylake");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-106-6", 0), "golden-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-143-8", 0), "golden-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-173-1", 0), "redwood-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-167-1", 32), "golden-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-167-1", 64), "redwood-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-190-0", 64), "golden-cove");
+    assert_string_equal(td_host_core_base("GenuineIntel-6-85-7", 64), "skylake-x");
+    assert_string_equal(td_host_core_base("GenuineIntel", 0), "golden-cove");
+    assert_string_equal(td_host_core_base("0x00000000410fd490", 0), "neoverse-n2");
+    assert_string_equal(td_host_core_base("", 0), "golden-cove");
 }
 
 static void test_text(void **state)
