@@ -147,7 +147,8 @@ static bool may_lack(const struct field *field)
         "vector_queue_delay", "rename_trust",     "store_crowded",    "rmw_address",
         "joined_slots",       "access_moves",     "whole_slots",      "reuse_delay",
         "whole_groups",       "port_result",      "sbb_by_carry",     "call_waits",
-        "wakes_early"};
+        "wakes_early",        "byte_moves",       "forward_waits",    "forward_meets",
+        "call_ends_group",    "lock_after_store", "fold_shift"};
 
     for (size_t i = 0; i < TD_ARRAY_SIZE(keys); i++) {
         if (strcmp(field->key, keys[i]) == 0)

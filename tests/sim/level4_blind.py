@@ -80,6 +80,8 @@ DIFFERENT = {
     ("skylake", "read_l2"): L2_AND_L3,
     # Nor has one of 1 MB room for 10,000 lines of as many pages and the other line of each pair, which comes with them.
     ("skylake-x", "walk_links"): ["l3_bound"],
+    # A call is two uops of Intel's.
+    **{(core, "calls", "retires"): "few_uops_instructions" for core in ("golden-cove", "skylake", "skylake-x")},
 }
 
 

@@ -12,7 +12,7 @@ TDREC, TDREPORT, PROGRAM = sys.argv[1:4]
 CORE = "golden-cove"
 # What is changed, the kernel that it is for, and how many times as fast that is at least.
 CHANGES = (("branches", "guess", 2), ("l1", "walk", 2), ("dram", "fill", 1.05), ("divider", "divide", 4), ("ports", "multiply", 1.3),
-           ("frontend", "straight", 1.2), ("width=8", "wide", 1), ("branches+l1+btb_lines=80", "guess", 2))
+           ("frontend", "straight", 1.2), ("width=8", "wide", 1), ("branches+l1+btb_lines=64", "guess", 2))
 problems = []
 
 

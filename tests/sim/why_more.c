@@ -38,7 +38,8 @@ KERNEL uint64_t conflict_column(void)
     return sum;
 }
 
-/* The same with numbers whose sum takes as long as L2 does: the chain is what holds it up. */
+/* The same with numbers whose sum takes as long as L2 does, or little longer: the chain is what
+ * holds it up, or both do. */
 static double grid[64][512] __attribute__((aligned(4096)));
 
 KERNEL double conflict_beside(void)
@@ -47,7 +48,7 @@ KERNEL double conflict_beside(void)
 
     for (int round = 0; round < 2500; round++) {
         for (int row = 0; row < 64; row++)
-            sum += grid[row][3]; /* WHY dependency_chain SAYS conflict */
+            sum += grid[row][3]; /* WHY dependency_chain conflict SAYS conflict */
         KEEP_MEMORY;
     }
     return sum;

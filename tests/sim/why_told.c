@@ -86,7 +86,7 @@ KERNEL uint64_t products(const uint64_t *words)
     for (int i = 0; i < 100000; i++) {
         const uint64_t x = words[i & 255];
 
-        a += x * 3 * x, b ^= (x * 5) * (x + 1), c += x * 7 * x, d ^= x * x * 11; /* WHY port none */
+        a += x * 3 * x, b ^= (x * 5) * (x + 1), c ^= x * 7 * x, d ^= x * x * 11; /* WHY port none */
     }
     return a + b + c + d;
 }

@@ -196,6 +196,25 @@ static void sync_stack(struct td_insn *insn, int cycles, bool *moved)
         *moved = insn->stack == TD_STACK_ENGINE;
 }
 
+/* A shift waits until what rename has added to a register is in it. `*folded`, a bit a register:
+ * where that is so, of what the block itself has added. */
+static void wait_folded(struct td_insn *insn, int cycles, uint64_t *folded)
+{
+    struct td_uop *uop = &insn->uop;
+    bool waits = false;
+
+    for (int i = 0; i < 3; i++)
+        waits |= uop->src[i] < TD_REG_FLAGS && *folded >> uop->src[i] & 1;
+    if (waits && insn->shifts)
+        uop->latency = (uint8_t)(uop->latency + cycles);
+    for (int i = 0; i < 2; i++) {
+        if (uop->dst[i] < TD_REG_FLAGS)
+            *folded &= ~(UINT64_C(1) << uop->dst[i]);
+    }
+    if (uop->flags & TD_UOP_FOLD)
+        *folded |= UINT64_C(1) << uop->dst[0];
+}
+
 static void add_uop(struct draft *draft, const struct td_uop *uop, uint32_t insn, uint64_t line,
                     uint16_t bytes)
 {
@@ -222,12 +241,14 @@ static void decode_block(struct td_blocks *blocks, struct td_block *block, const
     struct td_insn insn = {0};
     enum td_fusion fuses = TD_FUSION_NONE;
     bool stack_moved = true, keeps_carry = false;
+    uint64_t folded = 0;
     size_t at = 0;
 
     for (uint32_t i = 0; i < block->insn_count; i++) {
         const uint64_t pc = block->pc + at;
         td_decode(blocks->decoder, bytes + at, lengths[i], pc, &insn);
         sync_stack(&insn, blocks->desc.stack_sync, &stack_moved);
+        wait_folded(&insn, blocks->desc.fold_shift, &folded);
         draft->offsets[i] = (uint16_t)at;
         draft->retired[i] = insn.retired;
         if (fuses && fuses == insn.fuses_second) {

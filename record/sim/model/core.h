@@ -85,6 +85,7 @@ struct td_core {
     int64_t last_retire;
     uint64_t locked_uop; /* the last one that was locked, and when it retired */
     int64_t locked_retire;
+    uint32_t locked_store;             /* the last store then */
     uint64_t empty;                    /* word of a cycle's ports when nothing has issued */
     const struct td_ports *rules;      /* borrowed: how ports are chosen and dispatch is limited */
     uint64_t group;                    /* word of what this cycle dispatched */

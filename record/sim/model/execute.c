@@ -72,6 +72,13 @@ static inline uint8_t base_of(const struct td_uop *uop)
     return uop->address[1] == TD_REG_NONE ? uop->address[0] : TD_STORE_INDEXED;
 }
 
+/* Whether its address is a register and a constant, and not a place beside the code. */
+static inline bool has_base_alone(const struct td_uop *uop)
+{
+    return uop->memory & TD_MEMORY_STACK ||
+           (uop->address[0] != TD_REG_NONE && uop->address[1] == TD_REG_NONE);
+}
+
 /* Whether the store's instruction has not stored since. */
 static inline bool is_latest(const struct td_stores *stores, const struct td_store_word *word)
 {
@@ -114,6 +121,8 @@ static bool renames(struct td_sim *sim, const struct td_uop *uop, const struct t
         back > (uint32_t)sim->desc->rename_memory)
         return false;
     if (sim->desc->rename_any == 2 && !is_latest(&sim->stores, word))
+        return false;
+    if (sim->desc->rename_any == 3 && !has_base_alone(uop))
         return false;
     return is_usual(sim, uop, word, back, &sim->stores.sources[hash & (TD_ORDER_ENTRIES - 1)]) &&
            keeps_load(sim, uop, hash);
@@ -166,6 +175,15 @@ static inline void note_forward(struct td_sim *sim, const struct load *load,
         td_flow_forward(&sim->flow, load->row, sim->stores.serial - word->serial + 1, renamed);
 }
 
+/* What it costs a load at cycle `t` that its store's address was not known before. */
+static inline int late_address(const struct td_core_desc *desc, const struct load *load,
+                               const struct td_store_word *word, int64_t t)
+{
+    if (t > word->address + 1)
+        return 0;
+    return load->known < word->address ? desc->forward_waits : desc->forward_meets;
+}
+
 /* What a load of `size` bytes at cycle `t` finds in the store buffer: the cycle of its data, or -1
  * for nothing. `*t` is put off when it must first wait; `*late` is then why. */
 static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64_t address,
@@ -199,7 +217,9 @@ static int64_t search_stores(struct td_sim *sim, const struct load *load, uint64
     *waits = *waits ? TD_ORDER_WAITS : 0;
     if (found.covers) {
         note_forward(sim, load, word, false);
-        return await_data(&sim->core, load, *t, word->data) + desc->forward;
+        return td_cycle_later(await_data(&sim->core, load, *t, word->data),
+                              *t + late_address(desc, load, word, *t)) +
+               desc->forward;
     }
     /* Bytes of several stores, or from a store and from L1: it waits until all are in L1. */
     *t = found.committed + desc->forward_blocked - desc->l1d_latency;
@@ -829,9 +849,6 @@ static __attribute__((noinline)) void page_fault(struct td_sim *sim, uint32_t ro
     td_core_lose(core, core->cycle + cycles, td_ledger_cell(row, TD_CAUSE_SERIAL));
 }
 
-/* Zen 5: 19 to 20 cycles after the last store before it, 17 after what retires before it. */
-enum { LOCK_AFTER_STORE = 2 };
-
 /* When a locked instruction retires that is otherwise done: it stores before that, when it is the
  * oldest and the stores before it are in L1. What follows runs meanwhile, and then retires by the
  * width of the core. */
@@ -841,11 +858,14 @@ static __attribute__((noinline)) int64_t hold_lock(struct td_sim *sim, int64_t d
     struct td_stores *stores = &sim->stores;
     const uint32_t own = (stores->next ? stores->next : (uint32_t)sim->desc->store_buffer) - 1;
     const int64_t before = (int64_t)((core->uops - core->locked_uop) / core->width);
+    const bool only = stores->serial == core->locked_store + 1; /* no store since the last one */
 
     done = td_cycle_later(done, td_cycle_later(core->last_retire, core->locked_retire + before));
-    done = td_cycle_later(done, stores->last_commit + LOCK_AFTER_STORE) + sim->desc->lock_hold;
+    done = td_cycle_later(done, stores->last_commit + (only ? 0 : sim->desc->lock_after_store)) +
+           sim->desc->lock_hold;
     stores->last_commit = stores->commit[own] = stores->retired[own] = done;
     core->locked_uop = core->uops;
+    core->locked_store = stores->serial;
     core->locked_retire = done;
     return done;
 }

@@ -7,7 +7,7 @@
 #include "base/likely.h"
 #include "base/mem.h"
 
-enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 8, LOOP_BYTES = 256, RUN_LINES = 3 };
+enum { TICKS = TD_TICKS_PER_CYCLE, LOOP_SURE = 20, LOOP_JUMPS = 18, RUN_LINES = 3 };
 
 void td_fetch_init(struct td_fetch *fetch, const struct td_core_desc *desc)
 {
@@ -269,7 +269,7 @@ void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle)
     fetch->cause = fetch->rate;
 }
 
-void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, uint64_t target, bool plain)
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, bool plain)
 {
     /* A jump over the end of a line of code is only over when the next line has been asked for. */
     if (fetch->desc->uop_cache_line && (pc ^ (end - 1)) >> TD_LINE_BITS)
@@ -279,12 +279,11 @@ void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, uint64_t 
     fetch->taken_pc = pc;
     if (fetch->decoding ? fetch->desc->decode_taken : fetch->desc->uop_cache_taken)
         fetch->delivered = (fetch->delivered + TICKS - 1) / TICKS * TICKS;
-    if (plain && target <= pc && pc - target < LOOP_BYTES) {
-        fetch->loop_count = fetch->loop_pc == target ? fetch->loop_count + 1 : 0;
-        fetch->loop_pc = target;
-    } else if (!plain || target - fetch->loop_pc >= LOOP_BYTES) {
-        fetch->loop_count = 0;
-    }
+    struct td_fetch_jump *last = &fetch->jumps[(pc ^ pc >> 6) & (TD_FETCH_JUMPS - 1)];
+    const uint32_t number = ++fetch->jump_count;
+    const bool near = plain && last->pc == pc && number - last->number <= LOOP_JUMPS;
+    fetch->loop_count = near ? fetch->loop_count + 1 : 0;
+    *last = (struct td_fetch_jump){.pc = pc, .number = number};
 }
 
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill)

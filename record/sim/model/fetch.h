@@ -16,6 +16,7 @@
 
 #define TD_AHEAD_MAX    64
 #define TD_FETCH_RING   512
+#define TD_FETCH_JUMPS  64 /* a power of two */
 #define TD_FETCH_STALLS 64 /* the last waits for lines or pages; a power of two */
 
 /* Cycles in which fetch waited. */
@@ -52,10 +53,15 @@ struct td_fetch {
     bool decoding;       /* the last part came from the decoders */
     enum td_cause cause; /* why delivery is late, if it is */
     enum td_cause rate;  /* the same of the next part, when only the last one is in its way */
-    uint64_t loop_pc;
-    uint64_t taken_pc; /* the branch last taken, */
-    bool again;        /* which was the one before, too */
-    uint32_t loop_count;
+    uint64_t taken_pc;   /* the branch last taken, */
+    bool again;          /* which was the one before, too */
+    /* The last branches taken, by a hash: each with its number among all of them. So many in a row
+     * had been taken shortly before: then code repeats in a small loop. */
+    struct td_fetch_jump {
+        uint64_t pc;
+        uint32_t number;
+    } jumps[TD_FETCH_JUMPS];
+    uint32_t jump_count, loop_count;
     struct td_cache l1i, itlb, itlb2, uop_cache; /* itlb2: when the core has one */
     int64_t *l1i_pending;
     struct td_pool misses;
@@ -74,8 +80,8 @@ int64_t td_fetch_part(struct td_fetch *fetch, struct td_memory *memory,
                       const struct td_fetch_part *part, uint64_t uop, bool known);
 /* The part's first uop was dispatched in `cycle`. */
 void td_fetch_dispatched(struct td_fetch *fetch, uint64_t uop, int64_t cycle);
-/* After a branch: a jump taken to `target`, from `pc`; `end` is the address after it. */
-void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, uint64_t target, bool plain);
+/* After a branch that was taken, at `pc`; `end` is the address after it. */
+void td_fetch_taken(struct td_fetch *fetch, uint64_t pc, uint64_t end, bool plain);
 /* Prediction resumes in `cycle`, delivery `refill` cycles later. */
 void td_fetch_redirect(struct td_fetch *fetch, int64_t cycle, int refill);
 /* Prediction loses so many ticks. */

@@ -270,10 +270,15 @@ static bool calls_through_memory(const struct td_block *block)
 static void slow_prediction(struct td_sim *sim, const struct td_block *block,
                             const struct td_block *next)
 {
-    if (td_block_calls(block))
+    const bool calls = td_block_calls(block);
+
+    if (calls)
         td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
+    if (calls && sim->desc->call_ends_group && sim->core.used)
+        td_core_lose(&sim->core, sim->core.cycle + 1,
+                     td_ledger_cell(sim->last_row + block->branch_insn, TD_CAUSE_UOP_CACHE));
     if (!is_indirect(block))
         return;
     td_fetch_slow(&sim->fetch, sim->desc->indirect_block);
@@ -298,7 +303,7 @@ static void resolve(struct td_sim *sim, uint64_t outcome, const struct td_block 
     if (!block->plain)
         slow_prediction(sim, block, next);
     if (outcome & TD_TRACE_TAKEN)
-        td_fetch_taken(&sim->fetch, block->branch_pc, block->end, next->pc,
+        td_fetch_taken(&sim->fetch, block->branch_pc, block->end,
                        block->branch == TD_BRANCH_CONDITIONAL || block->branch == TD_BRANCH_JUMP);
     if (!block->plain)
         follow_calls(sim, block, next->place);

@@ -131,6 +131,7 @@ struct td_insn {
     uint8_t sp_effect;    /* enum td_sp_effect */
     uint8_t retired;      /* enum td_retired */
     uint8_t stack;        /* enum td_stack_use */
+    bool shifts;          /* or rotates, or swaps bytes */
     bool keeps_carry;     /* it writes all flags but the carry (x86's inc and dec) */
     int32_t sp_offset;
     int32_t sp_moved; /* by so much it moved the stack pointer, when it did not lose it */

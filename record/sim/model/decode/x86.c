@@ -173,7 +173,9 @@ static enum td_op_class class_of_lea(const struct work *w)
     const bool three = operand->mem.base != ZYDIS_REGISTER_NONE &&
                        operand->mem.index != ZYDIS_REGISTER_NONE &&
                        operand->mem.disp.has_displacement;
-    return three ? TD_OP_LEA3 : TD_OP_LEA;
+    if (three)
+        return TD_OP_LEA3;
+    return operand->mem.scale > 1 ? TD_OP_LEA_SCALED : TD_OP_LEA;
 }
 
 static bool touches_gpr(const struct work *w)
@@ -244,6 +246,12 @@ static enum td_op_class class_of_cmov(ZydisMnemonic m)
     }
 }
 
+static enum td_op_class class_of_setcc(ZydisMnemonic m)
+{
+    return m == ZYDIS_MNEMONIC_SETBE || m == ZYDIS_MNEMONIC_SETNBE ? TD_OP_SETCC_CARRY
+                                                                   : TD_OP_SETCC;
+}
+
 static enum td_op_class class_of(const struct work *w)
 {
     const ZydisMnemonic m = w->in.mnemonic;
@@ -255,7 +263,7 @@ static enum td_op_class class_of(const struct work *w)
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP: return TD_OP_NOP;
     case ZYDIS_CATEGORY_CMOV: return class_of_cmov(m);
-    case ZYDIS_CATEGORY_SETCC: return TD_OP_SETCC;
+    case ZYDIS_CATEGORY_SETCC: return class_of_setcc(m);
     default: break;
     }
     if (w->in.attributes & ZYDIS_ATTRIB_HAS_LOCK)
@@ -355,28 +363,49 @@ static bool is_carry_idiom(const struct work *w)
            w->in.operand_width >= 32 && all_registers_equal(w, 0);
 }
 
+/* Whether it zero-extends the lowest byte of a register. */
+static bool extends_low_byte(const struct work *w)
+{
+    const ZydisRegister from = w->operands[1].reg.value;
+
+    return w->in.mnemonic == ZYDIS_MNEMONIC_MOVZX && w->operands[1].size == 8 &&
+           w->operands[0].size >= 32 && (from < ZYDIS_REGISTER_AH || from > ZYDIS_REGISTER_BH);
+}
+
 /* Register to register, done by rename. */
 static bool is_eliminated_move(const struct work *w, enum td_op_class class)
 {
     if (w->load || w->store || w->immediate)
         return false;
-    if (w->in.mnemonic == ZYDIS_MNEMONIC_MOV)
-        return w->operands[0].size >= 32;
-    return class == TD_OP_VMOVE;
+    const bool byte = w->decoder->desc->byte_moves && extends_low_byte(w);
+    if (!byte && w->in.mnemonic != ZYDIS_MNEMONIC_MOV)
+        return class == TD_OP_VMOVE;
+    if (w->decoder->desc->byte_moves && w->src_count == 1 && w->src[0] == w->dst[0])
+        return false;
+    return byte || w->operands[0].size >= 32;
 }
 
+/* What rename adds by itself: the range of Alder Lake P and Redwood Cove, both measured. */
+static bool is_small(int64_t value)
+{
+    return value >= -1024 && value < 1024;
+}
+
+/* An addition of 64 bits that rename does. */
 static bool is_small_add(const struct work *w)
 {
     const ZydisMnemonic m = w->in.mnemonic;
+    const ZydisDecodedOperand *second = &w->operands[1];
 
-    if (w->load || w->store || w->operands[0].size < 32)
+    if (w->load || w->store || w->operands[0].size < 64)
         return false;
     if (m == ZYDIS_MNEMONIC_INC || m == ZYDIS_MNEMONIC_DEC)
         return true;
-    if ((m != ZYDIS_MNEMONIC_ADD && m != ZYDIS_MNEMONIC_SUB) || !w->immediate)
-        return false;
-    const int64_t value = w->operands[1].imm.value.s;
-    return value >= -1024 && value < 1024; /* the range measured for Alder Lake P (uops.info) */
+    if (m == ZYDIS_MNEMONIC_LEA)
+        return second->mem.index == ZYDIS_REGISTER_NONE && w->src_count == 1 &&
+               is_small(second->mem.disp.value);
+    return (m == ZYDIS_MNEMONIC_ADD || m == ZYDIS_MNEMONIC_SUB) && w->immediate &&
+           is_small(second->imm.value.s);
 }
 
 static void set_execution(struct work *w, enum td_op_class class)
@@ -388,6 +417,7 @@ static void set_execution(struct work *w, enum td_op_class class)
         uop->busy = (uint8_t)(uop->busy * 2);
     if (class == TD_OP_STRING)
         uop->flags |= TD_UOP_STRING;
+    w->insn->shifts = class == TD_OP_SHIFT || class == TD_OP_SHIFT_CL || class == TD_OP_BSWAP;
 }
 
 static void execute_nowhere(struct td_uop *uop)
