@@ -16,158 +16,158 @@
 
 /* Every number of the core, once: X(section, key, unit, min, max, meaning). The unit is COUNT (a
  * whole number), CYCLES (whole) or TICKS (cycles in the file, decimals allowed). */
-#define TD_CORE_FIELDS(X)                                                                          \
-    X(core, mhz, COUNT, 1, 100000, "nominal clock, to turn cycles into time")                      \
-    X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")           \
-    X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                                 \
-    X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                                \
-    X(pipeline, scheduler_memory, COUNT, 0, 1024, "the same of loads and stores; 0: one for all")  \
-    X(pipeline, scheduler_vector, COUNT, 0, 1024, "the same of [ports] vector; 0: one for all")    \
-    X(pipeline, vector_queue, COUNT, 0, 1024, "uops that wait for a place in that, in order")      \
-    X(pipeline, vector_queue_delay, CYCLES, 0, 10,                                                 \
-      "from a place in that to issue, for who waited")                                             \
-    X(pipeline, vector_store_waits, COUNT, 0, 1, "1: data of a vector's store wait there, too")    \
-    X(pipeline, registers, COUNT, 0, 512, "results not retired in general registers; 0: any")      \
-    X(pipeline, registers_vector, COUNT, 0, 512, "the same in vector registers")                   \
-    X(pipeline, reuse_delay, CYCLES, 0, 20,                                                        \
-      "from retirement to who takes the place, the register")                                      \
-    X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")                \
-    X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")                \
-    X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")    \
-    X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")     \
-    X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")             \
-    X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small constants, of 64 bits")        \
-    X(pipeline, fold_shift, CYCLES, 0, 5, "more of a shift of what rename has added to")           \
-    X(pipeline, byte_moves, COUNT, 0, 1, "rename moves a byte with zeros before it, see uarch.md") \
-    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")          \
-    X(pipeline, rename_any, COUNT, 0, 3, "0: only the stack's; 1: any; 2, 3: see uarch.md")        \
-    X(pipeline, rename_loads, COUNT, 0, 1024, "loads not of the stack that it keeps; 0: all")      \
-    X(pipeline, rename_trust, COUNT, 0, 1024, "runs before it passes data by another address")     \
-    X(pipeline, rename_pause, CYCLES, 0, 8, "between two stores that it passes on")                \
-    X(pipeline, stack_sync, CYCLES, 0, 5,                                                          \
-      "more of an add to the stack pointer after push or call")                                    \
-    X(pipeline, lock_hold, CYCLES, 0, 100, "that a locked instruction is the oldest for")          \
-    X(pipeline, lock_after_store, CYCLES, 0, 50, "more of that after a store before it")           \
-    X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")    \
-    X(pipeline, rmw_address, COUNT, 0, 1, "1: of these the store needs no port for its address")   \
-    X(pipeline, joined_slots, COUNT, 0, 4, "of what joins three things, see uarch.md; 0: one")     \
-    X(pipeline, access_moves, COUNT, 0, 1, "1: what an access cannot do is a move, too")           \
-    X(pipeline, whole_slots, COUNT, 0, 1, "1: an instruction's slots are all of one cycle")        \
-    X(pipeline, whole_groups, COUNT, 0, 1, "1: a group that waits is not filled up")               \
-    X(pipeline, call_ends_group, COUNT, 0, 1, "1: nothing follows a call in its cycle")            \
-    X(pipeline, port_result, COUNT, 0, 1, "1: where it multiplies, one result a cycle")            \
-    X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")     \
-    X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")               \
-    X(pipeline, wakes_early, COUNT, 0, 9,                                                          \
-      "ports that a uop takes at most before its operand had one")                                 \
-    X(pipeline, sbb_by_carry, COUNT, 0, 1,                                                         \
-      "sbb of a register and itself waits only for the carry")                                     \
-    X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                  \
-    X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                          \
-    X(fetch, l1i_ways, COUNT, 1, 31, "")                                                           \
-    X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                           \
-    X(fetch, fill, CYCLES, 0, 64, "between two lines into the instruction cache")                  \
-    X(fetch, uop_cache_lines, COUNT, 0, 65536, "lines of the uop cache, 0: none")                  \
-    X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                     \
-    X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")              \
-    X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")                \
-    X(fetch, uop_cache_line, TICKS, 0, 1024, "delivery of its line, full or not; 0: by uops")      \
-    X(fetch, uop_cache_group, COUNT, 0, 255, "lines of a run that one look finds; 0: all")         \
-    X(fetch, uop_cache_pause, CYCLES, 0, 16, "between two looks for the same run")                 \
-    X(fetch, uop_cache_taken, COUNT, 0, 1, "1: what a jump goes to comes in another cycle")        \
-    X(fetch, call_waits, COUNT, 0, 1, "1: what a call through memory goes to waits for the call")  \
-    X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                    \
-    X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")              \
-    X(fetch, decode_taken, COUNT, 0, 1, "1: what a jump goes to is decoded in another cycle")      \
-    X(fetch, decode_switch, CYCLES, 0, 20, "from the uop cache to the decoders")                   \
-    X(fetch, queue, COUNT, 8, 1024, "uops decoded and not yet dispatched")                         \
-    X(fetch, ahead, COUNT, 1, 64, "blocks that prediction may be ahead of fetch")                  \
-    X(fetch, lead, CYCLES, 0, 255, "by which prediction is ahead of delivery when it restarts")    \
-    X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                            \
-    X(fetch, block_next, TICKS, 0, 1024, "the same, of a line of code that follows; 0: as block")  \
-    X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats; if more, its jump's")  \
-    X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")                  \
-    X(predict, btb_ways, COUNT, 1, 31, "")                                                         \
-    X(predict, btb2_lines, COUNT, 16, 65536, "branch targets known with a delay")                  \
-    X(predict, btb2_ways, COUNT, 1, 31, "")                                                        \
-    X(predict, btb2_delay, CYCLES, 0, 20, "of a target from the second level")                     \
-    X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")      \
-    X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")        \
-    X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")      \
-    X(predict, indirect_block, TICKS, 0, 1024,                                                     \
-      "prediction of an indirect branch, beyond a jump's")                                         \
-    X(predict, far_delay, CYCLES, 0, 20, "an indirect branch between program and library")         \
-    X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")       \
-    X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")                 \
-    X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                                \
-    X(predict, returns, COUNT, 1, 64, "return stack")                                              \
-    X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                               \
-    X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                              \
-    X(memory, l1d_kb, COUNT, 1, 1024, "data cache")                                                \
-    X(memory, l1d_ways, COUNT, 1, 31, "")                                                          \
-    X(memory, l1d_lru, COUNT, 0, 1, "1: what was used least recently gives way")                   \
-    X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                                  \
-    X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                   \
-    X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                       \
-    X(memory, extend_latency, CYCLES, 0, 10, "more of it when the sign is extended")               \
-    X(memory, zero_latency, CYCLES, 0, 10, "more of it when bytes or words get zeros")             \
-    X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                            \
-    X(memory, l2_kb, COUNT, 16, 65536, "")                                                         \
-    X(memory, l2_ways, COUNT, 1, 31, "")                                                           \
-    X(memory, l2_latency, CYCLES, 5, 100, "load to use")                                           \
-    X(memory, l2_line, TICKS, 0, 6400, "between two lines from L2 to L1")                          \
-    X(memory, l2_misses, COUNT, 1, 128, "lines in flight beyond L2")                               \
-    X(memory, l3_kb, COUNT, 64, 2097152, "the part one core can use")                              \
-    X(memory, l3_ways, COUNT, 1, 31, "")                                                           \
-    X(memory, l3_latency, CYCLES, 10, 500, "load to use")                                          \
-    X(memory, l3_victim, COUNT, 0, 1, "1: lines that leave L2 go to it")                           \
-    X(memory, l3_neighbour, CYCLES, 0, 100000, "between two lines of other cores; 0: none")        \
-    X(memory, l3_line, TICKS, 0, 6400, "between two lines from L3")                                \
-    X(memory, transfer, CYCLES, 10, 2000, "load to use, from another core that has changed it")    \
-    X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                       \
-    X(memory, dram_line, TICKS, 0, 64000, "between two lines from memory")                         \
-    X(memory, dram_shared, TICKS, 0, 64000, "the same of all cores together; 0: no limit known")   \
-    X(memory, dram_write, TICKS, 0, 64000, "one line written back")                                \
-    X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                        \
-    X(memory, forward_waits, CYCLES, 0, 50, "more, when the load waited for the store's address")  \
-    X(memory, forward_meets, CYCLES, 0, 50, "more, when both addresses are known at once")         \
-    X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")         \
-    X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                      \
-    X(memory, store_crowded, CYCLES, 0, 100,                                                       \
-      "between stores whose lines push each other out of L1")                                      \
-    X(memory, store_block, COUNT, 0, 64, "two stores to it enter L1 in a cycle; 0: any two")       \
-    X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")       \
-    X(memory, split, CYCLES, 0, 50, "a load over two lines")                                       \
-    X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")               \
-    X(memory, string_start, CYCLES, 0, 200, "before rep movs, stos, scas, cmps do anything")       \
-    X(memory, string_scan, TICKS, 0, 640, "an element of rep scas and rep cmps")                   \
-    X(tlb, dtlb, COUNT, 8, 1024, "data TLB entries")                                               \
-    X(tlb, dtlb_ways, COUNT, 1, 31, "")                                                            \
-    X(tlb, itlb, COUNT, 8, 1024, "instruction TLB entries")                                        \
-    X(tlb, itlb_ways, COUNT, 1, 31, "")                                                            \
-    X(tlb, itlb2, COUNT, 0, 8192, "second level of its own for code; 0: shares stlb")              \
-    X(tlb, itlb2_ways, COUNT, 1, 31, "")                                                           \
-    X(tlb, stlb, COUNT, 16, 8192, "second level, for data")                                        \
-    X(tlb, stlb_ways, COUNT, 1, 31, "")                                                            \
-    X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                        \
-    X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                               \
-    X(tlb, nested, COUNT, 0, 1, "1: a virtual machine: walks go through the host's table, too")    \
-    X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")    \
-    X(tlb, page_fault, CYCLES, 0, 5000, "user cycles of the page fault of the first store to it")  \
-    X(tlb, page_fault_load, CYCLES, 0, 5000, "the same of a first load")                           \
-    X(tlb, fault_lines, COUNT, 0, 4096, "of L1, that the kernel uses in a page fault")             \
-    X(tlb, fault_pages, COUNT, 0, 256, "of the first level, that it uses there")                   \
-    X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                             \
-    X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")            \
-    X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")       \
-    X(prefetch, l1_stream, COUNT, 0, 32, "lines ahead of a rising stream, into L1; 0: none")       \
-    X(prefetch, l1_falling, COUNT, 0, 1, "1: of a falling one, too")                               \
-    X(prefetch, l2_stream, COUNT, 0, 64, "lines ahead of a stream, into L2; 0: none")              \
-    X(prefetch, l2_step, COUNT, 1, 32, "lines from one to the next that a stream may have")        \
-    X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                         \
-    X(prefetch, l2_far, COUNT, 0, 256, "lines ahead of a long stream, into L2; 0: as of a short")  \
-    X(prefetch, l2_far_after, COUNT, 0, 4096, "lines after which a stream is long")                \
-    X(prefetch, l2_next, COUNT, 0, 1, "the line after the first of a page, into L2")               \
+#define TD_CORE_FIELDS(X)                                                                         \
+    X(core, mhz, COUNT, 1, 100000, "nominal clock, to turn cycles into time")                     \
+    X(pipeline, width, COUNT, 1, 16, "slots a cycle: fused uops renamed and dispatched")          \
+    X(pipeline, rob, COUNT, 16, 512, "reorder buffer, fused uops")                                \
+    X(pipeline, scheduler, COUNT, 8, 1024, "uops waiting to issue")                               \
+    X(pipeline, scheduler_memory, COUNT, 0, 1024, "the same of loads and stores; 0: one for all") \
+    X(pipeline, scheduler_vector, COUNT, 0, 1024, "the same of [ports] vector; 0: one for all")   \
+    X(pipeline, vector_queue, COUNT, 0, 1024, "uops that wait for a place in that, in order")     \
+    X(pipeline, vector_queue_delay, CYCLES, 0, 10,                                                \
+      "from a place in that to issue, for who waited")                                            \
+    X(pipeline, vector_store_waits, COUNT, 0, 1, "1: data of a vector's store wait there, too")   \
+    X(pipeline, registers, COUNT, 0, 512, "results not retired in general registers; 0: any")     \
+    X(pipeline, registers_vector, COUNT, 0, 512, "the same in vector registers")                  \
+    X(pipeline, reuse_delay, CYCLES, 0, 20,                                                       \
+      "from retirement to who takes the place, the register")                                     \
+    X(pipeline, store_buffer, COUNT, 4, 256, "stores dispatched and not yet in L1")               \
+    X(pipeline, load_buffer, COUNT, 4, 512, "loads dispatched and not yet retired")               \
+    X(pipeline, refill, CYCLES, 1, 100, "from a branch's resolution to the first uop after it")   \
+    X(pipeline, resteer, CYCLES, 0, 100, "the part of refill that is the front end's resteer")    \
+    X(pipeline, clear, CYCLES, 0, 200, "a machine clear, beyond the work thrown away")            \
+    X(pipeline, fold_add_immediate, COUNT, 0, 1, "rename adds small constants, of 64 bits")       \
+    X(pipeline, fold_shift, CYCLES, 0, 5, "more of a shift of what rename has added to")          \
+    X(pipeline, byte_moves, COUNT, 0, 1, "rename moves a byte with zeros before it")              \
+    X(pipeline, rename_memory, COUNT, 0, 64, "stores back from which rename passes data")         \
+    X(pipeline, rename_any, COUNT, 0, 3, "0: only the stack's; 1: any; 2, 3: see uarch.md")       \
+    X(pipeline, rename_loads, COUNT, 0, 1024, "loads not of the stack that it keeps; 0: all")     \
+    X(pipeline, rename_trust, COUNT, 0, 1024, "runs before it passes data by another address")    \
+    X(pipeline, rename_pause, CYCLES, 0, 8, "between two stores that it passes on")               \
+    X(pipeline, stack_sync, CYCLES, 0, 5,                                                         \
+      "more of an add to the stack pointer after push or call")                                   \
+    X(pipeline, lock_hold, CYCLES, 0, 100, "that a locked instruction is the oldest for")         \
+    X(pipeline, lock_after_store, CYCLES, 0, 50, "more of that after a store before it")          \
+    X(pipeline, rmw_slots, COUNT, 1, 4, "slots of an instruction that loads, computes, stores")   \
+    X(pipeline, rmw_address, COUNT, 0, 1, "1: of these the store needs no port for its address")  \
+    X(pipeline, joined_slots, COUNT, 0, 4, "of what joins three things, see uarch.md; 0: one")    \
+    X(pipeline, access_moves, COUNT, 0, 1, "1: what an access cannot do is a move, too")          \
+    X(pipeline, whole_slots, COUNT, 0, 1, "1: an instruction's slots are all of one cycle")       \
+    X(pipeline, whole_groups, COUNT, 0, 1, "1: a group that waits is not filled up")              \
+    X(pipeline, call_ends_group, COUNT, 0, 1, "1: nothing follows a call in its cycle")           \
+    X(pipeline, port_result, COUNT, 0, 1, "1: where it multiplies, one result a cycle")           \
+    X(pipeline, wide_divider, COUNT, 0, 1, "a divide of 256 bits takes no longer than of 128")    \
+    X(pipeline, fuse_logic, COUNT, 0, 1, "or, xor fuse with a conditional jump too")              \
+    X(pipeline, wakes_early, COUNT, 0, 9,                                                         \
+      "ports that a uop takes at most before its operand had one")                                \
+    X(pipeline, sbb_by_carry, COUNT, 0, 1,                                                        \
+      "sbb of a register and itself waits only for the carry")                                    \
+    X(pipeline, popcnt_waits, COUNT, 0, 1, "popcnt waits for what it overwrites")                 \
+    X(fetch, l1i_kb, COUNT, 1, 1024, "instruction cache")                                         \
+    X(fetch, l1i_ways, COUNT, 1, 31, "")                                                          \
+    X(fetch, misses, COUNT, 1, 64, "instruction cache misses in flight")                          \
+    X(fetch, fill, CYCLES, 0, 64, "between two lines into the instruction cache")                 \
+    X(fetch, uop_cache_lines, COUNT, 0, 65536, "lines of the uop cache, 0: none")                 \
+    X(fetch, uop_cache_ways, COUNT, 1, 31, "")                                                    \
+    X(fetch, uop_cache_line_uops, COUNT, 1, 32, "uops a line of the uop cache holds")             \
+    X(fetch, uop_cache_uop, TICKS, 1, 1024, "delivery of a uop from the uop cache")               \
+    X(fetch, uop_cache_line, TICKS, 0, 1024, "delivery of its line, full or not; 0: by uops")     \
+    X(fetch, uop_cache_group, COUNT, 0, 255, "lines of a run that one look finds; 0: all")        \
+    X(fetch, uop_cache_pause, CYCLES, 0, 16, "between two looks for the same run")                \
+    X(fetch, uop_cache_taken, COUNT, 0, 1, "1: what a jump goes to comes in another cycle")       \
+    X(fetch, call_waits, COUNT, 0, 1, "1: what a call through memory goes to waits for the call") \
+    X(fetch, decode_uop, TICKS, 1, 1024, "delivery of a uop from the decoders")                   \
+    X(fetch, decode_byte, TICKS, 0, 1024, "fetch of a byte of code for the decoders")             \
+    X(fetch, decode_taken, COUNT, 0, 1, "1: what a jump goes to is decoded in another cycle")     \
+    X(fetch, decode_switch, CYCLES, 0, 20, "from the uop cache to the decoders")                  \
+    X(fetch, queue, COUNT, 8, 1024, "uops decoded and not yet dispatched")                        \
+    X(fetch, ahead, COUNT, 1, 64, "blocks that prediction may be ahead of fetch")                 \
+    X(fetch, lead, CYCLES, 0, 255, "by which prediction is ahead of delivery when it restarts")   \
+    X(fetch, block, TICKS, 0, 1024, "prediction of one block of fetch")                           \
+    X(fetch, block_next, TICKS, 0, 1024, "the same, of a line of code that follows; 0: as block") \
+    X(fetch, loop, TICKS, 0, 1024, "the same, in a small loop that repeats; if more, its jump's") \
+    X(predict, btb_lines, COUNT, 16, 65536, "branch targets known without delay")                 \
+    X(predict, btb_ways, COUNT, 1, 31, "")                                                        \
+    X(predict, btb2_lines, COUNT, 16, 65536, "branch targets known with a delay")                 \
+    X(predict, btb2_ways, COUNT, 1, 31, "")                                                       \
+    X(predict, btb2_delay, CYCLES, 0, 20, "of a target from the second level")                    \
+    X(predict, unknown, CYCLES, 0, 50, "a direct branch whose target is only seen by decode")     \
+    X(predict, override_delay, CYCLES, 0, 20, "a direction that the tagged tables correct")       \
+    X(predict, indirect_delay, CYCLES, 0, 20, "an indirect target that changes with history")     \
+    X(predict, indirect_block, TICKS, 0, 1024,                                                    \
+      "prediction of an indirect branch, beyond a jump's")                                        \
+    X(predict, far_delay, CYCLES, 0, 20, "an indirect branch between program and library")        \
+    X(predict, indirect_history, COUNT, 1, 64, "bits of path that indirect prediction sees")      \
+    X(predict, call_delay, CYCLES, 0, 20, "prediction of a call, beyond a jump's")                \
+    X(predict, return_delay, CYCLES, 0, 20, "the same of a return")                               \
+    X(predict, returns, COUNT, 1, 64, "return stack")                                             \
+    X(predict, base_bits, COUNT, 8, 18, "log2 of the bimodal table")                              \
+    X(predict, table_bits, COUNT, 6, 16, "log2 of each tagged table")                             \
+    X(memory, l1d_kb, COUNT, 1, 1024, "data cache")                                               \
+    X(memory, l1d_ways, COUNT, 1, 31, "")                                                         \
+    X(memory, l1d_lru, COUNT, 0, 1, "1: what was used least recently gives way")                  \
+    X(memory, l1d_latency, CYCLES, 1, 20, "load to use, integer")                                 \
+    X(memory, vector_latency, CYCLES, 0, 10, "more of it for a vector register")                  \
+    X(memory, index_latency, CYCLES, 0, 10, "more of it for a scaled index")                      \
+    X(memory, extend_latency, CYCLES, 0, 10, "more of it when the sign is extended")              \
+    X(memory, zero_latency, CYCLES, 0, 10, "more of it when bytes or words get zeros")            \
+    X(memory, l1d_misses, COUNT, 1, 64, "fill buffers")                                           \
+    X(memory, l2_kb, COUNT, 16, 65536, "")                                                        \
+    X(memory, l2_ways, COUNT, 1, 31, "")                                                          \
+    X(memory, l2_latency, CYCLES, 5, 100, "load to use")                                          \
+    X(memory, l2_line, TICKS, 0, 6400, "between two lines from L2 to L1")                         \
+    X(memory, l2_misses, COUNT, 1, 128, "lines in flight beyond L2")                              \
+    X(memory, l3_kb, COUNT, 64, 2097152, "the part one core can use")                             \
+    X(memory, l3_ways, COUNT, 1, 31, "")                                                          \
+    X(memory, l3_latency, CYCLES, 10, 500, "load to use")                                         \
+    X(memory, l3_victim, COUNT, 0, 1, "1: lines that leave L2 go to it")                          \
+    X(memory, l3_neighbour, CYCLES, 0, 100000, "between two lines of other cores; 0: none")       \
+    X(memory, l3_line, TICKS, 0, 6400, "between two lines from L3")                               \
+    X(memory, transfer, CYCLES, 10, 2000, "load to use, from another core that has changed it")   \
+    X(memory, dram_latency, CYCLES, 20, 5000, "load to use")                                      \
+    X(memory, dram_line, TICKS, 0, 64000, "between two lines from memory")                        \
+    X(memory, dram_shared, TICKS, 0, 64000, "the same of all cores together; 0: no limit known")  \
+    X(memory, dram_write, TICKS, 0, 64000, "one line written back")                               \
+    X(memory, forward, CYCLES, 0, 50, "load to use, from the store buffer")                       \
+    X(memory, forward_waits, CYCLES, 0, 50, "more, when the load waited for the store's address") \
+    X(memory, forward_meets, CYCLES, 0, 50, "more, when both addresses are known at once")        \
+    X(memory, forward_blocked, CYCLES, 0, 100, "more, when a store covers part of a load")        \
+    X(memory, alias_4k, CYCLES, 0, 50, "a load over a store 4096 bytes away")                     \
+    X(memory, store_crowded, CYCLES, 0, 100,                                                      \
+      "between stores whose lines push each other out of L1")                                     \
+    X(memory, store_block, COUNT, 0, 64, "two stores to it enter L1 in a cycle; 0: any two")      \
+    X(memory, vector_pair, COUNT, 0, 1, "two vector stores to a line go to L1 in one cycle")      \
+    X(memory, split, CYCLES, 0, 50, "a load over two lines")                                      \
+    X(memory, string_bytes, COUNT, 1, 128, "moved a cycle by rep movs and rep stos")              \
+    X(memory, string_start, CYCLES, 0, 200, "before rep movs, stos, scas, cmps do anything")      \
+    X(memory, string_scan, TICKS, 0, 640, "an element of rep scas and rep cmps")                  \
+    X(tlb, dtlb, COUNT, 8, 1024, "data TLB entries")                                              \
+    X(tlb, dtlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, itlb, COUNT, 8, 1024, "instruction TLB entries")                                       \
+    X(tlb, itlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, itlb2, COUNT, 0, 8192, "second level of its own for code; 0: shares stlb")             \
+    X(tlb, itlb2_ways, COUNT, 1, 31, "")                                                          \
+    X(tlb, stlb, COUNT, 16, 8192, "second level, for data")                                       \
+    X(tlb, stlb_ways, COUNT, 1, 31, "")                                                           \
+    X(tlb, stlb_latency, CYCLES, 0, 50, "")                                                       \
+    X(tlb, walk, CYCLES, 0, 500, "a page walk whose entry is in L2")                              \
+    X(tlb, nested, COUNT, 0, 1, "1: a virtual machine: walks go through the host's table, too")   \
+    X(tlb, first_touch, COUNT, 0, 1, "1: the kernel has just cleared a page seen first: in L2")   \
+    X(tlb, page_fault, CYCLES, 0, 5000, "user cycles of the page fault of the first store to it") \
+    X(tlb, page_fault_load, CYCLES, 0, 5000, "the same of a first load")                          \
+    X(tlb, fault_lines, COUNT, 0, 4096, "of L1, that the kernel uses in a page fault")            \
+    X(tlb, fault_pages, COUNT, 0, 256, "of the first level, that it uses there")                  \
+    X(tlb, walkers, COUNT, 1, 8, "page walks at once")                                            \
+    X(prefetch, stride, COUNT, 0, 32, "strides ahead by instruction, into L1; 0: none")           \
+    X(prefetch, next_page, COUNT, 0, 1, "strides go on in a page that the TLBs do not hold")      \
+    X(prefetch, l1_stream, COUNT, 0, 32, "lines ahead of a rising stream, into L1; 0: none")      \
+    X(prefetch, l1_falling, COUNT, 0, 1, "1: of a falling one, too")                              \
+    X(prefetch, l2_stream, COUNT, 0, 64, "lines ahead of a stream, into L2; 0: none")             \
+    X(prefetch, l2_step, COUNT, 1, 32, "lines from one to the next that a stream may have")       \
+    X(prefetch, l2_degree, COUNT, 0, 8, "lines asked for at a time by it")                        \
+    X(prefetch, l2_far, COUNT, 0, 256, "lines ahead of a long stream, into L2; 0: as of a short") \
+    X(prefetch, l2_far_after, COUNT, 0, 4096, "lines after which a stream is long")               \
+    X(prefetch, l2_next, COUNT, 0, 1, "the line after the first of a page, into L2")              \
     X(prefetch, l2_pair, COUNT, 0, 1, "the other line of a pair, into L2")
 
 /* What an instruction is, as far as its cost goes: X(symbol, name, isa, meaning). Decoders map
