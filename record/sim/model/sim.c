@@ -276,7 +276,8 @@ static void slow_prediction(struct td_sim *sim, const struct td_block *block,
         td_fetch_delay(&sim->fetch, sim->desc->call_delay, false);
     else if (block->branch == TD_BRANCH_RETURN)
         td_fetch_delay(&sim->fetch, sim->desc->return_delay, false);
-    if (calls && sim->desc->call_ends_group && sim->core.used)
+    if (calls && sim->desc->call_ends_group && sim->core.used &&
+        !(sim->desc->perfect & TD_PERFECT_FRONTEND))
         td_core_lose(&sim->core, sim->core.cycle + 1,
                      td_ledger_cell(sim->last_row + block->branch_insn, TD_CAUSE_UOP_CACHE));
     if (!is_indirect(block))
