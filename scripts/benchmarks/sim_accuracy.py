@@ -85,7 +85,7 @@ def native_cycles(program):
         run = native_run(program.words)
         tried += 1
         if run["beside"]:
-            points.append((run["beside"], (run["user"] + run["system"]) * run["hertz"][1]))
+            points.append((run["beside"], (run["user"] + run["system"]) * run["hertz"]))
         free = [point for point in points if point[0] < FREE]
     if len(points) < LEAST:
         return None
@@ -226,7 +226,7 @@ def excess():
     None: no quiet run."""
     kept = kept_natives()
     if "excess" not in kept:
-        known = native_cycles(sim_programs.Program("known", [KNOWN, "chain", str(KNOWN_PIECES)], True))
+        known = native_cycles(sim_programs.Program("known", [KNOWN, "bare", str(KNOWN_PIECES)], True))
         if not known:
             return None
         chain, mixed = lost("chain"), lost("mixed")

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * native_cycles [-r] COMMAND [ARGUMENT...]: runs the command once and prints one line of JSON: its
- * user and system seconds, the clock that probes found right before, beside it and after, and the
- * width beside it. There is no counter of cycles in most virtual machines: a chain of
- * multiplications of known latency is the clock, and instructions that wait for nothing show
- * whether another thread has a part of the core (no vectors: Zen 5's additions take one cycle or
- * two). The run begins as soon as short probes find the core free of one, at the latest after
- * WAIT_SECONDS. A probe of some ten microseconds interrupts it each millisecond: the mean cycles of
- * a round in these tell how much of the core others had. The command's input is empty. -r: as a
- * realtime process, alone on its CPU (needs privilege).
+ * user and system seconds, the clock and the width that probes beside it found. There is no counter
+ * of cycles in most virtual machines: a chain of multiplications of known latency is the clock, and
+ * instructions that wait for nothing show whether another thread has a part of the core (no
+ * vectors: Zen 5's additions take one cycle or two). The run begins as soon as short probes find
+ * the core free of one, at the latest after WAIT_SECONDS. A probe of some ten microseconds
+ * interrupts it each millisecond: the mean cycles of a round in these tell how much of the core
+ * others had. The command's input is empty. -r: as a realtime process, alone on its CPU (needs
+ * privilege).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -170,11 +170,9 @@ int main(int argc, char **argv)
     if (first == 2)
         sched_setscheduler(0, SCHED_FIFO, &above);
     const struct beside beside = watch(child, before.hertz, &status, &usage);
-    const struct probe after = measure(PARTS);
     fprintf(stderr,
-            "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": [%.0f, %.0f, %.0f], "
+            "{\"status\": %d, \"user\": %.6f, \"system\": %.6f, \"hertz\": %.0f, "
             "\"beside\": %.4f}\n",
-            status, seconds(usage.ru_utime), seconds(usage.ru_stime), before.hertz, beside.hertz,
-            after.hertz, beside.cycles);
+            status, seconds(usage.ru_utime), seconds(usage.ru_stime), beside.hertz, beside.cycles);
     return 0;
 }
